@@ -64,6 +64,7 @@ impl Workers {
     }
 
     fn work(&self, first: Option<Job>) {
+        scheduling::in_foreground();
         let shared = &self.shared;
         for job in first.into_iter().chain(self.jobs.iter()) {
             // A thread that ended would never be replaced. The panic is in the log, and the caller

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use scheduling::in_background;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
@@ -41,7 +42,8 @@ impl BackgroundService for ContainerChecksums {
         let (mut known, mut skipped) = (0, 0);
         while known + skipped < PORTION {
             let store = node.store.clone();
-            match tokio::task::spawn_blocking(move || store.compute_next_checksum()).await {
+            let compute = move || in_background(|| store.compute_next_checksum());
+            match tokio::task::spawn_blocking(compute).await {
                 Ok(None) => return Progress::done(known).and_skipped(skipped),
                 Ok(Some((_, Ok(true)))) => known += 1,
                 // It changes just now, and is due again.

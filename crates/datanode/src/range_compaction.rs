@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
 use parking_lot::Mutex;
+use scheduling::in_background;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
@@ -48,7 +49,7 @@ impl BackgroundService for RangeCompaction {
                 let new = || Arc::new(RangeCompactor::new(limits, None).patient(PATIENCE));
                 Arc::clone(disks.entry(disk.to_owned()).or_insert_with(new))
             };
-            compact(&store, of)
+            in_background(|| compact(&store, of))
         };
         match tokio::task::spawn_blocking(run).await {
             Ok(progress) => progress,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use scheduling::in_background;
 use service::{BackgroundService, Bounds, Pace, Progress};
 
 use crate::clock::{Clock, SystemClock};
@@ -64,8 +65,8 @@ impl BackgroundService for Reclaim {
         let begun = Instant::now();
         let later = self.pace.judge(node.pace.clients.is_used(begun), self.clock.hour());
         let reclaim = move || match later {
-            true => store.reclaim_beside_clients(portion),
-            false => store.reclaim(portion),
+            true => in_background(|| store.reclaim_beside_clients(portion)),
+            false => in_background(|| store.reclaim(portion)),
         };
         match tokio::task::spawn_blocking(reclaim).await {
             Ok(Ok(reclaimed)) if reclaimed.more => {

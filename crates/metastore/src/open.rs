@@ -229,8 +229,9 @@ impl Store {
         for name in unknown {
             families.push(of(name, Preset::Scan, false)?);
         }
-        let db = DB::open_cf_descriptors(&db_options, path, families)
-            .map_err(|e| failed(e.to_string()))?;
+        // RocksDB starts its threads here, and they inherit that nobody waits for them.
+        let open = || DB::open_cf_descriptors(&db_options, path, families);
+        let db = scheduling::in_background(open).map_err(|e| failed(e.to_string()))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 db,

@@ -41,6 +41,7 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("o3")
+        .on_thread_start(scheduling::in_foreground)
         .build()
         .context("cannot start the threads of the runtime")?;
     let exporter = {

@@ -26,6 +26,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "hadoop-rpc",
             "limits",
             "ratis-wire",
+            "scheduling",
             "service",
             "telemetry",
             "topology",
@@ -38,6 +39,8 @@ const GROUPS: &[(&str, &[&str])] = &[
 const ALLOWED_IN_GROUP: &[(&str, &str, &str)] = &[
     ("types", "proto", "conversions from and to the wire"),
     ("metastore", "blockio", "names that are durable before a database is in them"),
+    ("metastore", "scheduling", "RocksDB's threads work in the background"),
+    ("blockio", "scheduling", "workers serve, whichever thread makes them"),
     ("multiraft", "blockio", "names that are durable before a log is in them"),
     ("service", "blockio", "files that are replaced as a whole, durably"),
     ("chunkcache", "blockio", "files of a fast disk, late reads, faults for tests"),

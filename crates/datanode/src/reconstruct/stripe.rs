@@ -9,6 +9,7 @@ use erasure::{Codec, ReplicaIndex};
 use futures::future::join_all;
 use parking_lot::Mutex;
 use proto::datanode::ChecksumData;
+use scheduling::in_background;
 use types::ContainerId;
 
 use super::error::ReconstructError;
@@ -188,7 +189,7 @@ impl Sources {
         };
         let decoded = match longest.unwrap_or(0) {
             small if small <= DECODED_INLINE => work(),
-            _ => tokio::task::spawn_blocking(work).await?,
+            _ => tokio::task::spawn_blocking(|| in_background(work)).await?,
         };
         let wrong = |reason| ReconstructError::Wrong { local: plan.local, stripe, reason };
         let decoded = decoded.map_err(|error| wrong(error.to_string()))?;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use scheduling::in_background;
 use service::{BackgroundService, Progress};
 
 use crate::dispatch::Dispatcher;
@@ -39,7 +40,8 @@ impl BackgroundService for TombstoneService {
         if !tables.store().has_new_tombstones() {
             return Progress::idle();
         }
-        match tokio::task::spawn_blocking(move || tables.store().look_for_gaps()).await {
+        let look = move || in_background(|| tables.store().look_for_gaps());
+        match tokio::task::spawn_blocking(look).await {
             Ok(Ok(looked)) => Progress::done(looked as u64),
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),

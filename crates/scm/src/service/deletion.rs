@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use placement::Decision;
+use placement::deletion::Round;
+use scheduling::in_background;
 use service::{BackgroundService, Bounds, Hours, Pace, Progress};
 
 use crate::core::Core;
@@ -33,6 +36,20 @@ impl BlockDeletingService {
     }
 }
 
+/// Sends about so many blocks; says how long the lock was held. `None` when SCM may not.
+fn send(core: &Core, portion: usize) -> Option<(Round, Decision, Duration)> {
+    let mut cluster = core.cluster();
+    let since = Instant::now();
+    if core.check_leader().is_err() || cluster.safe_mode.is_on() {
+        return None;
+    }
+    if let Some(newest) = cluster.deletions.newest() {
+        core.deletion_ages.note(newest);
+    }
+    let (round, decision) = cluster.send_deletions(core.clock.now(), portion);
+    Some((round, decision, since.elapsed()))
+}
+
 #[async_trait]
 impl BackgroundService for BlockDeletingService {
     fn name(&self) -> &str {
@@ -46,17 +63,8 @@ impl BackgroundService for BlockDeletingService {
     async fn run_once(&self) -> Progress {
         let core = &self.core;
         let portion = self.pace.portion();
-        let (round, decision, held) = {
-            let mut cluster = core.cluster();
-            let since = Instant::now();
-            if core.check_leader().is_err() || cluster.safe_mode.is_on() {
-                return Progress::idle();
-            }
-            if let Some(newest) = cluster.deletions.newest() {
-                core.deletion_ages.note(newest);
-            }
-            let (round, decision) = cluster.send_deletions(core.clock.now(), portion);
-            (round, decision, since.elapsed())
+        let Some((round, decision, held)) = in_background(|| send(core, portion)) else {
+            return Progress::idle();
         };
         core.metrics.deletions_sent.inc_by(round.blocks as u64);
         core.carry_out(decision);

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use metastore::IterRange;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
+use scheduling::in_background;
 use tokio::time::timeout;
 use types::ContainerId;
 
@@ -74,7 +75,7 @@ async fn count(disk: &Arc<Disk>, limit: u64, time: Duration) -> Option<Result<Pe
     let look = timeout(time, Arc::clone(&disk.deletion_look).lock_owned()).await.ok()?;
     let counting = Arc::clone(disk);
     let count = tokio::task::spawn_blocking(move || {
-        let counted = counting.pending_deletions(limit);
+        let counted = in_background(|| counting.pending_deletions(limit));
         drop(look);
         counted
     });

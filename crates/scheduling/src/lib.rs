@@ -1,0 +1,119 @@
+//! How long a thread keeps a core while others wait for one.
+//!
+//! [`in_background`] is for work that nobody waits for: a thread that wakes up takes the core from
+//! it at once, although it gets its fair share of the cores all the same. Where cores are few, what
+//! a server does by itself is most of what a request waits for.
+//!
+//! Linux (6.12 and later) gives each thread a slice, the time that it runs before the scheduler
+//! looks for another one. A thread that becomes ready with a shorter slice, and an earlier deadline
+//! that comes of it, does not wait for the end of a longer one (EEVDF; `sched_setattr`, and
+//! `PREEMPT_SHORT` among the scheduler's features). So work in the background has a long slice. Its
+//! weight stays: unlike with `SCHED_IDLE`, a thread that holds a lock goes on soon, and no request
+//! waits for one that does not. Older kernels know no slices of single threads and take the call
+//! without effect.
+//!
+//! A thread inherits the slice of the one that makes it. [`in_foreground`] is for threads that
+//! serve requests and may be made by work in the background.
+
+use std::thread;
+use std::time::Duration;
+
+mod slice;
+
+/// Nanoseconds: longer than what all others have, 0.7 to 2.8 ms. The kernel takes up to 100 ms, but
+/// a thread that holds a lock must not be put off for so long when cores are short.
+const LONG: u64 = 10_000_000;
+
+/// Does some work on this thread, which others that wake up interrupt at once meanwhile. It begins
+/// with a sleep of about 60 µs, so it is to be work of some hundred microseconds or more.
+///
+/// Threads that are made by it inherit that, but for those that begin [`in_foreground`].
+pub fn in_background<T>(work: impl FnOnce() -> T) -> T {
+    let _guard = InBackground::begin();
+    work()
+}
+
+/// From now on this thread is like all others, whichever made it.
+pub fn in_foreground() {
+    if let Some(inherited) = slice::Attributes::of_this_thread().filter(|now| now.slice() == LONG) {
+        inherited.with_slice(slice::USUAL).apply();
+    }
+}
+
+/// Gives the thread back the slice that it had.
+struct InBackground {
+    before: Option<slice::Attributes>,
+}
+
+impl InBackground {
+    /// Threads that have no slice, such as those of real time, are left as they are.
+    fn begin() -> Self {
+        let usual = slice::Attributes::of_this_thread().filter(|now| now.slice() < LONG);
+        let before = usual.filter(|now| now.with_slice(LONG).apply());
+        if before.is_some_and(|before| before.slice() > 0) {
+            // The deadline is still that of the old slice; the next one comes when it wakes up.
+            thread::sleep(Duration::from_nanos(1));
+        }
+        Self { before }
+    }
+}
+
+impl Drop for InBackground {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            before.apply();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::slice::Attributes;
+    use super::*;
+
+    /// Nanoseconds; 0 on kernels that know none.
+    fn slice() -> u64 {
+        Attributes::of_this_thread().expect("a thread has attributes").slice()
+    }
+
+    #[test]
+    fn a_thread_has_a_long_slice_for_the_time_of_the_work() {
+        let usual = slice();
+        let long = if usual == 0 { 0 } else { LONG };
+        let (inner, made) = in_background(|| {
+            let within = in_background(slice);
+            assert_eq!(slice(), within, "the inner work takes nothing away");
+            (within, std::thread::spawn(slice).join().expect("a thread that reads its slice"))
+        });
+        assert_eq!((inner, made), (long, long));
+        assert_eq!(slice(), usual);
+        let panicked = catch_unwind(AssertUnwindSafe(|| in_background(|| panic!("as planned"))));
+        assert!(panicked.is_err());
+        assert_eq!(slice(), usual, "also behind work that panicked");
+    }
+
+    #[test]
+    fn a_thread_that_serves_requests_inherits_no_long_slice() {
+        let usual = slice();
+        let serve = || {
+            in_foreground();
+            slice()
+        };
+        let made = in_background(|| std::thread::spawn(serve).join());
+        assert_eq!(made.expect("a thread that reads its slice"), usual);
+    }
+
+    #[test]
+    fn what_else_a_thread_has_stays() {
+        std::thread::spawn(|| {
+            let nicer = Attributes::of_this_thread().expect("attributes").with_nice(7);
+            assert!(nicer.apply());
+            in_background(|| assert_eq!(Attributes::of_this_thread().expect("within").nice(), 7));
+            assert_eq!(Attributes::of_this_thread().expect("after").nice(), 7);
+        })
+        .join()
+        .expect("the thread's own assertions");
+    }
+}
