@@ -73,6 +73,7 @@ pub fn read_encoded_with(
 
 /// A read whose answer is made of rows' bytes.
 enum Fast<'a> {
+    ListKeys(&'a ListKeysRequest),
     ListKeysLight(&'a ListKeysRequest),
     LookupKey(&'a LookupKeyRequest),
     GetKeyInfo,
@@ -81,6 +82,7 @@ enum Fast<'a> {
 impl<'a> Fast<'a> {
     fn of(request: &'a OmRequest) -> Option<Self> {
         match Type::try_from(request.cmd_type).ok()? {
+            Type::ListKeys => request.list_keys_request.as_deref().map(Self::ListKeys),
             Type::ListKeysLight => request.list_keys_request.as_deref().map(Self::ListKeysLight),
             Type::LookupKey => request.lookup_key_request.as_deref().map(Self::LookupKey),
             Type::GetKeyInfo => Some(Self::GetKeyInfo),
@@ -91,6 +93,7 @@ impl<'a> Fast<'a> {
     fn encode(&self, request: &OmRequest, cx: &ReadContext<'_>) -> Result<Bytes, OmError> {
         let trace_id = request.trace_id.as_deref();
         match self {
+            Self::ListKeys(list) => key::list::encode(list, trace_id, cx),
             Self::ListKeysLight(list) => key::list_light::encode(list, trace_id, cx),
             Self::LookupKey(lookup) => key::lookup::encode(lookup, trace_id, cx),
             Self::GetKeyInfo => key::get_info::encode(request, cx),

@@ -1,9 +1,14 @@
 //! ListKeys, and the walk over a bucket's rows that it has in common with ListKeysLight.
+//!
+//! [`encode`] is the fast form. What a list says of a key is nearly always its row, byte by byte.
 
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use proto::ozone::{DirectoryInfo, KeyInfo, ListKeysRequest, ListKeysResponse, OmResponse, Type};
 
+use super::page_bytes::{PageBytes, PageFields};
+use super::row_bytes::RowBytes;
 use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right};
 use crate::command::{Command, Read, Rights, request_part};
@@ -17,6 +22,11 @@ use crate::row::{self, Bucket};
 use crate::scan::try_scan;
 use crate::tables::{Table, object_key, prefix_end};
 use crate::tree::{Tree, directory};
+
+const FIELDS: PageFields = PageFields { response: 35, entry: 2, is_truncated: 3 };
+
+/// Bytes of an ordinary entry, to start the buffer with.
+const ENTRY_BYTES: usize = 256;
 
 pub(crate) struct ListKeys;
 
@@ -42,18 +52,7 @@ impl Read for ListKeys {
     fn read(request: &ListKeysRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
         let mut keys: Vec<KeyInfo> = Vec::new();
         let truncated = walk(request, cx, &mut |bucket, listed| {
-            keys.push(match listed {
-                Listed::Row { key, value } => row::decode_slice(Table::KeyTable, key, value)?,
-                Listed::File { path, value } => {
-                    let mut key: KeyInfo =
-                        row::decode_slice(Table::FileTable, path.as_bytes(), value)?;
-                    path.clone_into(&mut key.key_name);
-                    key
-                }
-                Listed::Directory { path, directory } => {
-                    directory::as_key(directory, bucket, path.to_owned())
-                }
-            });
+            keys.push(listed.decode(bucket)?);
             Ok(())
         })?;
         let mut r = response::ok(Type::ListKeys);
@@ -71,6 +70,50 @@ pub(super) enum Listed<'a> {
     File { path: &'a str, value: &'a [u8] },
     /// A directory of a tree; the path ends with a slash.
     Directory { path: &'a str, directory: &'a DirectoryInfo },
+}
+
+impl Listed<'_> {
+    fn decode(&self, bucket: &Bucket) -> Result<KeyInfo, ViewError> {
+        match *self {
+            Self::Row { key, value } => row::decode_slice(Table::KeyTable, key, value),
+            Self::File { path, value } => {
+                let mut key: KeyInfo = row::decode_slice(Table::FileTable, path.as_bytes(), value)?;
+                path.clone_into(&mut key.key_name);
+                Ok(key)
+            }
+            Self::Directory { path, directory } => {
+                Ok(directory::as_key(directory, bucket, path.to_owned()))
+            }
+        }
+    }
+
+    /// Its row as the entry of a list, where it has one that is well-formed.
+    fn row(&self) -> Option<RowBytes<'_, &[u8]>> {
+        match *self {
+            Self::Row { value, .. } => RowBytes::whole(value, None).ok(),
+            Self::File { path, value } => RowBytes::whole(value, Some(path.as_bytes())).ok(),
+            Self::Directory { .. } => None,
+        }
+    }
+}
+
+/// The encoded answer to a ListKeys.
+pub(crate) fn encode(
+    request: &ListKeysRequest,
+    trace_id: Option<&str>,
+    cx: &ReadContext<'_>,
+) -> Result<Bytes, OmError> {
+    let page = cx.page(request.count.map(i64::from));
+    let expected = page.saturating_mul(ENTRY_BYTES);
+    let mut out = PageBytes::new(FIELDS, Type::ListKeys, trace_id, expected);
+    let truncated = walk(request, cx, &mut |bucket, listed| {
+        match listed.row() {
+            Some(row) => row.encode(out.entry(row.encoded_len())),
+            None => out.message(&listed.decode(bucket)?),
+        }
+        Ok(())
+    })?;
+    Ok(out.end(truncated))
 }
 
 /// What a list does with a key.

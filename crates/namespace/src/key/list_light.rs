@@ -1,17 +1,13 @@
 //! ListKeysLight: names, sizes and times of a page of keys.
 //!
-//! [`encode`] is the fast form. It writes the answer's bytes straight from the rows' bytes: no
-//! message is built, no string allocated. The answer's head has the length of its body in front,
-//! which is known last; room for the longest head is left before the body, and the head is
-//! written backwards against it.
+//! [`encode`] is the fast form. It writes the answer's bytes straight from the rows' bytes.
 
 use bytes::Bytes;
-use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint};
 use proto::ozone::{BasicKeyInfo, ListKeysLightResponse, ListKeysRequest, OmResponse, Type};
 
 use super::basic::BasicKey;
 use super::list::{ListKeys, Listed, walk};
+use super::page_bytes::{PageBytes, PageFields};
 use crate::audit::AuditParams;
 use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
@@ -21,10 +17,7 @@ use crate::row::damaged;
 use crate::tables::Table;
 use crate::tree::directory::as_basic;
 
-/// Field of `ListKeysLightResponse` in `OMResponse`, and of its members.
-const LIGHT_RESPONSE_FIELD: u32 = 126;
-const BASIC_KEY_INFO_FIELD: u32 = 1;
-const IS_TRUNCATED_FIELD: u32 = 2;
+const FIELDS: PageFields = PageFields { response: 126, entry: 1, is_truncated: 2 };
 
 /// Bytes of an ordinary entry, to start the buffer with.
 const ENTRY_BYTES: usize = 128;
@@ -87,38 +80,22 @@ pub(crate) fn encode(
     trace_id: Option<&str>,
     cx: &ReadContext<'_>,
 ) -> Result<Bytes, OmError> {
-    let mut head = Vec::new();
-    response::encode_ok(Type::ListKeysLight, trace_id, &mut head);
-    encode_key(LIGHT_RESPONSE_FIELD, WireType::LengthDelimited, &mut head);
-
-    // Ten bytes hold any length.
-    let room = head.len().saturating_add(10);
     let page = cx.page(request.count.map(i64::from));
-    let mut body = Vec::with_capacity(page.saturating_mul(ENTRY_BYTES).saturating_add(room));
-    body.resize(room, 0);
+    let expected = page.saturating_mul(ENTRY_BYTES);
+    let mut out = PageBytes::new(FIELDS, Type::ListKeysLight, trace_id, expected);
     let truncated = walk(request, cx, &mut |bucket, listed| {
-        encode_key(BASIC_KEY_INFO_FIELD, WireType::LengthDelimited, &mut body);
         let key = match listed {
             Listed::Row { key, value } => {
                 BasicKey::parse(value).map_err(|e| damaged(Table::KeyTable, key, &e))?
             }
             Listed::File { path, value } => parse_file(value, path)?,
             Listed::Directory { path, directory } => {
-                let entry = as_basic(directory, bucket, path.to_owned());
-                encode_varint(entry.encoded_len() as u64, &mut body);
-                entry.encode_raw(&mut body);
+                out.message(&as_basic(directory, bucket, path.to_owned()));
                 return Ok(());
             }
         };
-        encode_varint(key.encoded_len() as u64, &mut body);
-        key.encode(&mut body);
+        key.encode(out.entry(key.encoded_len()));
         Ok(())
     })?;
-    encode_key(IS_TRUNCATED_FIELD, WireType::Varint, &mut body);
-    body.push(u8::from(truncated));
-
-    encode_varint(body.len().saturating_sub(room) as u64, &mut head);
-    let start = room.saturating_sub(head.len());
-    body[start..room].copy_from_slice(&head);
-    Ok(Bytes::from(body).slice(start..))
+    Ok(out.end(truncated))
 }

@@ -15,6 +15,7 @@ pub(crate) mod list;
 pub(crate) mod list_light;
 pub(crate) mod list_open;
 pub(crate) mod lookup;
+mod page_bytes;
 pub(crate) mod purge;
 pub(crate) mod rename;
 pub(crate) mod rename_keys;

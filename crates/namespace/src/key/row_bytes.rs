@@ -21,18 +21,29 @@ const KEY_LOCATION_LIST: u32 = 7;
 const LENGTH_DELIMITED: u64 = WireType::LengthDelimited as u64;
 
 /// A row, and the name that it has in the answer if that is another.
-pub(crate) struct RowBytes<'a> {
-    row: Bytes,
+pub(crate) struct RowBytes<'a, R = Bytes> {
+    row: R,
     name: Option<(Range<usize>, &'a [u8])>,
 }
 
-impl<'a> RowBytes<'a> {
+impl<'a, R: AsRef<[u8]>> RowBytes<'a, R> {
+    /// The KeyInfo of `row` with all that it has, under `name` if that is another than the row's.
+    ///
+    /// # Errors
+    /// The row, if it is malformed.
+    pub(super) fn whole(row: R, name: Option<&'a [u8]>) -> Result<Self, R> {
+        match walk(row.as_ref()) {
+            Some((_, at)) => Ok(Self { row, name: name.map(|name| (at, name)) }),
+            None => Err(row),
+        }
+    }
+
     /// The KeyInfo of `row`, under `name` if that is another than the row's.
     ///
     /// # Errors
     /// The row, if it is to be decoded: it is malformed, or `args` wants less than it has.
-    pub(crate) fn of(row: Bytes, name: Option<&'a [u8]>, args: &KeyArgs) -> Result<Self, Bytes> {
-        let Some((versions, at)) = walk(&row) else { return Err(row) };
+    pub(crate) fn of(row: R, name: Option<&'a [u8]>, args: &KeyArgs) -> Result<Self, R> {
+        let Some((versions, at)) = walk(row.as_ref()) else { return Err(row) };
         let wants_part = args.multipart_number.is_some_and(|part| part > 0);
         let wants_latest = args.latest_version_location == Some(true);
         match wants_part || (wants_latest && versions > 1) {
@@ -41,19 +52,21 @@ impl<'a> RowBytes<'a> {
         }
     }
 
-    fn encoded_len(&self) -> usize {
-        let Some((at, name)) = &self.name else { return self.row.len() };
+    pub(super) fn encoded_len(&self) -> usize {
+        let row = self.row.as_ref();
+        let Some((at, name)) = &self.name else { return row.len() };
         let named = field_len(KEY_NAME, name.len());
-        self.row.len().saturating_sub(at.len()).saturating_add(named)
+        row.len().saturating_sub(at.len()).saturating_add(named)
     }
 
-    fn encode(&self, out: &mut Vec<u8>) {
-        let Some((at, name)) = &self.name else { return out.extend_from_slice(&self.row) };
-        out.extend_from_slice(self.row.get(..at.start).unwrap_or_default());
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let row = self.row.as_ref();
+        let Some((at, name)) = &self.name else { return out.extend_from_slice(row) };
+        out.extend_from_slice(row.get(..at.start).unwrap_or_default());
         encode_key(KEY_NAME, WireType::LengthDelimited, out);
         encode_varint(name.len() as u64, out);
         out.extend_from_slice(name);
-        out.extend_from_slice(self.row.get(at.end..).unwrap_or_default());
+        out.extend_from_slice(row.get(at.end..).unwrap_or_default());
     }
 
     /// The encoded `OMResponse` whose `field` has this key in `key_field`, and behind it what
