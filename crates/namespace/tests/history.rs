@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use namespace::{Table, View, replicated_size};
+use namespace::{Purged, Table, View, replicated_size};
 use proptest::prelude::*;
 use prost::Message;
 use proto::ozone::*;
@@ -131,6 +131,14 @@ fn run(om: &mut Om, s: &mut Sessions, step: Step) {
         Step::Purge => {
             s.purged.extend(om.deleted().into_iter().flat_map(|(_, blocks)| blocks));
             let rows = om.rows(Table::DeletedTable);
+            let mut said = Purged::default();
+            for row in all::<RepeatedKeyInfo>(om, Table::DeletedTable) {
+                let mut one = Purged::default();
+                one.add(&row);
+                said.extend(one);
+            }
+            let found = om.prepared(purge(rows.clone())).unwrap().purge_keys_request.unwrap();
+            assert_eq!(said.into_sizes(), found.bucket_purge_keys_size);
             om.ok(purge(rows));
         }
     }

@@ -36,26 +36,47 @@ fn prepare(request: &mut PurgeKeysRequest, ctx: &PrepareContext<'_>) -> Result<(
     if !request.bucket_purge_keys_size.is_empty() {
         return Ok(());
     }
-    let mut freed = Freed::default();
+    let mut freed = Purged::default();
     for key in request.deleted_keys.iter().flat_map(|d| &d.keys) {
-        freed.add(ctx.view, key, &[])?;
+        freed.add_row_at(ctx.view, key, &[])?;
     }
     for update in &request.keys_to_update {
-        freed.add(ctx.view, update.key.as_deref().unwrap_or_default(), &update.key_infos)?;
+        let key = update.key.as_deref().unwrap_or_default();
+        freed.add_row_at(ctx.view, key, &update.key_infos)?;
     }
     request.bucket_purge_keys_size = freed.into_sizes();
     Ok(())
 }
 
 /// Bytes and names that a purge frees, by bucket (id, volume, name).
-#[derive(Default)]
-struct Freed(BTreeMap<(u64, String, String), (i64, i64)>);
+#[derive(Debug, Default)]
+pub struct Purged(BTreeMap<(u64, String, String), (i64, i64)>);
 
-impl Freed {
+impl Purged {
+    /// A row of the deletedTable goes. Who has it at hand and says what it frees spares the leader
+    /// from reading it once more.
+    pub fn add(&mut self, row: &RepeatedKeyInfo) {
+        self.add_but(row, &[]);
+    }
+
+    /// What others free.
+    pub fn extend(&mut self, other: Self) {
+        for (bucket, (bytes, names)) in other.0 {
+            let sum = self.0.entry(bucket).or_default();
+            *sum = (sum.0.saturating_add(bytes), sum.1.saturating_add(names));
+        }
+    }
+
     /// The row at `key` goes, but for the versions `kept`.
-    fn add(&mut self, view: &dyn View, key: &str, kept: &[KeyInfo]) -> Result<(), OmError> {
+    fn add_row_at(&mut self, view: &dyn View, key: &str, kept: &[KeyInfo]) -> Result<(), OmError> {
         let row = view::get::<RepeatedKeyInfo>(view, Table::DeletedTable, key.as_bytes())?;
-        let Some(row) = row else { return Ok(()) };
+        if let Some(row) = row {
+            self.add_but(&row, kept);
+        }
+        Ok(())
+    }
+
+    fn add_but(&mut self, row: &RepeatedKeyInfo, kept: &[KeyInfo]) {
         let bucket_id = row.bucket_id.unwrap_or_default();
         let counted =
             |info: &&KeyInfo| metadata::get(&info.metadata, COMMITTED_KEY_DELETED) == Some("true");
@@ -70,10 +91,10 @@ impl Freed {
                 false => (bytes.saturating_sub(size), names.saturating_sub(1)),
             };
         }
-        Ok(())
     }
 
-    fn into_sizes(self) -> Vec<BucketPurgeKeysSize> {
+    /// As a request says it.
+    pub fn into_sizes(self) -> Vec<BucketPurgeKeysSize> {
         let size = |((bucket_id, volume, bucket), (bytes, names)): ((u64, String, String), _)| {
             BucketPurgeKeysSize {
                 bucket_name_info: Some(BucketNameInfo {

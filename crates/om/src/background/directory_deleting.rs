@@ -129,7 +129,7 @@ impl DirectoryDeletingService {
             })),
             ..OmRequest::default()
         };
-        submit_portion(&self.dispatcher, request, &self.portion, purge.items).await
+        submit_portion(&self.dispatcher, request, &self.portion, purge.items, 1).await
     }
 
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {

@@ -26,21 +26,23 @@ struct Done {
 async fn carry_out(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
+    rests: u32,
 ) -> Result<Done, BackgroundError> {
     let work = dispatcher.parts().admission.begin_own();
     let answer = dispatcher.submit_own(request).await?;
     let took = work.took();
-    let makes_way = make_way(dispatcher, &work).await;
+    let makes_way = make_way(dispatcher, &work, rests).await;
     Ok(Done { answer, took, makes_way })
 }
 
 /// Leaves the log and the processor to clients for a while after a piece of work, where they use
-/// OM; says whether.
-pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork) -> bool {
+/// OM; says whether. The rest is `rests` times as long as OM's share of the time asks for.
+pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork, rests: u32) -> bool {
     let admission = &dispatcher.parts().admission;
     let makes_way = admission.makes_way(Instant::now(), Hours::now());
     if makes_way {
-        tokio::time::sleep(admission.rest(work).min(LONGEST_REST)).await;
+        let rest = admission.rest(work).saturating_mul(rests);
+        tokio::time::sleep(rest.min(LONGEST_REST)).await;
     }
     makes_way
 }
@@ -60,7 +62,7 @@ pub(super) async fn submit_for_answer(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<OmResponse, BackgroundError> {
-    Ok(carry_out(dispatcher, request).await?.answer)
+    Ok(carry_out(dispatcher, request, 1).await?.answer)
 }
 
 /// Has a request carried out that must succeed.
@@ -71,11 +73,11 @@ pub(super) async fn submit(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
 ) -> Result<(), BackgroundError> {
-    success(carry_out(dispatcher, request).await?.answer)
+    success(carry_out(dispatcher, request, 1).await?.answer)
 }
 
 /// The same for a portion of some work: the next one is so large that its write takes as long as
-/// it should.
+/// it should. The rest behind it is as in [`make_way`].
 ///
 /// # Errors
 /// As [`submit`].
@@ -84,8 +86,9 @@ pub(super) async fn submit_portion(
     request: OmRequest,
     portion: &Portion,
     items: usize,
+    rests: u32,
 ) -> Result<(), BackgroundError> {
-    let done = carry_out(dispatcher, request).await?;
+    let done = carry_out(dispatcher, request, rests).await?;
     portion.note(items, done.took, done.makes_way);
     success(done.answer)
 }
