@@ -16,8 +16,9 @@ use crate::write::recover::{MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::write::session::{FinishOptions, Session};
 use crate::{Error, Result};
 
-/// Stripes whose cells are on their way at a time: one is being stored while the next one is sent.
-const WRITING: usize = 2;
+/// Stripes whose cells are on their way at a time: one is stored and one received while the next
+/// one is sent.
+const WRITING: usize = 3;
 
 /// A group with the stripes that it has not acknowledged.
 struct Open {
@@ -125,10 +126,10 @@ impl GroupsWriter {
     /// Waits until another stripe may be sent. Returns what has to be written to another group
     /// before, the first stripe last.
     async fn make_room(&mut self) -> Result<Vec<Pending>> {
-        let options = self.session.options();
         let scheme = self.codec.scheme();
         let stripe = scheme.total() * scheme.chunk_size() as usize;
-        let most = options.max_unacknowledged.max(WRITING * stripe);
+        let most = self.with_parity(self.session.options().max_unacknowledged);
+        let most = most.max(WRITING * stripe);
         while let Some(open) = &mut self.open {
             let is_full = open.group.is_full();
             let again = if is_full && open.stripes.is_empty() {
@@ -159,8 +160,14 @@ impl GroupsWriter {
         }
     }
 
+    /// So many bytes of the key, and their parity.
+    fn with_parity(&self, bytes: usize) -> usize {
+        let scheme = self.codec.scheme();
+        bytes.saturating_mul(scheme.total()) / scheme.data().max(1)
+    }
+
     async fn put_if_due(&mut self, when: When) -> Result<()> {
-        let enough = self.session.options().flush_size;
+        let enough = self.with_parity(self.session.options().flush_size);
         match &mut self.open {
             Some(Open { group, stripes }) => stripes.put_if_due(group, when, enough).await,
             None => Ok(()),

@@ -16,8 +16,8 @@ use crate::write::session::{FinishOptions, Session};
 use crate::{Checksum, Client, Error, Result};
 
 /// Writes one erasure-coded key. In memory are a stripe that is gathered and those that are not
-/// acknowledged, with their parity: [`crate::ClientOptions::max_unacknowledged`] and a stripe at
-/// most, or three stripes where that is more.
+/// acknowledged: [`crate::ClientOptions::max_unacknowledged`] and a stripe at most, or four stripes
+/// where that is more, and the parity of them.
 pub(in crate::write) struct StripedWriter {
     client: Client,
     scheme: Scheme,
