@@ -197,9 +197,10 @@ fn access_control_lists() {
 
 #[test]
 fn a_cluster_that_is_not_there_is_said_so() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // Nobody listens there, and no other test gets the port meanwhile.
+    let taken = tokio::net::TcpSocket::new_v4().unwrap();
+    taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = taken.local_addr().unwrap().port();
-    drop(taken);
     let mut transcript = Transcript::without_cluster();
     let om = format!("-D ozone.om.address=127.0.0.1:{port} -D trioxide.client.deadline=1s");
     transcript.run(&format!("sh {om} volume list"));
