@@ -31,9 +31,11 @@ impl Command for PurgeKeys {
     }
 }
 
-/// A service that proposes a purge need not say how much it frees: the leader adds it up.
+/// A service that proposes a purge need not say how much it frees: the leader adds it up. It does
+/// so as well when a row has gone since the service read it, by a purge that took long to be
+/// applied or by another leader: what a row frees is to be counted once.
 fn prepare(request: &mut PurgeKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
-    if !request.bucket_purge_keys_size.is_empty() {
+    if !request.bucket_purge_keys_size.is_empty() && are_there(request, ctx.view)? {
         return Ok(());
     }
     let mut freed = Purged::default();
@@ -48,13 +50,21 @@ fn prepare(request: &mut PurgeKeysRequest, ctx: &PrepareContext<'_>) -> Result<(
     Ok(())
 }
 
+fn are_there(request: &PurgeKeysRequest, view: &dyn View) -> Result<bool, OmError> {
+    for key in request.deleted_keys.iter().flat_map(|d| &d.keys) {
+        if view.get(Table::DeletedTable, key.as_bytes())?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Bytes and names that a purge frees, by bucket (id, volume, name).
 #[derive(Debug, Default)]
 pub struct Purged(BTreeMap<(u64, String, String), (i64, i64)>);
 
 impl Purged {
-    /// A row of the deletedTable goes. Who has it at hand and says what it frees spares the leader
-    /// from reading it once more.
+    /// A row of the deletedTable goes.
     pub fn add(&mut self, row: &RepeatedKeyInfo) {
         self.add_but(row, &[]);
     }
