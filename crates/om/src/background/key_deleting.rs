@@ -36,8 +36,8 @@ const BLOCKS_PER_CALL: usize = 10_000;
 /// few large ones.
 const BLOCKS_BESIDE_CLIENTS: usize = 4_000;
 /// Rests are so many times as long as OM's own share of the time asks for: SCM and DataNodes have
-/// work of each row, too. Even so, rows go to them faster than DataNodes give back space beside
-/// clients.
+/// work of each row, too. Even so, rows go to three DataNodes faster than these give back space
+/// beside clients (docs/benchmarks.md).
 const RESTS: u32 = 4;
 /// Blocks of which the rows are read without a rest beside clients.
 const BLOCKS_PER_PART: usize = 50;
