@@ -41,7 +41,8 @@ fn main() -> Outcome<()> {
         "CID-bench",
         DatanodeId::random(),
     );
-    options.container_size = u64::MAX >> 8;
+    // One container takes all of it; a disk must have that much to spare.
+    options.container_size = ((mib as u64) << 20) + small * 16_384 + (1 << 30);
     let store = ContainerStore::open(options)?;
     let pipe = store
         .open_pipeline(PipelineId::random(), &store.choose_disk(&types::StorageType::ANY, 0)?)?;
