@@ -67,6 +67,9 @@ pub struct ClientOptions {
     pub flush_size: usize,
     /// Bytes a writer may hold unacknowledged.
     pub max_unacknowledged: usize,
+    /// Bytes the writer of an erasure-coded key may hold unacknowledged, parity not counted; a
+    /// PutBlock is sent when half of them wait.
+    pub max_unacknowledged_ec: usize,
     /// Keys up to this size travel in one request.
     pub small_size: usize,
     /// Bytes a reader asks for ahead of its consumer.
@@ -136,6 +139,9 @@ impl ClientOptions {
             chunk_size: chunk,
             flush_size: (max_unacknowledged / 2).max(chunk),
             max_unacknowledged,
+            max_unacknowledged_ec: conf
+                .get(&trioxide::TRIOXIDE_CLIENT_EC_STREAM_BUFFER_MAX_SIZE)
+                .as_usize(),
             small_size: conf.get(&trioxide::TRIOXIDE_SMALL_BLOCK_SIZE).as_usize().min(chunk),
             read_ahead: 4 * chunk,
             read_size: chunk,

@@ -165,10 +165,9 @@ async fn fifty_thousand_and_nine_million_bytes_are_chunks_like_those_of_ozone() 
 async fn only_the_last_put_of_a_group_says_that_it_is_the_last() {
     for size in [1, STRIPE, STRIPE + 1, GROUP, GROUP + STRIPE] {
         // A PutBlock for every stripe, unless one is on its way; or one for all stripes of a group.
-        for (flush_size, most) in [(1, size.div_ceil(STRIPE)), (1 << 20, size.div_ceil(GROUP))] {
-            let change = |options: &mut client::ClientOptions| {
-                (options.flush_size, options.max_unacknowledged) = (flush_size, 2 * flush_size);
-            };
+        for (waiting, most) in [(2, size.div_ceil(STRIPE)), (2 << 20, size.div_ceil(GROUP))] {
+            let change =
+                |options: &mut client::ClientOptions| options.max_unacknowledged_ec = waiting;
             let cluster = Cluster::erasure_coded(1, RS_3_2, change).await;
             cluster.put("k", data(size)).await.unwrap();
             for node in &cluster.pipelines[0] {
@@ -177,6 +176,21 @@ async fn only_the_last_put_of_a_group_says_that_it_is_the_last() {
                 assert!((size.div_ceil(GROUP)..=most).contains(&puts), "{puts}, {size}");
             }
         }
+    }
+}
+
+/// Half of what may wait has a PutBlock sent, unless the one at the end lists it soon anyway.
+#[tokio::test]
+async fn what_is_left_of_a_key_waits_for_the_put_at_its_end() {
+    for (most, puts) in [(GROUP + 1, 1..=1), (GROUP / 2, 2..=4)] {
+        let change = |options: &mut client::ClientOptions| options.max_unacknowledged_ec = most;
+        let cluster = Cluster::erasure_coded(1, RS_3_2, change).await;
+        cluster.put("k", data(GROUP)).await.unwrap();
+        for node in &cluster.pipelines[0] {
+            let seen = node.seen.count(Command::PutBlock);
+            assert!(puts.contains(&seen), "{seen} with at most {most}");
+        }
+        assert_eq!(cluster.get("k").await.unwrap(), data(GROUP));
     }
 }
 
@@ -203,7 +217,7 @@ async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged
     for (kind, before) in all_of(WriteChunk).into_iter().chain(all_of(PutBlock)) {
         // The last stripe of the key, and one that only fills its group.
         for (position, size) in [(0, GROUP - 5), (2, GROUP - 5), (4, GROUP + STRIPE + 5)] {
-            let change = |options: &mut client::ClientOptions| options.flush_size = 1;
+            let change = |options: &mut client::ClientOptions| options.max_unacknowledged_ec = 1;
             let cluster = Cluster::erasure_coded(2, RS_3_2, change).await;
             let fails = &cluster.pipelines[0][position];
             *fails.faults.fails_from.lock() = Some((kind, before));
@@ -236,7 +250,8 @@ async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged
 /// The PutBlock of a stripe is not waited for before the cells of the next one are written.
 #[tokio::test]
 async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
-    let cluster = Cluster::erasure_coded(1, RS_3_2, |options| options.flush_size = 1).await;
+    let change = |options: &mut client::ClientOptions| options.max_unacknowledged_ec = 1;
+    let cluster = Cluster::erasure_coded(1, RS_3_2, change).await;
     let node = &cluster.pipelines[0][0];
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     *node.faults.put_gate.lock() = Some(gate.clone());

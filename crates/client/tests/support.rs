@@ -164,6 +164,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
         chunk_size: CHUNK,
         flush_size: 2 * CHUNK,
         max_unacknowledged: 4 * CHUNK,
+        max_unacknowledged_ec: 4 * CHUNK,
         small_size: SMALL,
         read_ahead: 4 * CHUNK,
         read_size: CHUNK,

@@ -44,7 +44,8 @@ keys! {
     OZONE_CLIENT_VERIFY_CHECKSUM: bool = "ozone.client.verify.checksum", "true", [CLIENT];
     /// Size of the pieces a client's output stream is cut into.
     OZONE_CLIENT_STREAM_BUFFER_SIZE: ByteSize = "ozone.client.stream.buffer.size", "4MB", [CLIENT];
-    /// Bytes a client's output stream may hold unacknowledged.
+    /// Bytes a client's output stream to replicated blocks may hold unacknowledged. For
+    /// erasure-coded keys see `trioxide.client.ec.stream.buffer.max.size`.
     OZONE_CLIENT_STREAM_BUFFER_MAX_SIZE: ByteSize = "ozone.client.stream.buffer.max.size", "32MB", [CLIENT];
     /// How long a DataNode that failed is avoided.
     OZONE_CLIENT_EXCLUDE_NODES_EXPIRY_TIME: Duration = "ozone.client.exclude.nodes.expiry.time", "10m", [CLIENT];

@@ -93,6 +93,11 @@ keys! {
     TRIOXIDE_CLIENT_DATANODE_SILENCE: Duration = "trioxide.client.datanode.silence", "2s", [CLIENT, S3G];
     /// A read not answered by then is asked of the next replica too; the first answer counts.
     TRIOXIDE_CLIENT_HEDGE_AFTER: Duration = "trioxide.client.hedge.after", "100ms", [CLIENT, S3G];
+    /// Bytes of an erasure-coded key that its writer may hold unacknowledged. Their parity comes on
+    /// top, and four stripes are always allowed. A PutBlock is sent when half of them wait, and
+    /// costs two syncs on every replica: the larger this is, the fewer there are. A client needs as
+    /// much memory, and writes so much once more when a DataNode fails.
+    TRIOXIDE_CLIENT_EC_STREAM_BUFFER_MAX_SIZE: ByteSize = "trioxide.client.ec.stream.buffer.max.size", "64MB", [CLIENT, S3G];
     /// Connections that one port has open at once. A new one on top takes the place of one that has
     /// not said anything yet, or is refused.
     TRIOXIDE_SERVER_MAX_CONNECTIONS: u32 = "trioxide.server.max.connections", "10000", [OM, SCM, DATANODE, S3G];

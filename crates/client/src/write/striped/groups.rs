@@ -16,9 +16,9 @@ use crate::write::recover::{MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::write::session::{FinishOptions, Session};
 use crate::{Error, Result};
 
-/// Stripes whose cells are on their way at a time: one is stored and one received while the next
-/// one is sent.
-const WRITING: usize = 3;
+/// Stripes whose cells are on their way at a time. A stripe is there when the slowest of its
+/// replicas has stored its cell; what the others do meanwhile are cells of the next stripes.
+const WRITING: usize = 4;
 
 /// A group with the stripes that it has not acknowledged.
 struct Open {
@@ -33,6 +33,8 @@ pub(super) struct GroupsWriter {
     codec: Codec,
     open: Option<Open>,
     done: Vec<KeyLocation>,
+    /// Bytes that come behind the stripes taken so far; `u64::MAX` where nobody knows.
+    left: u64,
     /// Groups that failed since a stripe was last acknowledged.
     failed: u32,
     /// Something failed for good, or was given up in the middle: bytes may be missing.
@@ -41,13 +43,16 @@ pub(super) struct GroupsWriter {
 
 impl GroupsWriter {
     pub(super) fn new(session: Session, codec: Codec) -> Self {
-        Self { session, codec, open: None, done: Vec::new(), failed: 0, is_broken: false }
+        let (left, failed, is_broken) = (u64::MAX, 0, false);
+        Self { session, codec, open: None, done: Vec::new(), left, failed, is_broken }
     }
 
     /// Takes a stripe and sends it on its way, once there is room for it; it is acknowledged by
-    /// [`finish`](Self::finish) at the latest. The key ends with it when it is the `last`.
-    pub(super) async fn write(&mut self, stripe: Stripe, last: bool) -> Result<()> {
+    /// [`finish`](Self::finish) at the latest. The key ends with it when it is the `last`;
+    /// otherwise so many bytes are `left`, `u64::MAX` where nobody knows.
+    pub(super) async fn write(&mut self, stripe: Stripe, last: bool, left: u64) -> Result<()> {
         self.begin_work()?;
+        self.left = left;
         let checksum = self.session.options().checksum;
         let pending = Pending::new(stripe, last, &self.codec, checksum);
         self.write_all(vec![pending]).await?;
@@ -128,8 +133,7 @@ impl GroupsWriter {
     async fn make_room(&mut self) -> Result<Vec<Pending>> {
         let scheme = self.codec.scheme();
         let stripe = scheme.total() * scheme.chunk_size() as usize;
-        let most = self.with_parity(self.session.options().max_unacknowledged);
-        let most = most.max(WRITING * stripe);
+        let most = self.max_unacknowledged().max(WRITING * stripe);
         while let Some(open) = &mut self.open {
             let is_full = open.group.is_full();
             let again = if is_full && open.stripes.is_empty() {
@@ -166,10 +170,22 @@ impl GroupsWriter {
         bytes.saturating_mul(scheme.total()) / scheme.data().max(1)
     }
 
+    /// Bytes that may be unacknowledged, parity included.
+    fn max_unacknowledged(&self) -> usize {
+        self.with_parity(self.session.options().max_unacknowledged_ec)
+    }
+
     async fn put_if_due(&mut self, when: When) -> Result<()> {
-        let enough = self.with_parity(self.session.options().flush_size);
+        let most = self.max_unacknowledged();
+        let left = self.with_parity(usize::try_from(self.left).unwrap_or(usize::MAX));
         match &mut self.open {
-            Some(Open { group, stripes }) => stripes.put_if_due(group, when, enough).await,
+            Some(Open { group, stripes }) => {
+                // The PutBlock at the end, which comes anyway, lists all that is left. Below the
+                // limit no stripe waits for one.
+                let is_rest = left.saturating_add(stripes.bytes()) < most;
+                let enough = if is_rest { usize::MAX } else { most / 2 };
+                stripes.put_if_due(group, when, enough).await
+            }
             None => Ok(()),
         }
     }

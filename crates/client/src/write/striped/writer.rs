@@ -15,9 +15,9 @@ use crate::write::chunk::ChunkBuffer;
 use crate::write::session::{FinishOptions, Session};
 use crate::{Checksum, Client, Error, Result};
 
-/// Writes one erasure-coded key. In memory are a stripe that is gathered and those that are not
-/// acknowledged: [`crate::ClientOptions::max_unacknowledged`] and a stripe at most, or four stripes
-/// where that is more, and the parity of them.
+/// Writes one erasure-coded key. In memory are a stripe that is gathered, those that are not
+/// acknowledged, and the parity of them: [`crate::ClientOptions::max_unacknowledged_ec`] and a
+/// stripe at most, or five stripes where that is more.
 pub(in crate::write) struct StripedWriter {
     client: Client,
     scheme: Scheme,
@@ -128,6 +128,8 @@ impl StripedWriter {
     /// Has the stripe written.
     async fn send(&mut self, last: bool) -> Result<()> {
         let stripe = std::mem::take(&mut self.stripe);
-        self.groups.write(stripe, last).await
+        // A key that is longer than it was said to be may go on for ever.
+        let left = self.size_hint.checked_sub(self.written).filter(|_| self.size_hint > 0);
+        self.groups.write(stripe, last, left.unwrap_or(u64::MAX)).await
     }
 }
