@@ -9,6 +9,7 @@ use namespace::{Table, View, replicated_size};
 use prost::Message;
 use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 use proto::ozone::{KeyInfo, RepeatedKeyInfo};
+use scheduling::in_background;
 use service::BackgroundServices;
 
 use super::{DIRECTORY_DELETING, KEY_DELETING};
@@ -43,10 +44,11 @@ pub(crate) async fn status(
     // Also while the service is paused, which notes it otherwise.
     dispatcher.parts().deletion_ages.note(dispatcher.parts().group.applied());
     let tables = dispatcher.tables()?;
-    let read = tokio::task::spawn_blocking(move || -> Result<_, Status> {
+    let count_both = move || -> Result<_, Status> {
         let keys = count(&tables, Table::DeletedTable, &mut key)?;
         Ok((keys, count(&tables, Table::DeletedDirectoryTable, &mut directory)?))
-    });
+    };
+    let read = tokio::task::spawn_blocking(|| in_background(count_both));
     let unreadable = |e: tokio::task::JoinError| Status::new(framed::Code::Internal, e.to_string());
     let (keys, directories) = read.await.map_err(unreadable)??;
     let active = dispatcher.is_leader();
