@@ -1,8 +1,8 @@
 //! Which writes a sync has to wait for.
 //!
-//! Writes of a file are counted from the moment they are begun. A sync waits until none is under
-//! way, and fails when one failed and was not repeated: "synced" must never be said of a file that
-//! lacks bytes.
+//! Writes of a file are known from the moment they are begun. A sync waits until none is under way
+//! that was begun before it (those begun since may go on for ever), and fails when one failed and
+//! was not repeated: "synced" must never be said of a file that lacks bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,21 +16,31 @@ use crate::{IoError, IoErrorKind};
 
 #[derive(Default)]
 struct FileWrites {
-    under_way: usize,
+    /// Numbers of the writes under way.
+    under_way: Vec<u64>,
     lost: Vec<(Range<u64>, IoError)>,
-    waiting: Vec<oneshot::Sender<()>>,
+    /// Syncs that wait for the writes with lower numbers.
+    waiting: Vec<(u64, oneshot::Sender<()>)>,
+}
+
+#[derive(Default)]
+struct Files {
+    /// Number of the next write. They begin in this order, over all files.
+    next: u64,
+    by_path: FxHashMap<Arc<Path>, FileWrites>,
 }
 
 /// Writes under way or lost, per file. Files without either have no entry.
 #[derive(Clone, Default)]
 pub(crate) struct Writers {
-    files: Arc<Mutex<FxHashMap<Arc<Path>, FileWrites>>>,
+    files: Arc<Mutex<Files>>,
 }
 
 /// A write under way; it counts as lost unless [`WriteGuard::done`] is told otherwise.
 pub(crate) struct WriteGuard {
     writers: Writers,
     path: Arc<Path>,
+    number: u64,
     range: Range<u64>,
     outcome: Option<Result<(), IoError>>,
 }
@@ -38,20 +48,25 @@ pub(crate) struct WriteGuard {
 impl Writers {
     /// Begins a write.
     pub(crate) fn begin(&self, path: Arc<Path>, range: Range<u64>) -> WriteGuard {
-        self.files.lock().entry(Arc::clone(&path)).or_default().under_way += 1;
-        WriteGuard { writers: self.clone(), path, range, outcome: None }
+        let mut files = self.files.lock();
+        let number = files.next;
+        files.next += 1;
+        files.by_path.entry(Arc::clone(&path)).or_default().under_way.push(number);
+        drop(files);
+        WriteGuard { writers: self.clone(), path, number, range, outcome: None }
     }
 
-    /// Waits until no write of the file is under way.
+    /// Waits until no write of the file is under way that has been begun by now.
     ///
     /// # Errors
     /// When a write was lost.
     pub(crate) async fn wait_for_writes(&self, path: &Path) -> Result<(), IoError> {
+        let until = self.files.lock().next;
         loop {
             let wait = {
                 let mut files = self.files.lock();
-                let Some(file) = files.get_mut(path) else { return Ok(()) };
-                if file.under_way == 0 {
+                let Some(file) = files.by_path.get_mut(path) else { return Ok(()) };
+                if !file.under_way.iter().any(|number| *number < until) {
                     let Some((range, error)) = file.lost.first() else { return Ok(()) };
                     let (kind, why) = match error.kind {
                         IoErrorKind::NoSpace => (IoErrorKind::NoSpace, &error.reason),
@@ -62,7 +77,7 @@ impl Writers {
                     return Err(IoError::new("sync", path, kind, reason));
                 }
                 let (done, wait) = oneshot::channel();
-                file.waiting.push(done);
+                file.waiting.push((until, done));
                 wait
             };
             // An error means that the entry is gone, so that there is nothing to wait for.
@@ -73,10 +88,10 @@ impl Writers {
     /// Forgets lost writes of a file that is removed.
     pub(crate) fn forget(&self, path: &Path) {
         let mut files = self.files.lock();
-        if let Some(file) = files.get_mut(path) {
+        if let Some(file) = files.by_path.get_mut(path) {
             file.lost.clear();
-            if file.under_way == 0 {
-                files.remove(path);
+            if file.under_way.is_empty() {
+                files.by_path.remove(path);
             }
         }
     }
@@ -92,8 +107,8 @@ impl WriteGuard {
 impl Drop for WriteGuard {
     fn drop(&mut self) {
         let mut files = self.writers.files.lock();
-        let Some(file) = files.get_mut(&self.path) else { return };
-        file.under_way = file.under_way.saturating_sub(1);
+        let Some(file) = files.by_path.get_mut(&self.path) else { return };
+        file.under_way.retain(|number| *number != self.number);
         match self.outcome.take() {
             Some(Ok(())) => {
                 let range = &self.range;
@@ -106,14 +121,46 @@ impl Drop for WriteGuard {
                 file.lost.push((self.range.clone(), error));
             }
         }
-        if file.under_way == 0 {
-            for waiting in file.waiting.drain(..) {
-                // A sync that was given up does not care.
-                let _ = waiting.send(());
-            }
-            if file.lost.is_empty() {
-                files.remove(&self.path);
-            }
+        let first = file.under_way.iter().min().copied().unwrap_or(u64::MAX);
+        for (_, sync) in file.waiting.extract_if(.., |(until, _)| *until <= first) {
+            // A sync that was given up does not care.
+            let _ = sync.send(());
         }
+        if file.under_way.is_empty() && file.lost.is_empty() {
+            files.by_path.remove(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_sync_waits_for_what_was_begun_before_it_and_not_for_later_writes() {
+        let writers = Writers::default();
+        let path: Arc<Path> = Arc::from(Path::new("f"));
+        let begin = |range| writers.begin(Arc::clone(&path), range);
+        let (first, second) = (begin(0..1), begin(1..2));
+        let mut sync = Box::pin(writers.wait_for_writes(&path));
+        assert!((&mut sync).now_or_never().is_none());
+        let mut later = begin(2..3);
+        second.done(Ok(()));
+        assert!((&mut sync).now_or_never().is_none());
+        for at in 3..9 {
+            // There is always one under way.
+            let next = begin(at..at + 1);
+            std::mem::replace(&mut later, next).done(Ok(()));
+        }
+        assert!((&mut sync).now_or_never().is_none());
+        first.done(Ok(()));
+        assert_eq!(sync.now_or_never(), Some(Ok(())));
+        let sync = writers.wait_for_writes(&path);
+        later.done(Err(IoError::new("write", &path, IoErrorKind::Device, "broken".to_owned())));
+        assert_eq!(sync.now_or_never().unwrap().unwrap_err().kind, IoErrorKind::WriteLost);
+        writers.forget(&path);
+        assert!(writers.files.lock().by_path.is_empty());
     }
 }
