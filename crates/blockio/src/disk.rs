@@ -265,14 +265,6 @@ impl Disk {
         }));
     }
 
-    /// Waits until no write of the file is under way; fails when one was lost.
-    ///
-    /// # Errors
-    /// When an earlier write failed and was not repeated.
-    pub async fn wait_for_writes(&self, path: &Path) -> Result<(), IoError> {
-        self.shared.writers.wait_for_writes(path).await
-    }
-
     /// Makes the names in a directory durable.
     pub fn sync_directory(
         &self,

@@ -63,9 +63,10 @@ pub struct ClientOptions {
     pub hedge_after: Duration,
     /// Size of a chunk.
     pub chunk_size: usize,
-    /// Bytes after which a PutBlock makes what was written durable, so that it can be released.
+    /// Bytes of a replicated key after which a PutBlock makes what was written durable, so that it
+    /// can be released.
     pub flush_size: usize,
-    /// Bytes a writer may hold unacknowledged.
+    /// Bytes the writer of a replicated key may hold unacknowledged.
     pub max_unacknowledged: usize,
     /// Bytes the writer of an erasure-coded key may hold unacknowledged, parity not counted; a
     /// PutBlock is sent when half of them wait.

@@ -41,10 +41,16 @@ async fn trash(om: &TestOm, bucket: &str, expected: &[&str]) {
 const LAYOUTS: [(&str, BucketLayoutProto); 2] =
     [("tree", BucketLayoutProto::FileSystemOptimized), ("legacy", BucketLayoutProto::Legacy)];
 
+/// OM makes checkpoints after so many minutes and keeps them for an hour; 0: nothing is emptied.
+fn emptied(world: World, checkpoint: f64) -> World {
+    let interval = if checkpoint > 0.0 { 60 } else { 0 };
+    world.with("fs.trash.interval", interval).with("ozone.fs.trash.checkpoint.interval", checkpoint)
+}
+
 async fn empties_the_trash(world: World) {
     // A key is put while nothing empties the trash: its directory could go, or get another name,
     // between the creation of the key and its commit.
-    let world = world.with("fs.trash.interval", 0).with("ozone.fs.trash.checkpoint.interval", 0);
+    let world = emptied(world, 0.0);
     let om = world.start().await;
     om.ok(create_volume("vol")).await;
     bucket(&om, "objects", BucketLayoutProto::ObjectStore).await;
@@ -61,21 +67,19 @@ async fn empties_the_trash(world: World) {
     }
     om.handle.shutdown().await;
     // Checkpoints, but only the one from long ago is old enough to go.
-    let world =
-        world.with("fs.trash.interval", 60).with("ozone.fs.trash.checkpoint.interval", 0.005);
+    let world = emptied(world, 0.005);
     let om = world.start().await;
     for (name, _) in LAYOUTS {
         trash(&om, name, &[".Trash/ann/T/d/e/f", ".Trash/ann/T/g", ".Trash/ann/films/f"]).await;
     }
     om.handle.shutdown().await;
-    let world = world.with("fs.trash.interval", 0).with("ozone.fs.trash.checkpoint.interval", 0);
+    let world = emptied(world, 0.0);
     let om = world.start().await;
     for (name, _) in LAYOUTS {
         om.put("vol", name, ".Trash/ann/Current/g", 10).await;
     }
     om.handle.shutdown().await;
-    let world =
-        world.with("fs.trash.interval", 60).with("ozone.fs.trash.checkpoint.interval", 0.005);
+    let world = emptied(world, 0.005);
     let om = world.start().await;
     for (name, _) in LAYOUTS {
         let all = [".Trash/ann/T/d/e/f", ".Trash/ann/T/g", ".Trash/ann/T/g", ".Trash/ann/films/f"];
