@@ -62,10 +62,11 @@ impl BackgroundService for Reclaim {
         }
         node.arrivals.forget_old();
         let (store, portion) = (node.store.clone(), self.pace.portion());
+        let share = self.pace.share();
         let begun = Instant::now();
         let later = self.pace.judge(node.pace.clients.is_used(begun), self.clock.hour());
         let reclaim = move || match later {
-            true => in_background(|| store.reclaim_beside_clients(portion)),
+            true => in_background(|| store.reclaim_beside_clients(portion, share)),
             false => in_background(|| store.reclaim(portion)),
         };
         match tokio::task::spawn_blocking(reclaim).await {
@@ -73,7 +74,9 @@ impl BackgroundService for Reclaim {
                 let now = Instant::now();
                 let is_used = node.pace.clients.is_used(now);
                 let hour = self.clock.hour();
-                let pause = self.pace.note(portion, now - begun, is_used, hour);
+                // Tidying has had its rests.
+                let took = (now - begun).saturating_sub(reclaimed.tidying);
+                let pause = self.pace.note(portion, took, is_used, hour);
                 tokio::time::sleep(pause).await;
                 Progress::more(reclaimed.blocks)
             }

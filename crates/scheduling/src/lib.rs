@@ -12,13 +12,19 @@
 //! waits for one that does not. Older kernels know no slices of single threads and take the call
 //! without effect.
 //!
+//! [`Rests`] are for work that goes on for long: while it has one core for itself, all that wakes up
+//! waits for the others.
+//!
 //! A thread inherits the slice of the one that makes it. [`in_foreground`] is for threads that
 //! serve requests and may be made by work in the background.
 
 use std::thread;
 use std::time::Duration;
 
+mod rests;
 mod slice;
+
+pub use rests::Rests;
 
 /// Nanoseconds: longer than what all others have, 0.7 to 2.8 ms. The kernel takes up to 100 ms, but
 /// a thread that holds a lock must not be put off for so long when cores are short.

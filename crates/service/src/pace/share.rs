@@ -85,6 +85,11 @@ impl Pace {
         makes_way
     }
 
+    /// Of the time, while the work makes way for clients; 1 is all of it.
+    pub fn share(&self) -> f64 {
+        self.share.share
+    }
+
     /// There is nothing to do now.
     pub fn rest(&self) {
         self.makes_way.store(false, Ordering::Relaxed);

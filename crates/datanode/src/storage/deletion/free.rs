@@ -8,10 +8,13 @@ use blockio::block_on;
 use container::ContainerState;
 use container::segment::{record_len, space};
 use futures::future::join_all;
+use scheduling::Rests;
 use types::LocalId;
 
+use super::reclaim::{Place, pending};
 use crate::storage::containers::Container;
 use crate::storage::error::{Result, StorageError};
+use crate::storage::store::ContainerStore;
 use crate::storage::tables::StoredBlock;
 
 /// What a container's deleted blocks took.
@@ -51,31 +54,41 @@ impl Freed {
     }
 }
 
-/// Drops segments without live records and copies half-dead ones; says how many of each.
-pub(super) fn tidy_segments(container: &Arc<Container>, segment_size: u64) -> Result<(u64, u64)> {
-    // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
-    if container.is_replaying() || container.state() == ContainerState::Unhealthy {
-        return Ok((0, 0));
-    }
-    container.seal_empty();
-    let infos = container.segments.lock().infos.clone();
-    let sparse: Vec<u32> =
-        infos.iter().filter(|(_, i)| space::worth_compacting(i)).map(|(n, _)| *n).collect();
-    for number in &sparse {
-        container.move_out_of(*number, segment_size)?;
-    }
-    if !sparse.is_empty() {
-        // The copies, and the rows that point to them, before the originals go.
-        container.disk().flush()?;
-    }
-    let infos = container.segments.lock().infos.clone();
-    let mut dropped = 0;
-    for (number, _) in infos.iter().filter(|(_, info)| space::worth_unlinking(info)) {
-        if container.drop_segment(*number)? > 0 {
-            dropped += 1;
+impl ContainerStore {
+    /// Drops segments without live records, and copies half-dead ones if no more of the container
+    /// is to be deleted behind `end`; says how many of each.
+    pub(super) fn tidy_segments(
+        &self,
+        container: &Arc<Container>,
+        end: Option<Place>,
+        rests: &mut Rests,
+    ) -> Result<(u64, u64)> {
+        // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
+        if container.is_replaying() || container.state() == ContainerState::Unhealthy {
+            return Ok((0, 0));
         }
+        container.seal_empty();
+        let mut sparse = container.segments.lock().infos.clone();
+        sparse.retain(|_, info| space::worth_compacting(info));
+        // What is about to be deleted would be copied for nothing. It comes by here again.
+        if !sparse.is_empty() && !pending(container, end, 1)?.0.is_empty() {
+            sparse.clear();
+        }
+        if !sparse.is_empty() {
+            container.move_out_of(&sparse, self.options().segment_size, rests)?;
+            // The copies, and the rows that point to them, before the originals go.
+            container.disk().flush()?;
+        }
+        let infos = container.segments.lock().infos.clone();
+        let mut dropped = 0;
+        for (number, _) in infos.iter().filter(|(_, info)| space::worth_unlinking(info)) {
+            if container.drop_segment(*number)? > 0 {
+                dropped += 1;
+            }
+            rests.rest();
+        }
+        Ok((sparse.len() as u64, dropped))
     }
-    Ok((sparse.len() as u64, dropped))
 }
 
 impl Container {

@@ -22,6 +22,8 @@ mod reclaim;
 mod take;
 mod waiting;
 
+use std::time::Duration;
+
 use types::ContainerId;
 
 use super::error::Result;
@@ -51,6 +53,8 @@ pub struct Reclaimed {
     pub compacted: u64,
     /// Segments removed.
     pub dropped: u64,
+    /// How long segments were looked after, with the rests of it.
+    pub tidying: Duration,
     /// There is more to do.
     pub more: bool,
 }

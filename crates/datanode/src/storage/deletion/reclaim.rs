@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use container::ContainerState;
 use container::deletion;
 use metastore::{Batch, Durability, IterRange};
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
+use scheduling::Rests;
 use types::LocalId;
 
 use super::Reclaimed;
@@ -61,33 +63,34 @@ impl ContainerStore {
     /// # Errors
     /// When a disk fails; what is not done stays pending.
     pub fn reclaim(&self, limit: usize) -> Result<Reclaimed> {
-        self.reclaim_portion(limit, false)
+        self.reclaim_portion(limit, None)
     }
 
-    /// The same, beside clients: the space comes back later, so that tables are flushed seldom.
-    /// Blocks.
+    /// The same, beside clients: the space comes back later, so that tables are flushed seldom, and
+    /// segments are looked after in this share of the time. Blocks.
     ///
     /// # Errors
     /// When a disk fails; what is not done stays pending.
-    pub fn reclaim_beside_clients(&self, limit: usize) -> Result<Reclaimed> {
-        self.reclaim_portion(limit, true)
+    pub fn reclaim_beside_clients(&self, limit: usize, share: f64) -> Result<Reclaimed> {
+        self.reclaim_portion(limit, Some(share))
     }
 
-    fn reclaim_portion(&self, limit: usize, later: bool) -> Result<Reclaimed> {
+    fn reclaim_portion(&self, limit: usize, share: Option<f64>) -> Result<Reclaimed> {
         let mut total = Reclaimed::default();
         for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
-            let done = self.reclaim_disk(disk, limit.max(1), later)?;
+            let done = self.reclaim_disk(disk, limit.max(1), share)?;
             total.blocks += done.blocks;
             total.bytes += done.bytes;
             total.compacted += done.compacted;
             total.dropped += done.dropped;
+            total.tidying += done.tidying;
             total.more |= done.more;
         }
         Ok(total)
     }
 
-    fn reclaim_disk(&self, disk: &Disk, limit: usize, later: bool) -> Result<Reclaimed> {
-        let mut done = Reclaimed::default();
+    fn reclaim_disk(&self, disk: &Disk, limit: usize, share: Option<f64>) -> Result<Reclaimed> {
+        let (mut done, later) = (Reclaimed::default(), share.is_some());
         let mut waiting = disk.waiting.lock();
         let mut portion = limit;
         if waiting.is_empty() || !waiting.is_covered(&disk.flushes) {
@@ -128,9 +131,10 @@ impl ContainerStore {
                 }
             }
         }
+        let (begun, mut rests) =
+            (Instant::now(), share.map_or_else(Rests::none, Rests::with_share));
         for container in touched.iter().filter(|container| self.is_served(container)) {
-            let tidied = super::free::tidy_segments(container, self.options().segment_size);
-            match tidied {
+            match self.tidy_segments(container, end_of(&freed, container), &mut rests) {
                 Ok((compacted, dropped)) => {
                     done.compacted += compacted;
                     done.dropped += dropped;
@@ -143,6 +147,7 @@ impl ContainerStore {
                 }
             }
         }
+        done.tidying = begun.elapsed();
         for some in &freed {
             let ended = waiting.may_end(some);
             // One of which a part stayed is done once more.
@@ -215,6 +220,12 @@ impl ContainerStore {
         some.rows.freed.free_space(container, &some.rows.blocks)?;
         Ok(true)
     }
+}
+
+/// How far a container's deletions are, with these works.
+fn end_of(freed: &[Work], container: &Container) -> Option<Place> {
+    let of_this = freed.iter().filter(|work| work.container.id() == container.id());
+    of_this.filter_map(|work| work.rows.end).max()
 }
 
 /// Step two: the rows of the next blocks go. Says whether the container has more to do; `None` when
@@ -291,7 +302,7 @@ fn durability(container: &Container) -> Durability {
 /// The container's oldest transactions that are not done at `after`, of `limit` blocks and more,
 /// and whether these are all. At most `limit` are read. What is in front of the first one that may
 /// be there is not looked at: rows of many transactions went there.
-fn pending(
+pub(super) fn pending(
     container: &Container,
     after: Option<Place>,
     limit: usize,

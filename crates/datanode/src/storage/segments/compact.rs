@@ -1,11 +1,14 @@
-//! Copying live records out of a mostly dead segment, so that its file can go.
+//! Copying live records out of mostly dead segments, so that their files can go.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use blockio::block_on;
 use container::ContainerState;
+use container::segment::SegmentInfo;
 use metastore::{Batch, Durability, IterRange};
+use scheduling::Rests;
 use types::LocalId;
 
 use crate::storage::Patience;
@@ -16,25 +19,58 @@ use crate::storage::tables::{self, BLOCK_DATA, Packed, SEGMENTS, StoredBlock};
 /// Blocks moved under one lock.
 const PORTION: usize = 128;
 
+/// Places of records that are in memory at once; those of one segment may be more.
+const FOUND: u64 = 100_000;
+
 impl Container {
-    /// Moves the live records of a segment to the active one. The rows that say so are visible at
-    /// once and durable with the next flush; only then may the file go. Blocks.
+    /// Moves the live records of segments to the active one. The rows that say so are visible at
+    /// once and durable with the next flush; only then may the files go. Blocks.
     ///
     /// # Errors
     /// Damaged records among them, or a disk that fails: then nothing may be dropped.
-    pub(crate) fn move_out_of(self: &Arc<Self>, number: u32, segment_size: u64) -> Result<()> {
+    pub(crate) fn move_out_of(
+        self: &Arc<Self>,
+        segments: &BTreeMap<u32, SegmentInfo>,
+        segment_size: u64,
+        rests: &mut Rests,
+    ) -> Result<()> {
         // Copies that an earlier try could not write are written first: on a disk that stays full,
         // each try would add its own to those that wait in memory.
         self.disk().flush_container(self)?;
-        let live = self.live_in(number)?;
+        // All rows of the container are looked at for each group of segments.
+        let (mut group, mut records) = (BTreeSet::new(), 0u64);
+        for (number, info) in segments {
+            let sum = records.saturating_add(info.live_records);
+            if sum > FOUND && !group.is_empty() {
+                self.move_group(&group, segment_size, rests)?;
+                group.clear();
+                records = 0;
+            }
+            group.insert(*number);
+            records = records.saturating_add(info.live_records);
+        }
+        self.move_group(&group, segment_size, rests)
+    }
+
+    fn move_group(
+        self: &Arc<Self>,
+        segments: &BTreeSet<u32>,
+        segment_size: u64,
+        rests: &mut Rests,
+    ) -> Result<()> {
+        let live = self.live_in(segments, rests)?;
         for portion in live.chunks(PORTION) {
-            self.move_portion(portion, segment_size)?;
+            self.move_portion(portion, segment_size, rests)?;
         }
         Ok(())
     }
 
-    /// Blocks whose records lie in a segment.
-    pub(crate) fn live_in(&self, number: u32) -> Result<Vec<(LocalId, Packed)>> {
+    /// Blocks whose records lie in one of these segments.
+    pub(crate) fn live_in(
+        &self,
+        segments: &BTreeSet<u32>,
+        rests: &mut Rests,
+    ) -> Result<Vec<(LocalId, Packed)>> {
         let mut live = Vec::new();
         let mut failed = None;
         let range = IterRange::prefix(tables::prefix(self.id())).background(1 << 20);
@@ -43,10 +79,11 @@ impl Container {
         cursor.for_each(|key, value| match StoredBlock::read(self.id(), value) {
             Ok(row) => {
                 if let (Some(packed), Some(local)) = (row.packed, tables::block_of(key))
-                    && packed.segment == number
+                    && segments.contains(&packed.segment)
                 {
                     live.push((local, packed));
                 }
+                rests.rest();
                 true
             }
             Err(error) => {
@@ -62,7 +99,12 @@ impl Container {
 
     /// The copies are durable before a row points to one: the log, which has the bytes of blocks
     /// that were just written, may have been trimmed behind these.
-    fn move_portion(self: &Arc<Self>, portion: &[(LocalId, Packed)], size: u64) -> Result<()> {
+    fn move_portion(
+        self: &Arc<Self>,
+        portion: &[(LocalId, Packed)],
+        size: u64,
+        rests: &mut Rests,
+    ) -> Result<()> {
         let mut read = Vec::with_capacity(portion.len());
         for (local, from) in portion {
             let Some(row) = self.block_row(*local)? else { continue };
@@ -71,6 +113,7 @@ impl Container {
                 let data = block_on(self.read_packed(*local, *from, Patience::Wait))?;
                 read.push((*local, row.bcsid(), *from, data));
             }
+            rests.rest();
         }
         let append = |(local, bcsid, from, data)| {
             (local, from, self.append_dead_record(local, bcsid, data, size))

@@ -148,16 +148,16 @@ fn a_compaction_that_is_tried_again_on_a_full_disk_holds_no_more_in_memory() {
     let pending = |node: &Node| node.store().disks()[0].pending.load(Ordering::Relaxed);
     assert_eq!(pending(&node), 0);
     node.faults.always(blockio::Op::Write, "segment", blockio::Strike::NoSpace);
-    node.container().move_out_of(1, 100_000).unwrap_err();
+    move_out_of(&node.container(), 1, 100_000).unwrap_err();
     let once = pending(&node);
     assert!(once > 0, "the copies of one try wait");
     for _ in 0..3 {
-        node.container().move_out_of(1, 100_000).unwrap_err();
+        move_out_of(&node.container(), 1, 100_000).unwrap_err();
         assert_eq!(pending(&node), once);
     }
     node.faults.clear();
-    node.container().move_out_of(1, 100_000).unwrap();
-    assert_eq!((pending(&node), node.container().live_in(1).unwrap()), (0, vec![]));
+    move_out_of(&node.container(), 1, 100_000).unwrap();
+    assert_eq!((pending(&node), live_in(&node.container(), 1)), (0, vec![]));
     for local in 1..=40 {
         assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
     }

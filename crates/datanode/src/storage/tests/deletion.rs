@@ -52,7 +52,7 @@ fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
     }
     // Rows go in portions, each transaction once, and nothing else does.
     for expected in [(20, true), (20, true), (20, false), (0, false)] {
-        let done = node.store().reclaim_beside_clients(20).unwrap();
+        let done = node.store().reclaim_beside_clients(20, 1.0).unwrap();
         assert_eq!((done.blocks, done.more), expected);
     }
     assert_eq!(node.read(5).unwrap_err().result(), ResultCode::NoSuchBlock);
@@ -60,7 +60,7 @@ fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
     // What comes after a flush waits for the next one, with the rest.
     node.pipe().flush().unwrap();
     for left in [true, true, true] {
-        let done = node.store().reclaim_beside_clients(20).unwrap();
+        let done = node.store().reclaim_beside_clients(20, 1.0).unwrap();
         assert_eq!((done.blocks, done.more), (0, left));
     }
     let info = node.container().info();
@@ -72,7 +72,7 @@ fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
     }
     // Without clients it is as ever, also for what waits.
     node.delete(4, &locals[60..80]);
-    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 20);
+    assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 20);
     node.delete(5, &locals[80..]);
     let done = node.store().reclaim(100).unwrap();
     assert_eq!((done.blocks, done.dropped, done.more), (20, 1, false));
@@ -89,7 +89,7 @@ fn rows_that_went_beside_clients_are_back_after_a_crash_and_go_again() {
     node.delete(1, &[1, 2, 3]);
     // However often it looks, nothing is freed before a flush.
     for blocks in [3, 0] {
-        assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, blocks);
+        assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, blocks);
     }
     node.kill();
     node.open();
@@ -112,7 +112,7 @@ fn a_large_transaction_goes_in_parts_and_ends_with_its_last_one() {
         node.delete(1, &(1..=25).collect::<Vec<_>>());
         node.delete(2, &[26]);
         let reclaim = |node: &Node| match beside {
-            true => node.store().reclaim_beside_clients(10).unwrap(),
+            true => node.store().reclaim_beside_clients(10, 1.0).unwrap(),
             false => node.store().reclaim(10).unwrap(),
         };
         for (blocks, more, pending) in [(10, true, 26), (10, true, 26), (6, false, 0)] {
@@ -137,7 +137,7 @@ fn a_transaction_that_was_done_in_part_is_done_again_after_a_crash() {
     node.pipe().flush().unwrap();
     node.delete(1, &(1..=25).collect::<Vec<_>>());
     assert_eq!(node.store().reclaim(10).unwrap().blocks, 10);
-    assert_eq!(node.store().reclaim_beside_clients(10).unwrap().blocks, 10);
+    assert_eq!(node.store().reclaim_beside_clients(10, 1.0).unwrap().blocks, 10);
     node.kill();
     node.open();
     node.replay();
@@ -159,7 +159,7 @@ fn a_transaction_does_not_end_before_each_of_its_parts_is_freed() {
     node.pipe().flush().unwrap();
     node.delete(1, &[1, 2, 3, 4]);
     for _ in 0..3 {
-        assert_eq!(node.store().reclaim_beside_clients(1).unwrap().blocks, 1);
+        assert_eq!(node.store().reclaim_beside_clients(1, 1.0).unwrap().blocks, 1);
     }
     // A block of the second part has a row again.
     node.put_large(2, &[pattern(2, 1 << 20)]);
@@ -176,12 +176,12 @@ fn a_flush_that_fails_frees_nothing_of_what_waits_for_it() {
     }
     node.pipe().flush().unwrap();
     node.delete(1, &[1, 2, 3]);
-    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 3);
+    assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 3);
     // A record that cannot be written keeps the flush from its end.
     node.put_small(11, pattern(11, 10_000));
     node.faults.always(Op::Write, "segment", Strike::NoSpace);
     assert!(node.pipe().flush().is_err());
-    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 0);
+    assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 0);
     assert!(node.store().reclaim(100).is_err(), "it does not come to its flush");
     assert_eq!(node.container().info().pending_delete, 3);
     node.faults.clear();
@@ -203,7 +203,7 @@ fn what_waited_beside_clients_is_freed_in_portions_when_they_have_left() {
     let full = node.space_used();
     for tx in 1..=4 {
         node.delete(tx, &(tx * 10 - 9..=tx * 10).map(|n| n as u64).collect::<Vec<_>>());
-        assert_eq!(node.store().reclaim_beside_clients(10).unwrap().blocks, 10);
+        assert_eq!(node.store().reclaim_beside_clients(10, 1.0).unwrap().blocks, 10);
     }
     assert_eq!(node.space_used(), full);
     for (more, pending) in [(true, 30), (true, 20), (true, 10), (false, 0)] {
@@ -219,7 +219,7 @@ fn a_block_that_came_back_meanwhile_keeps_its_bytes_until_its_row_goes_again() {
     node.put_large(1, &[pattern(1, 1 << 20)]);
     node.pipe().flush().unwrap();
     node.delete(1, &[1]);
-    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 1);
+    assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 1);
     node.put_large(1, &[pattern(2, 1 << 20)]);
     let done = node.store().reclaim(100).unwrap();
     assert_eq!((done.blocks, done.more), (0, true));
@@ -236,12 +236,12 @@ fn nothing_is_freed_under_a_replica_that_was_removed_meanwhile() {
     }
     node.close();
     node.delete(1, &[1, 2, 3]);
-    assert_eq!(node.store().reclaim_beside_clients(100).unwrap().blocks, 3);
+    assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 3);
     let id = node.container().id();
     node.store().delete_container(id, true).unwrap();
     node.pipe().flush().unwrap();
-    assert!(node.store().reclaim_beside_clients(100).unwrap().more);
-    assert!(!node.store().reclaim_beside_clients(100).unwrap().more);
+    assert!(node.store().reclaim_beside_clients(100, 1.0).unwrap().more);
+    assert!(!node.store().reclaim_beside_clients(100, 1.0).unwrap().more);
 }
 
 #[test]
@@ -273,6 +273,45 @@ fn a_closed_replica_tells_scm_how_many_blocks_are_left() {
     assert_eq!(told, [(id.to_wire(), Some(2))]);
     node.store().reclaim(10).unwrap();
     assert!(node.store().take_changed().is_empty(), "nothing has changed since");
+}
+
+#[test]
+fn what_is_about_to_be_deleted_is_not_copied_before() {
+    for share in [None, Some(1.0), Some(0.5)] {
+        let mut node = Node::with(|options| options.segment_size = 100_000);
+        for local in 1..=100 {
+            node.put_small(local, pattern(local, 3000));
+        }
+        node.pipe().flush().unwrap();
+        let (first, second): (Vec<u64>, Vec<u64>) =
+            (1..=100).filter(|local| local % 5 != 0).partition(|local| local % 5 != 1);
+        node.delete(1, &first);
+        node.delete(2, &second);
+        let reclaim = |blocks: usize| {
+            let mut sum = (0, 0);
+            loop {
+                let store = node.store();
+                let done = match share {
+                    Some(share) => store.reclaim_beside_clients(60, share).unwrap(),
+                    None => store.reclaim(60).unwrap(),
+                };
+                sum = (sum.0 + done.blocks, sum.1 + done.compacted);
+                if sum.0 >= blocks as u64 {
+                    return sum;
+                }
+            }
+        };
+        assert_eq!(reclaim(60), (60, 0), "{share:?}");
+        let (_, mut compacted) = reclaim(20);
+        node.store().flush_all().unwrap();
+        while compacted == 0 {
+            compacted = node.store().reclaim(60).unwrap().compacted;
+        }
+        assert!(compacted >= 2, "{share:?}: {compacted}");
+        for local in (1..=100).filter(|local| local % 5 == 0) {
+            assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
+        }
+    }
 }
 
 #[test]
@@ -311,12 +350,12 @@ fn records_that_move_are_never_only_in_memory() {
     }
     // The log may be trimmed from here on.
     assert_eq!(node.pipe().flush().unwrap().index, 40);
-    node.container().move_out_of(1, 100_000).unwrap();
+    move_out_of(&node.container(), 1, 100_000).unwrap();
     // RocksDB writes the rows, which it may do at any time, and nothing else is written.
     node.stop();
     node.open();
     node.replay();
-    assert_eq!(node.container().live_in(1).unwrap(), [], "they have moved");
+    assert_eq!(live_in(&node.container(), 1), [], "they have moved");
     for local in 1..=40 {
         assert_eq!(node.read(local).unwrap(), pattern(local, 3000));
     }
@@ -415,7 +454,7 @@ fn a_transaction_that_comes_behind_later_ones_is_carried_out() {
         let reclaim = |node: &Node, times: u32| {
             for _ in 0..times {
                 match beside_clients {
-                    true => node.store().reclaim_beside_clients(1).unwrap(),
+                    true => node.store().reclaim_beside_clients(1, 1.0).unwrap(),
                     false => node.store().reclaim(1).unwrap(),
                 };
                 node.pipe().flush().unwrap();

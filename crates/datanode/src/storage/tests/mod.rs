@@ -29,10 +29,14 @@ use bytes::Bytes;
 use container::checksum;
 use proto::datanode::{BlockData, ChecksumType, ChunkInfo, KeyValue};
 use proto::scm_datanode::DeletedBlocksTransaction;
+use scheduling::Rests;
 use tempfile::TempDir;
 use types::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 
+use super::containers::Container;
+use super::error::Result;
 use super::scan::Unpaced;
+use super::tables::Packed;
 use super::*;
 
 pub(super) const CONTAINER: ContainerId = ContainerId(1);
@@ -285,6 +289,18 @@ pub(super) fn pattern(seed: u64, len: usize) -> Bytes {
 }
 
 /// Copies a tree as it is at one moment: again, if RocksDB's own threads changed it meanwhile.
+/// Moves what lives in a segment elsewhere.
+fn move_out_of(container: &Arc<Container>, number: u32, segment_size: u64) -> Result<()> {
+    let mut segments = container.segments.lock().infos.clone();
+    segments.retain(|segment, _| *segment == number);
+    container.move_out_of(&segments, segment_size, &mut Rests::none())
+}
+
+/// What lives in a segment.
+fn live_in(container: &Container, number: u32) -> Vec<(LocalId, Packed)> {
+    container.live_in(&[number].into(), &mut Rests::none()).unwrap()
+}
+
 fn copy_tree(from: &Path, to: &Path) {
     loop {
         let before = listing(from);

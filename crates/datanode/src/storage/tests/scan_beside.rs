@@ -107,7 +107,7 @@ async fn records_that_move_while_they_are_read_are_no_damage() {
     let verdict = scan_while(&node, || {
         // All live records of the oldest segment go elsewhere, and its file goes.
         if let Some(number) = oldest_sealed(&container).filter(|_| moved < 20) {
-            container.move_out_of(number, 20_000).unwrap();
+            move_out_of(&container, number, 20_000).unwrap();
             disk.flush().unwrap();
             moved += u64::from(container.drop_segment(number).unwrap() > 0);
         }
@@ -230,7 +230,7 @@ impl World {
             Act::Compact => {
                 let container = self.node.container();
                 if let Some(number) = oldest_sealed(&container) {
-                    container.move_out_of(number, 30_000).unwrap();
+                    move_out_of(&container, number, 30_000).unwrap();
                     container.disk().flush().unwrap();
                     container.drop_segment(number).unwrap();
                 }

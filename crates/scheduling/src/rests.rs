@@ -1,0 +1,90 @@
+//! Long work beside clients: it sleeps behind each short stretch.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Work that goes on for longer makes requests wait, however readily its thread gives the core
+/// away: threads that wake up beside a busy core queue for the other ones.
+const STRETCH: Duration = Duration::from_millis(1);
+
+/// No sleep is longer, so that the work can be ended.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The rests of work that has a share of the time only.
+#[derive(Debug)]
+pub struct Rests {
+    /// Time to sleep for each time of work.
+    per_work: f64,
+    since: Instant,
+}
+
+impl Rests {
+    /// Of work that has all the time.
+    pub fn none() -> Self {
+        Self::with_share(1.0)
+    }
+
+    /// Of work that has this share of the time: more than 0 and at most 1, which is all of it.
+    pub fn with_share(share: f64) -> Self {
+        Self { per_work: 1.0 / share - 1.0, since: Instant::now() }
+    }
+
+    /// Sleeps if the work has gone on for a millisecond. For places where it holds no lock that a
+    /// request needs, no further apart than some hundred microseconds.
+    pub fn rest(&mut self) {
+        if self.per_work <= 0.0 {
+            return;
+        }
+        let worked = self.since.elapsed();
+        if worked < STRETCH {
+            return;
+        }
+        let rest = Duration::try_from_secs_f64(worked.as_secs_f64() * self.per_work);
+        thread::sleep(rest.map_or(LONGEST, |rest| rest.min(LONGEST)));
+        self.since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works until `until`, resting as often as it may.
+    fn work(rests: &mut Rests, until: Duration) -> Duration {
+        let (begun, mut worked) = (Instant::now(), Duration::ZERO);
+        while worked < until {
+            let before = Instant::now();
+            while before.elapsed() < STRETCH / 4 {}
+            worked += before.elapsed();
+            rests.rest();
+        }
+        begun.elapsed()
+    }
+
+    #[test]
+    fn work_with_a_share_sleeps_the_rest_of_the_time() {
+        let worked = 8 * STRETCH;
+        // At least seven stretches have a rest behind them.
+        assert!(work(&mut Rests::with_share(0.25), worked) >= worked + 7 * 3 * STRETCH);
+    }
+
+    #[test]
+    fn a_stretch_too_short_has_no_rest_and_no_rest_is_endless() {
+        let mut rests = Rests::with_share(1e-300);
+        let begun = Instant::now();
+        rests.rest();
+        rests.since = Instant::now().checked_sub(2 * STRETCH).expect("a moment ago");
+        rests.rest();
+        assert!(begun.elapsed() >= LONGEST);
+        assert!(begun.elapsed() < 5 * LONGEST);
+    }
+
+    #[test]
+    fn work_with_all_the_time_does_not_sleep() {
+        let mut rests = Rests::none();
+        rests.since = Instant::now().checked_sub(STRETCH * 1000).expect("a second ago");
+        let since = rests.since;
+        rests.rest();
+        assert_eq!(rests.since, since);
+    }
+}
