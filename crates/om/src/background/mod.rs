@@ -14,6 +14,7 @@
 //! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
 //! like any client, so that all replicas change alike. Compaction is every OM's own affair.
 
+mod apart;
 pub(crate) mod deletion_status;
 mod directory_deleting;
 mod error;

@@ -1,4 +1,5 @@
-//! Background work that only the OM that leads does: on the others a run does nothing.
+//! Background work that only the OM that leads does, on a thread [`apart`]: on the others a run
+//! does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,6 +7,7 @@ use std::time::Duration;
 use service::{BackgroundService, Progress};
 
 use super::BackgroundError;
+use super::apart::apart;
 use crate::dispatch::Dispatcher;
 
 /// Work of the OM that leads.
@@ -48,7 +50,9 @@ impl<W: LeaderWork> BackgroundService for WhileLeading<W> {
         if !self.dispatcher.is_leader() {
             return Progress::idle();
         }
-        self.work.run().await.unwrap_or_else(Progress::failed)
+        let work = Arc::clone(&self.work);
+        let run = async move { work.run().await.unwrap_or_else(Progress::failed) };
+        apart(run).await.unwrap_or_else(Progress::failed)
     }
 
     fn makes_way(&self) -> bool {
