@@ -231,7 +231,9 @@ impl Store {
         }
         // RocksDB starts its threads here, and they inherit that nobody waits for them.
         let open = || DB::open_cf_descriptors(&db_options, path, families);
-        let db = scheduling::in_background(open).map_err(|e| failed(e.to_string()))?;
+        let db = scheduling::made_in_background(open)
+            .map_err(|e| failed(e.to_string()))?
+            .map_err(|e| failed(e.to_string()))?;
         Ok(Self {
             inner: Arc::new(Inner {
                 db,

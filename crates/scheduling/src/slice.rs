@@ -47,12 +47,12 @@ impl Attributes {
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
     }
 
-    #[cfg(test)]
+    /// From -20, which goes first, to 19.
     pub(crate) fn nice(&self) -> i32 {
         self.0.sched_nice
     }
 
-    #[cfg(test)]
+    /// The same with another nice value.
     pub(crate) fn with_nice(mut self, nice: i32) -> Self {
         self.0.sched_nice = nice;
         self
