@@ -8,6 +8,7 @@ mod early;
 mod file;
 mod load;
 mod report;
+mod rows;
 mod state;
 mod twins;
 

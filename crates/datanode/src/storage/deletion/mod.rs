@@ -5,7 +5,8 @@
 //!    it.
 //! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them
 //!    back. Beside clients that flush is waited for (`waiting.rs`).
-//! 3. Files are unlinked, records punched, dead segments dropped, half-dead ones compacted.
+//! 3. Files are unlinked, records punched, dead segments dropped, and half-dead ones compacted when
+//!    no more of their container is to go.
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's

@@ -210,13 +210,11 @@ impl ContainerStore {
         if !self.is_served(container) {
             return Ok(false);
         }
-        for local in &some.rows.blocks {
-            if container.block_row(*local)?.is_some() {
-                return Ok(false);
-            }
-            // What waits for a processor goes first.
-            std::thread::yield_now();
+        if container.block_rows(&some.rows.blocks)?.iter().any(Option::is_some) {
+            return Ok(false);
         }
+        // What waits for a processor goes first.
+        std::thread::yield_now();
         some.rows.freed.free_space(container, &some.rows.blocks)?;
         Ok(true)
     }
@@ -258,9 +256,9 @@ fn remove_rows(
     let live = container.state().is_live();
     let (mut freed, mut batch) = (Freed::default(), Batch::new());
     let (mut sums, mut segments, mut early) = (container.sums(), BTreeSet::new(), Vec::new());
-    for local in &portion.blocks {
+    for (local, row) in portion.blocks.iter().zip(container.block_rows(&portion.blocks)?) {
         let key = tables::block_key(id, *local);
-        match container.block_row(*local)? {
+        match row {
             Some(row) => {
                 sums.used = sums.used.saturating_sub(row.length());
                 sums.blocks = sums.blocks.saturating_sub(1);

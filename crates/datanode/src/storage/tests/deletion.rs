@@ -276,6 +276,41 @@ fn a_closed_replica_tells_scm_how_many_blocks_are_left() {
 }
 
 #[test]
+fn rows_of_many_blocks_are_those_of_each() {
+    let mut node = Node::new();
+    let all = (1..=120).chain(995..=1010).chain([100_000, 100_001, u64::MAX >> 1]);
+    for local in all.clone() {
+        node.put_small(local, pattern(local, 10));
+    }
+    node.pipe().flush().unwrap();
+    node.delete(1, &(30..60).chain([100, 102, 1000]).collect::<Vec<_>>());
+    while node.store().reclaim(100).unwrap().more {}
+    let container = node.container();
+    let each = |locals: &[LocalId]| -> Vec<_> {
+        let row = |local: &LocalId| container.block_row(*local).unwrap();
+        locals.iter().map(row).map(|row| row.map(|row| row.into_wire())).collect()
+    };
+    let sets: [Vec<u64>; 8] = [
+        (0..=125).collect(),
+        (10..=90).collect(),
+        // Keys of 1000 and more lie between these.
+        (99..=130).step_by(3).collect(),
+        (990..1020).collect(),
+        (1..=9).collect(),
+        (100..=119).rev().step_by(2).collect::<Vec<_>>().into_iter().rev().collect(),
+        (200..300).collect(),
+        all.collect(),
+    ];
+    for set in sets {
+        let locals: Vec<LocalId> = set.into_iter().map(LocalId).collect();
+        let many = container.block_rows(&locals).unwrap();
+        let many: Vec<_> = many.into_iter().map(|row| row.map(|row| row.into_wire())).collect();
+        assert_eq!(many, each(&locals), "{locals:?}");
+    }
+    assert!(container.block_rows(&[]).unwrap().is_empty());
+}
+
+#[test]
 fn what_is_about_to_be_deleted_is_not_copied_before() {
     for share in [None, Some(1.0), Some(0.5)] {
         let mut node = Node::with(|options| options.segment_size = 100_000);
