@@ -31,7 +31,7 @@ keys! {
     /// The share of the time that SCM sends deletions, and a DataNode gives back the space of
     /// deleted blocks, while clients use it: more than 0, and 1 to make no way for them. OM has a
     /// key of its own, trioxide.om.background.share.
-    TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS: f64 = "trioxide.block.deleting.share.with.clients", "0.25", [DATANODE, SCM];
+    TRIOXIDE_BLOCK_DELETING_SHARE_WITH_CLIENTS: f64 = "trioxide.block.deleting.share.with.clients", "0.125", [DATANODE, SCM];
     /// Hours of the server's local time in which deletions make no way for clients: 1,2,3 or 22-5,
     /// first and last hour included. In OM this counts for all that it does in the background.
     TRIOXIDE_BLOCK_DELETING_OFF_PEAK_HOUR: Vec<String> = "trioxide.block.deleting.off-peak.hour", "", [DATANODE, SCM, OM];

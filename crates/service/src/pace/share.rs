@@ -129,7 +129,7 @@ mod tests {
         let usual = pace(&[]);
         assert_eq!(usual.note(10, 100 * MS, false, 12), Duration::ZERO);
         assert!(!usual.makes_way());
-        assert_eq!(usual.note(10, 100 * MS, true, 12), 300 * MS, "a quarter of the time");
+        assert_eq!(usual.note(10, 100 * MS, true, 12), 700 * MS, "an eighth of the time");
         assert!(usual.makes_way());
         assert_eq!(usual.note(10, 3_600_000 * MS, true, 12), LONGEST_PAUSE);
         usual.rest();
@@ -137,7 +137,7 @@ mod tests {
         let night = pace(&[("trioxide.block.deleting.off-peak.hour", "22-5")]);
         assert_eq!(night.note(10, 100 * MS, true, 3), Duration::ZERO);
         assert!(!night.makes_way());
-        assert_eq!(night.note(10, 100 * MS, true, 12), 300 * MS);
+        assert_eq!(night.note(10, 100 * MS, true, 12), 700 * MS);
         let all = pace(&[("trioxide.block.deleting.share.with.clients", "1")]);
         assert_eq!(all.note(10, 100 * MS, true, 3), Duration::ZERO);
         let little = pace(&[("trioxide.block.deleting.share.with.clients", "1e-300")]);
