@@ -12,11 +12,11 @@
 //! waits for one that does not. Older kernels know no slices of single threads and take the call
 //! without effect.
 //!
-//! The cores that threads wake up on are chosen by the weight of what runs there. So threads that do
-//! nothing else for good, RocksDB's, weigh less ([`made_in_background`]).
+//! The cores that threads wake up on are chosen by the weight of what runs there. So threads that
+//! do nothing else for good, RocksDB's, weigh less ([`made_in_background`]).
 //!
-//! [`Rests`] are for work that goes on for long: while it has one core for itself, all that wakes up
-//! waits for the others.
+//! [`Rests`] are for work that goes on for long: while it has one core for itself, all that wakes
+//! up waits for the others.
 //!
 //! A thread inherits the slice of the one that makes it. [`in_foreground`] is for threads that
 //! serve requests and may be made by work in the background.
