@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
@@ -42,8 +42,7 @@ impl BackgroundService for ContainerChecksums {
         let (mut known, mut skipped) = (0, 0);
         while known + skipped < PORTION {
             let store = node.store.clone();
-            let compute = move || in_background(|| store.compute_next_checksum());
-            match tokio::task::spawn_blocking(compute).await {
+            match on_background_thread(move || store.compute_next_checksum()).await {
                 Ok(None) => return Progress::done(known).and_skipped(skipped),
                 Ok(Some((_, Ok(true)))) => known += 1,
                 // It changes just now, and is due again.

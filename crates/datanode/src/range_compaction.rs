@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
 use parking_lot::Mutex;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::node::Node;
@@ -49,9 +49,9 @@ impl BackgroundService for RangeCompaction {
                 let new = || Arc::new(RangeCompactor::new(limits, None).patient(PATIENCE));
                 Arc::clone(disks.entry(disk.to_owned()).or_insert_with(new))
             };
-            in_background(|| compact(&store, of))
+            compact(&store, of)
         };
-        match tokio::task::spawn_blocking(run).await {
+        match on_background_thread(run).await {
             Ok(progress) => progress,
             Err(error) => Progress::failed(error),
         }

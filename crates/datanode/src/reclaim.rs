@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Bounds, Pace, Progress};
 
 use crate::clock::{Clock, SystemClock};
@@ -66,10 +66,10 @@ impl BackgroundService for Reclaim {
         let begun = Instant::now();
         let later = self.pace.judge(node.pace.clients.is_used(begun), self.clock.hour());
         let reclaim = move || match later {
-            true => in_background(|| store.reclaim_beside_clients(portion, share)),
-            false => in_background(|| store.reclaim(portion)),
+            true => store.reclaim_beside_clients(portion, share),
+            false => store.reclaim(portion),
         };
-        match tokio::task::spawn_blocking(reclaim).await {
+        match on_background_thread(reclaim).await {
             Ok(Ok(reclaimed)) if reclaimed.more => {
                 let now = Instant::now();
                 let is_used = node.pace.clients.is_used(now);

@@ -13,7 +13,8 @@
 //! without effect.
 //!
 //! The cores that threads wake up on are chosen by the weight of what runs there. So threads that
-//! do nothing else for good, RocksDB's, weigh less ([`made_in_background`]).
+//! do nothing else for good weigh less: RocksDB's ([`made_in_background`]), and those of services
+//! ([`on_background_thread`]).
 //!
 //! [`Rests`] are for work that goes on for long: while it has one core for itself, all that wakes
 //! up waits for the others.
@@ -25,9 +26,11 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 use std::{io, thread};
 
+mod background;
 mod rests;
 mod slice;
 
+pub use background::{BackgroundError, on_background_thread};
 pub use rests::Rests;
 
 /// Nanoseconds: longer than what all others have, 0.7 to 2.8 ms. The kernel takes up to 100 ms, but
@@ -57,16 +60,22 @@ const NICER: i32 = 5;
 /// There can be no further thread.
 pub fn made_in_background<T: Send>(make: impl FnOnce() -> T + Send) -> io::Result<T> {
     let make = || {
-        if let Some(usual) = slice::Attributes::of_this_thread() {
-            usual.with_nice(usual.nice().saturating_add(NICER).min(19)).apply();
-        }
-        in_background(make)
+        in_background_for_good();
+        make()
     };
     thread::scope(|scope| {
         let made =
             thread::Builder::new().name("background".to_owned()).spawn_scoped(scope, make)?;
         Ok(made.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
+}
+
+/// From now on this thread works in the background.
+fn in_background_for_good() {
+    if let Some(usual) = slice::Attributes::of_this_thread() {
+        let nice = usual.nice().saturating_add(NICER).min(19);
+        usual.with_nice(nice).with_slice(usual.slice().max(LONG)).apply();
+    }
 }
 
 /// From now on this thread is like all others, whichever made it.

@@ -9,7 +9,7 @@ use namespace::{Table, View, replicated_size};
 use prost::Message;
 use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 use proto::ozone::{KeyInfo, RepeatedKeyInfo};
-use scheduling::in_background;
+use scheduling::{BackgroundError, on_background_thread};
 use service::BackgroundServices;
 
 use super::{DIRECTORY_DELETING, KEY_DELETING};
@@ -48,9 +48,8 @@ pub(crate) async fn status(
         let keys = count(&tables, Table::DeletedTable, &mut key)?;
         Ok((keys, count(&tables, Table::DeletedDirectoryTable, &mut directory)?))
     };
-    let read = tokio::task::spawn_blocking(|| in_background(count_both));
-    let unreadable = |e: tokio::task::JoinError| Status::new(framed::Code::Internal, e.to_string());
-    let (keys, directories) = read.await.map_err(unreadable)??;
+    let unreadable = |e: BackgroundError| Status::new(framed::Code::Internal, e.to_string());
+    let (keys, directories) = on_background_thread(count_both).await.map_err(unreadable)??;
     let active = dispatcher.is_leader();
     let stage = |table: Table, counted: Counted, service: &str| {
         let age = counted.oldest.as_ref().map(|(at, _)| dispatcher.parts().deletion_ages.of(*at));

@@ -14,13 +14,13 @@
 //! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
 //! like any client, so that all replicas change alike. Compaction is every OM's own affair.
 
-mod apart;
 pub(crate) mod deletion_status;
 mod directory_deleting;
 mod error;
 mod key_deleting;
 mod multipart_cleanup;
 mod names;
+mod on_thread;
 mod open_key_cleanup;
 mod range_compaction;
 mod snapshot_deleting;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::compaction::OmCompactor;
@@ -51,8 +51,7 @@ impl RangeCompactionService {
     ) -> Option<T> {
         let tables = self.dispatcher.tables().ok()?;
         let compactor = Arc::clone(&self.compactor);
-        let work = move || in_background(|| work(&compactor, &tables));
-        tokio::task::spawn_blocking(work).await.ok()
+        on_background_thread(move || work(&compactor, &tables)).await.ok()
     }
 
     /// Leaves the disk and the processor to clients for as long as a range took, while there are

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metastore::Table as StoreTable;
 use namespace::Table;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::dispatch::Dispatcher;
@@ -49,8 +49,7 @@ impl BackgroundService for CompactionService {
         let mut done = Progress::idle();
         for table in self.options.tables.iter().map(|table| stored(*table)) {
             let Ok(tables) = self.dispatcher.tables() else { return done };
-            let compact = move || in_background(|| tables.store().compact_table(table));
-            match tokio::task::spawn_blocking(compact).await {
+            match on_background_thread(move || tables.store().compact_table(table)).await {
                 Ok(Ok(())) => done.items = done.items.saturating_add(1),
                 Ok(Err(error)) => done.failure = Some(not_compacted(table, &error)),
                 Err(error) => done.failure = Some(not_compacted(table, &error)),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::dispatch::Dispatcher;
@@ -40,8 +40,7 @@ impl BackgroundService for TombstoneService {
         if !tables.store().has_new_tombstones() {
             return Progress::idle();
         }
-        let look = move || in_background(|| tables.store().look_for_gaps());
-        match tokio::task::spawn_blocking(look).await {
+        match on_background_thread(move || tables.store().look_for_gaps()).await {
             Ok(Ok(looked)) => Progress::done(looked as u64),
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),

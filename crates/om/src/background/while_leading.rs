@@ -1,5 +1,5 @@
-//! Background work that only the OM that leads does, on a thread [`apart`]: on the others a run
-//! does nothing.
+//! Background work that only the OM that leads does, on a thread of its own ([`on_thread`]): on the
+//! others a run does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use service::{BackgroundService, Progress};
 
 use super::BackgroundError;
-use super::apart::apart;
+use super::on_thread::on_thread;
 use crate::dispatch::Dispatcher;
 
 /// Work of the OM that leads.
@@ -52,7 +52,7 @@ impl<W: LeaderWork> BackgroundService for WhileLeading<W> {
         }
         let work = Arc::clone(&self.work);
         let run = async move { work.run().await.unwrap_or_else(Progress::failed) };
-        apart(run).await.unwrap_or_else(Progress::failed)
+        on_thread(run).await.unwrap_or_else(Progress::failed)
     }
 
     fn makes_way(&self) -> bool {

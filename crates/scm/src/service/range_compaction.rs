@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use metastore::Store;
 use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::options::RangeCompactionOptions;
@@ -48,7 +48,7 @@ impl BackgroundService for RangeCompaction {
             done.outcome?;
             Ok(if compactor.waiting() > 0 { Progress::more(1) } else { Progress::done(1) })
         };
-        match tokio::task::spawn_blocking(|| in_background(run)).await {
+        match on_background_thread(run).await {
             Ok(Ok(progress)) => progress,
             Ok(Err(error)) => Progress::failed(error),
             Err(error) => Progress::failed(error),

@@ -2,7 +2,7 @@
 //! acknowledged; their space comes back later, in the background.
 
 use proto::scm_datanode as wire;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use types::WireError;
 
 use super::{Ack, Carry, CommandError, Context};
@@ -20,8 +20,8 @@ impl Carry for wire::DeleteBlocksCommandProto {
     async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError> {
         let node = context.node;
         let (store, transactions) = (node.store.clone(), self.deleted_blocks_transactions);
-        let take = move || in_background(|| store.delete_blocks(&transactions));
-        let results = tokio::task::spawn_blocking(take).await;
+        let take = move || store.delete_blocks(&transactions);
+        let results = on_background_thread(take).await;
         let results = results?
             .into_iter()
             .map(|DeletionResult { tx_id, container, outcome }| {

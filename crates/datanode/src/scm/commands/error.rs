@@ -1,5 +1,6 @@
 //! Why a command of SCM was not carried out.
 
+use scheduling::BackgroundError;
 use tokio::task::JoinError;
 use types::WireError;
 
@@ -51,4 +52,7 @@ pub(crate) enum CommandError {
     /// A thread died.
     #[error("it was interrupted: {0}")]
     Interrupted(#[from] JoinError),
+    /// Work in the background has no outcome.
+    #[error(transparent)]
+    Background(#[from] BackgroundError),
 }

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use metastore::IterRange;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
-use scheduling::in_background;
+use scheduling::on_background_thread;
 use tokio::time::timeout;
 use types::ContainerId;
 
@@ -74,8 +74,8 @@ impl ContainerStore {
 async fn count(disk: &Arc<Disk>, limit: u64, time: Duration) -> Option<Result<PendingDeletions>> {
     let look = timeout(time, Arc::clone(&disk.deletion_look).lock_owned()).await.ok()?;
     let counting = Arc::clone(disk);
-    let count = tokio::task::spawn_blocking(move || {
-        let counted = in_background(|| counting.pending_deletions(limit));
+    let count = on_background_thread(move || {
+        let counted = counting.pending_deletions(limit);
         drop(look);
         counted
     });

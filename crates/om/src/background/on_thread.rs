@@ -2,29 +2,29 @@
 //!
 //! The threads that serve requests share what is ready between them: whatever one of them does for
 //! a millisecond, requests that it has read wait for it, and the other threads have long taken the
-//! cores. A thread apart gives its core away instead ([`in_background`]).
+//! cores. A thread in the background gives its core away instead ([`on_background_thread`]).
 
 use std::future::Future;
 
-use scheduling::in_background;
+use scheduling::{BackgroundError, on_background_thread};
 use tokio::runtime::Handle;
-use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-/// Has a future make its way on such a thread; what it spawns goes where it would go anyway. When
-/// this one is dropped, it is dropped too, the next time it waits for something.
+/// Has a future make its way on a thread in the background; what it spawns goes where it would go
+/// anyway, but it is not to spawn work that blocks: a thread that is made for that may serve
+/// requests later. When this one is dropped, it is dropped too, the next time it waits for
+/// something.
 ///
 /// # Errors
-/// It panicked.
-pub(super) async fn apart<T: Send + 'static>(
+/// There is no such thread, or it panicked.
+pub(super) async fn on_thread<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
-) -> Result<T, JoinError> {
+) -> Result<T, BackgroundError> {
     let (runtime, span, dropped) = (Handle::current(), Span::current(), CancellationToken::new());
     let _guard = dropped.clone().drop_guard();
     let work = dropped.run_until_cancelled_owned(work.instrument(span));
-    let run = move || in_background(|| runtime.block_on(work));
-    match spawn_blocking(run).await? {
+    match on_background_thread(move || runtime.block_on(work)).await? {
         Some(done) => Ok(done),
         // The guard is dropped with this future alone.
         None => std::future::pending().await,
@@ -49,7 +49,7 @@ mod tests {
     async fn work_is_done_on_another_thread_and_waits_for_what_this_one_does() {
         let (tell, told) = oneshot::channel();
         let here = thread::current().id();
-        let work = apart(async move { (told.await.unwrap(), thread::current().id()) });
+        let work = on_thread(async move { (told.await.unwrap(), thread::current().id()) });
         let tell = async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             tell.send(7).unwrap();
@@ -62,8 +62,8 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_says_so() {
-        let done: Result<(), _> = apart(async { panic!("as planned") }).await;
-        assert!(done.unwrap_err().is_panic());
+        let done: Result<(), _> = on_thread(async { panic!("as planned") }).await;
+        assert!(matches!(done, Err(BackgroundError::Panicked)));
     }
 
     #[tokio::test]
@@ -81,7 +81,7 @@ mod tests {
             let _ends = ends;
             std::future::pending::<()>().await;
         };
-        let given_up = timeout(Duration::from_millis(50), apart(endless)).await;
+        let given_up = timeout(Duration::from_millis(50), on_thread(endless)).await;
         assert!(given_up.is_err());
         timeout(LONG, told).await.unwrap().unwrap();
         assert!(ended.load(Ordering::SeqCst));
