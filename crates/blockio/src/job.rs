@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -399,24 +399,6 @@ impl Shared {
         self.backend
             .truncate(&file.cached, path, len)
             .map_err(|e| self.health.note(IoError::of("truncate", path, &e)))
-    }
-
-    /// Removes files; those that are not there count as removed. Nobody waits for that: between two
-    /// of them other threads that wait for a processor have it.
-    pub(crate) fn unlink(&self, paths: &[PathBuf]) -> Result<(), IoError> {
-        for path in paths {
-            thread::yield_now();
-            self.health.check("unlink", path)?;
-            self.writers.forget(path);
-            self.files.forget(path);
-            match self.backend.unlink(path) {
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                other => other.map_err(|e| self.health.note(IoError::of("unlink", path, &e)))?,
-            }
-            // A reader may have opened it again in between; its name may be used again.
-            self.files.forget(path);
-        }
-        Ok(())
     }
 
     pub(crate) fn length(&self, path: &Arc<Path>) -> Result<u64, IoError> {

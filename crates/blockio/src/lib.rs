@@ -42,6 +42,7 @@ mod options;
 mod range;
 mod space;
 mod timely;
+mod unlink;
 mod wait;
 mod worker_counts;
 mod workers;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use blockio::{DiskOptions, WriteMode, block_on};
+use blockio::{DiskOptions, IoErrorKind, Op, Strike, WriteMode, block_on};
 
 use crate::{Fixture, pattern};
 
@@ -35,6 +35,41 @@ fn removed_files_are_gone_and_missing_ones_count_as_removed() {
     // A new file of that name is a new file.
     block_on(fixture.disk.write(path.clone(), 0, pattern(2, 20), WriteMode::Auto)).unwrap();
     assert_eq!(block_on(fixture.disk.length(path)).unwrap(), 20);
+}
+
+#[test]
+fn of_many_files_only_those_that_are_there_are_removed_one_by_one() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let (there, stays) = (fixture.path("there"), fixture.path("stays"));
+    for path in [&there, &stays] {
+        block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
+    }
+    let mut paths: Vec<_> =
+        (0..100).map(|n| fixture.path(&format!("never{n}")).to_path_buf()).collect();
+    paths.insert(50, there.to_path_buf());
+    // A call for one of those would fail.
+    fixture.faults.always(Op::Remove, "never", Strike::Eio);
+    block_on(fixture.disk.unlink(paths.clone())).unwrap();
+    assert!(!there.exists() && stays.exists());
+    // Few files are not looked for.
+    let few = fixture.disk.unlink(paths.split_off(95));
+    assert_eq!(block_on(few).unwrap_err().kind, IoErrorKind::Device);
+}
+
+#[test]
+fn many_files_of_a_directory_with_more_are_removed() {
+    let fixture = Fixture::new(DiskOptions::default());
+    let made: Vec<_> = (0..200).map(|n| fixture.path(&n.to_string())).collect();
+    for path in &made {
+        std::fs::write(path, b"x").unwrap();
+    }
+    let (gone, stay) = made.split_at(100);
+    let paths = gone.iter().map(|path| path.to_path_buf());
+    block_on(fixture.disk.unlink(paths.collect())).unwrap();
+    assert!(gone.iter().all(|path| !path.exists()) && stay.iter().all(|path| path.exists()));
+    // Where the directory is not there, nothing is.
+    let nowhere = (0..100).map(|n| fixture.path("nowhere").join(n.to_string()));
+    block_on(fixture.disk.unlink(nowhere.collect())).unwrap();
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! good sync, as a kernel does that cannot write its dirty pages back. The next sync of the file
 //! succeeds unless it is struck, too: the bytes are gone all the same.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -30,7 +32,7 @@ pub enum Op {
     Sync,
     /// Punching a hole.
     Punch,
-    /// Removing or cutting a file.
+    /// Removing or cutting a file, or looking which are there to be removed.
     Remove,
 }
 
@@ -285,5 +287,10 @@ impl Backend for FaultyBackend {
         self.faults.before(Op::Remove, path)?;
         self.unsynced.lock().remove(path);
         self.inner.unlink(path)
+    }
+
+    fn list(&self, directory: &Path, most: usize) -> io::Result<Option<HashSet<OsString>>> {
+        self.faults.before(Op::Remove, directory)?;
+        self.inner.list(directory, most)
     }
 }

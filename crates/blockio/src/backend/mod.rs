@@ -3,6 +3,8 @@
 pub mod faults;
 mod system;
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -80,4 +82,10 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// The system's.
     fn unlink(&self, path: &Path) -> io::Result<()>;
+
+    /// The names in a directory; `None` when there are more than `most`.
+    ///
+    /// # Errors
+    /// The system's.
+    fn list(&self, directory: &Path, most: usize) -> io::Result<Option<HashSet<OsString>>>;
 }

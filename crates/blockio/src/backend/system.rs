@@ -4,7 +4,8 @@
 //! simulation takes their place, so that a loss of power takes back what was not synced and a disk
 //! can fail (docs/simulation.md).
 
-use std::ffi::CString;
+use std::collections::HashSet;
+use std::ffi::{CString, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -137,5 +138,16 @@ impl Backend for SystemBackend {
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn list(&self, directory: &Path, most: usize) -> io::Result<Option<HashSet<OsString>>> {
+        let mut names = HashSet::new();
+        for entry in fs::read_dir(directory)? {
+            if names.len() >= most {
+                return Ok(None);
+            }
+            names.insert(entry?.file_name());
+        }
+        Ok(Some(names))
     }
 }
