@@ -47,6 +47,12 @@ fn of_many_files_only_those_that_are_there_are_removed_one_by_one() {
     let mut paths: Vec<_> =
         (0..100).map(|n| fixture.path(&format!("never{n}")).to_path_buf()).collect();
     paths.insert(50, there.to_path_buf());
+    // A directory that cannot be read fails it, and leaves what is there for another try.
+    let directory = fixture.dir.path().file_name().unwrap().to_str().unwrap();
+    fixture.faults.once(Op::Remove, directory, Strike::Eio);
+    let unread = fixture.disk.unlink(paths.clone());
+    assert_eq!(block_on(unread).unwrap_err().kind, IoErrorKind::Device);
+    assert!(there.exists());
     // A call for one of those would fail.
     fixture.faults.always(Op::Remove, "never", Strike::Eio);
     block_on(fixture.disk.unlink(paths.clone())).unwrap();

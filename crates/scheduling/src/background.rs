@@ -23,10 +23,11 @@ pub enum BackgroundError {
 /// gives its core away to what wakes up. Once begun it goes on to its end, also when nobody waits
 /// for it any more.
 ///
-/// Each work has a new thread, since a thread cannot be given its weight back without a privilege:
-/// that takes some 50 µs, so it is to be work of some hundred microseconds or more. Threads that
-/// the work makes inherit the weight for good: it is to make none that serves. It is no place for
-/// work that holds a lock for long for which requests wait.
+/// Each work has a new thread, since a thread cannot be given its weight back without a privilege;
+/// so it is to be work of some hundred microseconds or more. There is no bound on the threads: work
+/// that hangs with its disk holds one each. Threads that the work makes inherit the weight for
+/// good: it is to make none that serves. It is no place for work that holds a lock for long for
+/// which requests wait.
 ///
 /// # Errors
 /// See [`BackgroundError`].
