@@ -61,22 +61,20 @@ impl BackgroundService for Reclaim {
             node.store.forget_idle(before);
         }
         node.arrivals.forget_old();
-        let (store, portion) = (node.store.clone(), self.pace.portion());
-        let share = self.pace.share();
+        let (store, share) = (node.store.clone(), self.pace.share());
         let begun = Instant::now();
-        let later = self.pace.judge(node.pace.clients.is_used(begun), self.clock.hour());
-        let reclaim = move || match later {
-            true => store.reclaim_beside_clients(portion, share),
-            false => store.reclaim(portion),
+        let turn = self.pace.next(node.pace.clients.is_used(begun), self.clock.hour());
+        let reclaim = move || match turn.makes_way {
+            true => store.reclaim_beside_clients(turn.items, share),
+            false => store.reclaim(turn.items),
         };
         match on_background_thread(reclaim).await {
             Ok(Ok(reclaimed)) if reclaimed.more => {
                 let now = Instant::now();
                 let is_used = node.pace.clients.is_used(now);
                 let hour = self.clock.hour();
-                // Tidying has had its rests.
-                let took = (now - begun).saturating_sub(reclaimed.tidying);
-                let pause = self.pace.note(portion, took, is_used, hour);
+                let took = (now - begun).saturating_sub(reclaimed.with_rests);
+                let pause = self.pace.note(turn, reclaimed.portion, took, is_used, hour);
                 tokio::time::sleep(pause).await;
                 Progress::more(reclaimed.blocks)
             }

@@ -46,7 +46,7 @@ pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,
 };
-pub use pace::{Bounds, ClientLoad, Hours, Pace, PaceError, Portion, Share};
+pub use pace::{Bounds, ClientLoad, Hours, Pace, PaceError, Portion, Share, Turn};
 pub use readable::{readable_bytes, readable_duration};
 pub use role::Role;
 pub use shutdown::Shutdown;

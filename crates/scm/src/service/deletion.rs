@@ -62,15 +62,16 @@ impl BackgroundService for BlockDeletingService {
 
     async fn run_once(&self) -> Progress {
         let core = &self.core;
-        let portion = self.pace.portion();
-        let Some((round, decision, held)) = in_background(|| send(core, portion)) else {
+        let turn = self.pace.next(core.client_load.is_used(Instant::now()), Hours::now());
+        let Some((round, decision, held)) = in_background(|| send(core, turn.items)) else {
+            self.pace.rest();
             return Progress::idle();
         };
         core.metrics.deletions_sent.inc_by(round.blocks as u64);
         core.carry_out(decision);
         let is_used = core.client_load.is_used(Instant::now());
-        let items = if round.more { portion } else { round.blocks };
-        let pause = self.pace.note(items, held, is_used, Hours::now());
+        let items = if round.more { turn.items } else { round.blocks };
+        let pause = self.pace.note(turn, items, held, is_used, Hours::now());
         match round.transactions as u64 {
             n if round.more && n > 0 => {
                 tokio::time::sleep(pause).await;

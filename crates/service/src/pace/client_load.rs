@@ -12,6 +12,13 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// itself.
 const USED: f64 = 10.0;
 
+/// From so many requests a second on it counts as used for a while longer: a client that begins one
+/// thing behind another does not find the server at its own work each time.
+const BUSY: f64 = 100.0;
+
+/// How much longer.
+const HELD: Duration = Duration::from_secs(1);
+
 /// Counts what clients ask for.
 #[derive(Debug, Default)]
 pub struct ClientLoad {
@@ -24,6 +31,7 @@ struct Judged {
     at: Instant,
     requests: u64,
     is_used: bool,
+    busy: Option<Instant>,
 }
 
 impl ClientLoad {
@@ -36,14 +44,16 @@ impl ClientLoad {
     pub fn is_used(&self, now: Instant) -> bool {
         let mut judged = self.judged.lock();
         let requests = self.requests.load(Ordering::Relaxed);
-        let first = Judged { at: now, requests, is_used: false };
+        let first = Judged { at: now, requests, is_used: false, busy: None };
         let judged = judged.get_or_insert(first);
         let past = now.saturating_duration_since(judged.at);
         if past >= PERIOD {
             let rate = (requests - judged.requests) as f64 / past.as_secs_f64();
-            *judged = Judged { at: now, requests, is_used: rate >= USED };
+            let busy = if rate >= BUSY { Some(now) } else { judged.busy };
+            *judged = Judged { at: now, requests, is_used: rate >= USED, busy };
         }
-        judged.is_used
+        let busy = judged.busy.filter(|busy| now.saturating_duration_since(*busy) < HELD);
+        judged.is_used || busy.is_some()
     }
 }
 
@@ -62,6 +72,9 @@ mod tests {
         assert!(!load.is_used(begin + PERIOD * 2));
         load.note(1_000);
         assert!(load.is_used(begin + PERIOD * 3));
-        assert!(!load.is_used(begin + PERIOD * 30), "nothing came for long");
+        assert!(load.is_used(begin + PERIOD * 4), "it was busy a moment ago");
+        assert!(!load.is_used(begin + PERIOD * 3 + HELD));
+        load.note(1_000);
+        assert!(!load.is_used(begin + HELD * 300), "few in all this time");
     }
 }

@@ -55,34 +55,52 @@ impl Share {
 #[derive(Debug)]
 pub struct Pace {
     share: Share,
-    portion: Portion,
+    /// Two sizes: one without clients says nothing of one beside them, and they may come any time.
+    beside: Portion,
+    alone: Portion,
     makes_way: AtomicBool,
 }
 
+/// What to take next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// Items of the portion.
+    pub items: usize,
+    /// Whether it makes way for clients.
+    pub makes_way: bool,
+}
+
 impl Pace {
-    /// Work with portions within `bounds`.
+    /// Work with portions within `bounds`. The first one beside clients is the smallest.
     pub fn new(share: Share, bounds: Bounds) -> Self {
-        Self { share, portion: Portion::new(bounds), makes_way: AtomicBool::new(false) }
+        let beside = Portion::new(Bounds { first: bounds.least, ..bounds });
+        Self { share, beside, alone: Portion::new(bounds), makes_way: AtomicBool::new(false) }
     }
 
-    /// Items to take next.
-    pub fn portion(&self) -> usize {
-        self.portion.size()
-    }
-
-    /// `items` took so long; how long to pause before the next.
-    pub fn note(&self, items: usize, took: Duration, is_used: bool, hour: u32) -> Duration {
+    /// What to take next, while clients use the server or not, in this hour.
+    pub fn next(&self, is_used: bool, hour: u32) -> Turn {
         let makes_way = self.share.makes_way(is_used, hour);
         self.makes_way.store(makes_way, Ordering::Relaxed);
-        self.portion.note(items, took, makes_way);
+        Turn { items: self.portion(makes_way).size(), makes_way }
+    }
+
+    /// `items` of a turn took so long; how long to pause before the next.
+    pub fn note(
+        &self,
+        turn: Turn,
+        items: usize,
+        took: Duration,
+        is_used: bool,
+        hour: u32,
+    ) -> Duration {
+        self.portion(turn.makes_way).note(items, took, turn.makes_way);
+        let makes_way = self.share.makes_way(is_used, hour);
+        self.makes_way.store(makes_way, Ordering::Relaxed);
         if makes_way { self.share.pause(took) } else { Duration::ZERO }
     }
 
-    /// Whether the next portion makes way for clients.
-    pub fn judge(&self, is_used: bool, hour: u32) -> bool {
-        let makes_way = self.share.makes_way(is_used, hour);
-        self.makes_way.store(makes_way, Ordering::Relaxed);
-        makes_way
+    fn portion(&self, makes_way: bool) -> &Portion {
+        if makes_way { &self.beside } else { &self.alone }
     }
 
     /// Of the time, while the work makes way for clients; 1 is all of it.
@@ -126,22 +144,26 @@ mod tests {
 
     #[test]
     fn work_pauses_while_clients_use_the_server_and_not_off_peak() {
+        let note = |pace: &Pace, took, is_used, hour| {
+            let turn = pace.next(is_used, hour);
+            pace.note(turn, turn.items, took, is_used, hour)
+        };
         let usual = pace(&[]);
-        assert_eq!(usual.note(10, 100 * MS, false, 12), Duration::ZERO);
+        assert_eq!(note(&usual, 100 * MS, false, 12), Duration::ZERO);
         assert!(!usual.makes_way());
-        assert_eq!(usual.note(10, 100 * MS, true, 12), 700 * MS, "an eighth of the time");
+        assert_eq!(note(&usual, 100 * MS, true, 12), 700 * MS, "an eighth of the time");
         assert!(usual.makes_way());
-        assert_eq!(usual.note(10, 3_600_000 * MS, true, 12), LONGEST_PAUSE);
+        assert_eq!(note(&usual, 3_600_000 * MS, true, 12), LONGEST_PAUSE);
         usual.rest();
         assert!(!usual.makes_way());
         let night = pace(&[("trioxide.block.deleting.off-peak.hour", "22-5")]);
-        assert_eq!(night.note(10, 100 * MS, true, 3), Duration::ZERO);
+        assert_eq!(note(&night, 100 * MS, true, 3), Duration::ZERO);
         assert!(!night.makes_way());
-        assert_eq!(night.note(10, 100 * MS, true, 12), 700 * MS);
+        assert_eq!(note(&night, 100 * MS, true, 12), 700 * MS);
         let all = pace(&[("trioxide.block.deleting.share.with.clients", "1")]);
-        assert_eq!(all.note(10, 100 * MS, true, 3), Duration::ZERO);
+        assert_eq!(note(&all, 100 * MS, true, 3), Duration::ZERO);
         let little = pace(&[("trioxide.block.deleting.share.with.clients", "1e-300")]);
-        assert_eq!(little.note(10, Duration::MAX / 2, true, 3), LONGEST_PAUSE);
+        assert_eq!(note(&little, Duration::MAX / 2, true, 3), LONGEST_PAUSE);
         for wrong in ["0", "-1", "1.5", "NaN"] {
             let key = "trioxide.block.deleting.share.with.clients";
             let conf = Configuration::default().try_with(key, wrong);
@@ -152,5 +174,28 @@ mod tests {
             assert!(conf.map_or(true, |conf| read(conf).is_err()), "{wrong}");
         }
         assert!(read(&[("trioxide.block.deleting.off-peak.hour", "25")]).is_err());
+    }
+
+    #[test]
+    fn portions_beside_clients_have_a_size_of_their_own() {
+        let pace = pace(&[]);
+        let turn = |is_used| pace.next(is_used, 12);
+        let work = |is_used, took| {
+            let next = turn(is_used);
+            pace.note(next, next.items, took, is_used, 12);
+        };
+        assert_eq!(turn(false), Turn { items: 10, makes_way: false });
+        assert_eq!(turn(true), Turn { items: 1, makes_way: true }, "the smallest at first");
+        (0..10).for_each(|_| work(false, MS));
+        assert_eq!(turn(false).items, 100);
+        assert_eq!(turn(true).items, 1, "what was quick without clients may be slow beside them");
+        (0..3).for_each(|_| work(true, MS));
+        assert_eq!(turn(true).items, 8);
+        (0..2).for_each(|_| work(true, 1000 * MS));
+        assert_eq!((turn(true).items, turn(false).items), (2, 100));
+        // A client came while a portion was done without one.
+        let without = turn(false);
+        pace.note(without, without.items, 1000 * MS, true, 12);
+        assert_eq!((turn(true).items, turn(false).items), (2, 50));
     }
 }

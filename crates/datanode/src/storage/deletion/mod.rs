@@ -46,6 +46,8 @@ pub struct DeletionResult {
 /// What a run brought back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reclaimed {
+    /// Blocks of one disk whose rows were to go, on the disk with the most.
+    pub portion: usize,
     /// Blocks removed.
     pub blocks: u64,
     /// Their bytes.
@@ -54,8 +56,8 @@ pub struct Reclaimed {
     pub compacted: u64,
     /// Segments removed.
     pub dropped: u64,
-    /// How long segments were looked after, with the rests of it.
-    pub tidying: Duration,
+    /// How long space was given back beside clients, with the rests.
+    pub with_rests: Duration,
     /// There is more to do.
     pub more: bool,
 }

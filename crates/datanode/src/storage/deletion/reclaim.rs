@@ -22,7 +22,10 @@ use crate::storage::merkle::checksum_without;
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
 
-/// One container's share of a portion.
+/// Blocks of one work beside clients: there is a rest between two.
+const WORK: usize = 250;
+
+/// A container's blocks of a portion, or some of them.
 pub(super) struct Work {
     pub container: Arc<Container>,
     pub rows: Rows,
@@ -79,11 +82,12 @@ impl ContainerStore {
         let mut total = Reclaimed::default();
         for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
             let done = self.reclaim_disk(disk, limit.max(1), share)?;
+            total.portion = total.portion.max(done.portion);
             total.blocks += done.blocks;
             total.bytes += done.bytes;
             total.compacted += done.compacted;
             total.dropped += done.dropped;
-            total.tidying += done.tidying;
+            total.with_rests += done.with_rests;
             total.more |= done.more;
         }
         Ok(total)
@@ -94,8 +98,8 @@ impl ContainerStore {
         let mut waiting = disk.waiting.lock();
         let mut portion = limit;
         if waiting.is_empty() || !waiting.is_covered(&disk.flushes) {
-            let removed = self.remove_rows_of(disk, limit, &mut waiting, &mut done);
-            portion = portion.max(removed);
+            done.portion = self.remove_rows_of(disk, limit, later, &mut waiting, &mut done);
+            portion = portion.max(done.portion);
             if waiting.is_empty() {
                 return Ok(done);
             }
@@ -113,8 +117,11 @@ impl ContainerStore {
         let (works, touched) = waiting.take(portion);
         // Beside clients, there are rows that waited for this.
         done.more |= later || !waiting.is_empty();
+        let (begun, mut rests) =
+            (Instant::now(), share.map_or_else(Rests::none, Rests::with_share));
         let mut freed = Vec::new();
         for some in works {
+            rests.rest();
             match self.free_space(&some) {
                 Ok(true) => freed.push(some),
                 // There may be a row to remove again.
@@ -131,8 +138,6 @@ impl ContainerStore {
                 }
             }
         }
-        let (begun, mut rests) =
-            (Instant::now(), share.map_or_else(Rests::none, Rests::with_share));
         for container in touched.iter().filter(|container| self.is_served(container)) {
             match self.tidy_segments(container, end_of(&freed, container), &mut rests) {
                 Ok((compacted, dropped)) => {
@@ -147,58 +152,70 @@ impl ContainerStore {
                 }
             }
         }
-        done.tidying = begun.elapsed();
         for some in &freed {
+            rests.rest();
             let ended = waiting.may_end(some);
             // One of which a part stayed is done once more.
             done.more |= ended.len() < some.rows.transactions.len();
             finish(some, &ended)?;
         }
+        if later {
+            done.with_rests = begun.elapsed();
+        }
         Ok(done)
     }
 
-    /// Removes the rows of about `limit` blocks, and says of how many.
+    /// Removes the rows of `limit` blocks at most, and says of how many.
     fn remove_rows_of(
         &self,
         disk: &Disk,
         limit: usize,
+        later: bool,
         waiting: &mut Waiting,
         done: &mut Reclaimed,
     ) -> usize {
         let ids = disk.deleting.lock().containers();
-        let mut removed = 0usize;
+        let (mut removed, most) = (0usize, if later { WORK } else { limit });
         for id in ids {
-            let left = limit.saturating_sub(removed);
-            if left == 0 {
-                done.more = true;
-                break;
-            }
-            // Gone meanwhile, rows and all.
-            let Ok(container) = self.container(id) else { continue };
-            if container.disk().id() != disk.id() {
-                // Moved meanwhile: that disk has its transactions.
-                continue;
-            }
-            let (some, more) = match remove_rows(&container, waiting.last_of(&container), left) {
-                Ok(Some(some)) => some,
-                Ok(None) => continue,
-                // One bad container does not keep the others from their space.
-                Err(error) => {
-                    tracing::error!(container = %id, %error, "cannot delete blocks");
-                    continue;
+            loop {
+                let left = limit.saturating_sub(removed);
+                if left == 0 {
+                    done.more = true;
+                    return removed;
                 }
-            };
-            done.more |= more;
-            removed = removed.saturating_add(some.rows.blocks.len());
-            done.blocks += some.rows.freed.blocks;
-            done.bytes += some.rows.freed.bytes;
-            // SCM compares the replicas of a closed container by how many blocks they have: with an
-            // old number of some it takes a fresh copy for the one that is not like the others.
-            if some.rows.freed.blocks > 0 && !container.state().is_live() {
-                self.note_changed(id);
+                // Gone meanwhile, rows and all.
+                let Ok(container) = self.container(id) else { break };
+                if container.disk().id() != disk.id() {
+                    // Moved meanwhile: that disk has its transactions.
+                    break;
+                }
+                let after = waiting.last_of(&container);
+                let (some, more) = match remove_rows(&container, after, left.min(most)) {
+                    Ok(Some(some)) => some,
+                    Ok(None) => break,
+                    // One bad container does not keep the others from their space.
+                    Err(error) => {
+                        tracing::error!(container = %id, %error, "cannot delete blocks");
+                        break;
+                    }
+                };
+                removed = removed.saturating_add(some.rows.blocks.len().max(1));
+                done.blocks += some.rows.freed.blocks;
+                done.bytes += some.rows.freed.bytes;
+                // SCM compares the replicas of a closed container by how many blocks they have:
+                // with an old number of some it takes a fresh copy for the one that is not like the
+                // others.
+                if some.rows.freed.blocks > 0 && !container.state().is_live() {
+                    self.note_changed(id);
+                }
+                self.leave_cache(id, &some.rows.blocks);
+                waiting.add(some, &disk.flushes);
+                // What is left of the portion is more than a work.
+                if !more || left <= most {
+                    done.more |= more;
+                    break;
+                }
             }
-            self.leave_cache(id, &some.rows.blocks);
-            waiting.add(some, &disk.flushes);
         }
         removed
     }
