@@ -19,7 +19,7 @@ pub enum BackgroundError {
     Panicked,
 }
 
-/// Does work that blocks on a thread that weighs a third of those that serve requests, and that
+/// Does work that blocks on a thread that weighs a ninth of those that serve requests, and that
 /// gives its core away to what wakes up. Once begun it goes on to its end, also when nobody waits
 /// for it any more.
 ///

@@ -46,11 +46,11 @@ pub fn in_background<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// How much nicer threads are that work in the background for good: they weigh a third.
-const NICER: i32 = 5;
+/// How much nicer threads are that work in the background for good: they weigh a ninth.
+const NICER: i32 = 10;
 
 /// Does something on a thread of its own that makes others: for good, these work in the background
-/// and have a third of the weight of those that serve requests. For threads that hold no lock for
+/// and have a ninth of the weight of those that serve requests. For threads that hold no lock for
 /// long, and make none that serves.
 ///
 /// The weight is what a thread that wakes up goes by when it chooses a core; it is not given back,
