@@ -132,7 +132,7 @@ class Cluster:
 
     def limit(self, name, cores):
         """Gives a process that share of a core and no more; False where cgroups cannot be made."""
-        group = f"{CGROUPS}/o3-bench-{os.getpid()}-{name}"
+        group = f"{CGROUPS}/o3-bench-{os.getpid()}-{os.path.basename(self.dir)}-{name}"
         period = 10_000
         files = {
             "cpu.cfs_period_us": str(period),
