@@ -8,6 +8,7 @@ mod closed_rows;
 mod commits;
 mod damage;
 mod deletion;
+mod deletion_portions;
 mod histories;
 mod large_blocks;
 mod life;
