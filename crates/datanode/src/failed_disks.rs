@@ -37,7 +37,6 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, node: &Arc<Node>) {
         });
     }
     let (weak, shutdown) = (Arc::downgrade(daemon), daemon.shutdown.clone());
-    let node = Arc::downgrade(node);
     let services = daemon.services.clone();
     let check = async move {
         loop {
@@ -47,13 +46,16 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, node: &Arc<Node>) {
     };
     let stopping = shutdown.clone();
     tokio::spawn(async move { stopping.until(check).await });
-    // Logs that did not open count from the start.
+    // Logs that did not open count from the start, and disks that failed with them are left before
+    // the first report: it would have their replicas.
+    let mut seen = Seen::default();
+    check_disks(node, &mut seen);
     wake.notify_one();
-    tokio::spawn(async move { shutdown.until(run(weak, node, &wake)).await });
+    let node = Arc::downgrade(node);
+    tokio::spawn(async move { shutdown.until(run(weak, node, &wake, seen)).await });
 }
 
-async fn run(daemon: Weak<Daemon>, node: Weak<Node>, wake: &Notify) {
-    let mut seen = Seen::default();
+async fn run(daemon: Weak<Daemon>, node: Weak<Node>, wake: &Notify, mut seen: Seen) {
     loop {
         wake.notified().await;
         let (Some(daemon), Some(node)) = (daemon.upgrade(), node.upgrade()) else { return };
