@@ -152,7 +152,8 @@ impl Planner<'_> {
             && open.end.as_deref() == Some(start)
         {
             let both = self.statistics(&open.start, end);
-            if self.fits(&both) {
+            // A file that lies in both counts for each: together they may not be worth it.
+            if self.fits(&both) && self.limits.wants(&both) {
                 let start = open.start.clone();
                 let end = end.map(<[u8]>::to_vec);
                 self.open = Some(PlannedRange { start, end, statistics: both });
@@ -242,6 +243,18 @@ mod tests {
         assert_eq!(planned(&files, &groups, FLAT, &limits(1_000)), ["a.."]);
         assert_eq!(planned(&files, &groups, FLAT, &limits(200)), ["a..c", "c.."]);
         assert_eq!(planned(&files, &groups, TREE, &limits(1_000)), ["a..b", "b..c", "c.."]);
+    }
+
+    #[test]
+    fn neighbours_that_are_not_worth_it_together_stay_apart() {
+        let files = [
+            file("aaa", "baa", 118, 114),
+            file("aaa", "aaa", 247, 0),
+            file("aba", "baa", 33, 0),
+            file("aaa", "baa", 63, 39),
+            file("aba", "aba", 79, 0),
+        ];
+        assert_eq!(planned(&files, &["ab"], FLAT, &limits(540)), ["..ab", "ab.."]);
     }
 
     #[test]
