@@ -11,6 +11,7 @@ reads: lookups with three OMs, by what clients ask for: the leader only, any OM 
     left. First nothing else runs; then WRITERS clients keep the leader as busy as it can be.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -88,23 +89,21 @@ def one_round(cluster, number):
 
 
 def creates(o3, work):
-    clusters = []
-    try:
+    clusters, ratios = [], []
+    with contextlib.ExitStack() as stack:
         for count in (1, 3):
-            clusters.append(Cluster(o3, f"{work}/{count}", count))
-            clusters[-1].wait_ready()
-            ommg(clusters[-1], "CREATE_KEY", "warm", "-n", str(KEYS // 4))
+            cluster = Cluster(o3, f"{work}/{count}", count)
+            stack.callback(cluster.stop)
+            clusters.append(cluster)
+            cluster.wait_ready()
+            ommg(cluster, "CREATE_KEY", "warm", "-n", str(KEYS // 4))
             if CORES:
-                limit(clusters[-1], CORES)
+                limit(cluster, CORES)
         # In turns, the other one first each time: a machine is faster at one time than at another.
-        ratios = []
         for number in range(ROUNDS):
             order = clusters if number % 2 == 0 else clusters[::-1]
             rates = {len(cluster.names): one_round(cluster, number) for cluster in order}
             ratios.append(rates[3] / rates[1])
-    finally:
-        for cluster in clusters:
-            cluster.stop()
     told = " ".join(f"{ratio:.0%}" for ratio in ratios)
     median = statistics.median(ratios)
     print(f"three OMs create at {median:.0%} of one OM's rate ({told})")

@@ -54,7 +54,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
     let settings: &'static [(&'static str, &'static str)] = Box::leak(Box::new([
         ("hdds.datanode.dir.du.reserved.percent", &*Box::leak(reserved.into_boxed_str())),
         ("hdds.datanode.volume.min.free.space", "0"),
-        // A container is a smaller part of a disk than nodes may differ by: one can always move.
+        // A container is a smaller part of a disk than nodes may differ by.
         ("ozone.scm.container.size", "4MB"),
         ("ozone.scm.block.size", "2MB"),
     ]));

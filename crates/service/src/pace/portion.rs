@@ -39,8 +39,12 @@ impl Portion {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// `items` took so long. A portion that was not full says nothing of a larger one.
+    /// `items` took so long. A portion that was not full says nothing of a larger one, and one of
+    /// nothing says nothing at all.
     pub fn note(&self, items: usize, took: Duration, makes_way: bool) {
+        if items == 0 {
+            return;
+        }
         let wanted = if makes_way { self.bounds.short } else { self.bounds.long };
         let size = self.size();
         // No more than twice or half at once: one that was held up by chance says little.
@@ -86,6 +90,8 @@ mod tests {
         assert_eq!(portion.size(), 10_000);
         portion.note(1, Duration::from_secs(1), true);
         assert_eq!(portion.size(), 5_000, "less than a portion took too long");
+        portion.note(0, Duration::from_secs(1), true);
+        assert_eq!(portion.size(), 5_000, "something else took too long");
     }
 
     #[test]
