@@ -23,6 +23,7 @@
 //! * Nothing outside this crate links RocksDB.
 
 mod batch;
+mod closing;
 pub mod compaction;
 mod cursor;
 mod error;
@@ -34,6 +35,7 @@ mod store;
 mod table;
 
 pub use batch::{Batch, Durability};
+pub use closing::Closing;
 pub use compaction::RangeStatistics;
 pub use cursor::{Cursor, IterRange};
 pub use error::{Error, Result};

@@ -244,6 +244,7 @@ impl Store {
                 cache,
                 path: path.to_path_buf(),
                 failed: std::sync::OnceLock::new(),
+                open: Arc::default(),
             }),
         })
     }

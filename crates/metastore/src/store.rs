@@ -15,7 +15,7 @@ use rust_rocksdb::{
 use crate::compaction::{Jobs, PropertiesByTable};
 use crate::cursor::{Over, Searching};
 use crate::gaps::{Gaps, SnapshotMark, Wall};
-use crate::{Batch, Cursor, Durability, Error, IterRange, Result};
+use crate::{Batch, Closing, Cursor, Durability, Error, IterRange, Result};
 
 /// Bytes that are to be free before a database goes on for which there was no room.
 const ROOM_BYTES: u64 = 4 << 20;
@@ -33,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     /// The first write or flush that failed, unless for want of room.
     pub(crate) failed: OnceLock<Error>,
+    /// What [`Closing`] looks at. It is the last to be dropped: behind the database.
+    pub(crate) open: Arc<()>,
 }
 
 /// An open database. Clones share it; it closes with the last one.
@@ -122,6 +124,11 @@ impl Store {
     /// Directory of the database.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// What says when the last clone of this store, and all that borrowed from it, is gone.
+    pub fn closing(&self) -> Closing {
+        Closing::new(Arc::downgrade(&self.inner.open))
     }
 
     pub(crate) fn family(&self, name: &str) -> Result<&ColumnFamily> {

@@ -6,6 +6,8 @@ mod compaction;
 mod gaps;
 mod small;
 
+use std::time::Duration;
+
 use metastore::{
     Batch, Durability, Error, IterRange, KeyCodec, OfflineChange, OfflineStore, Preset, Store,
     StoreOptions, Table, TableSpec, TypedTable, ValueCodec,
@@ -81,6 +83,23 @@ fn an_open_database_refuses_a_second_opener_by_name() {
     let second = Store::open(dir.path(), &[KEYS], &StoreOptions::default());
     let Err(Error::Open { path, .. }) = second else { panic!("opened twice") };
     assert_eq!(path, dir.path());
+}
+
+#[test]
+fn a_database_is_closed_once_its_last_user_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let (closing, user) = (store.closing(), store.clone());
+    drop(store);
+    assert!(!closing.wait(Duration::from_millis(10)), "it is in use");
+    let user = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        drop(user);
+    });
+    assert!(closing.wait(Duration::from_secs(20)));
+    assert!(closing.is_closed());
+    open(dir.path());
+    user.join().unwrap();
 }
 
 #[test]

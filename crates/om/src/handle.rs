@@ -123,7 +123,7 @@ impl OmHandle {
             http.stop();
         }
         running.background.join().await;
-        running.dispatcher.parts().current.close();
+        running.dispatcher.parts().current.close().await;
         drop(running.dispatcher);
         drop(running.identity);
     }
@@ -184,7 +184,7 @@ impl OmHandle {
             // Nothing is lost: the log has what the tables have not.
             tracing::warn!("the tables could not be flushed: {e}");
         }
-        running.dispatcher.parts().current.close();
+        running.dispatcher.parts().current.close().await;
         drop(running.dispatcher);
         // The lock last: the next process that opens the directory finds it at rest.
         drop(running.identity);

@@ -46,8 +46,7 @@ impl State {
         let begun = Self::begin(setup, identity, bootstrap, &current).await;
         if begun.is_err() {
             // The next start finds the directory at rest.
-            let closing = Arc::clone(&current);
-            tokio::task::spawn_blocking(move || closing.close()).await?;
+            current.close().await;
         }
         begun
     }

@@ -20,6 +20,8 @@ use crate::{first_start, tables, takeover};
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
+/// How long users of the tables may take to come to an end at a shutdown.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What is on disk, and what drives it.
 pub struct State {
@@ -96,14 +98,21 @@ impl State {
         &self.store
     }
 
-    /// Stops the group, makes the tables durable and lets go of the directory.
+    /// Stops the group, makes the tables durable and lets go of the directory, once work in the
+    /// background has come to the end of what it is at.
     pub async fn close(self) {
         let Self { service, store, _directory, .. } = self;
         store.cancel_compactions();
         service.close().await;
-        let flushed = tokio::task::spawn_blocking(move || store.flush());
-        match flushed.await {
-            Ok(Ok(())) => {}
+        let close = move || {
+            let closing = store.closing();
+            let flushed = store.flush();
+            drop(store);
+            flushed.map(|()| closing.wait(CLOSE_TIMEOUT))
+        };
+        match tokio::task::spawn_blocking(close).await {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => tracing::warn!("scm.db is still in use"),
             // Nothing is lost: the Raft log has it.
             Ok(Err(error)) => tracing::warn!(%error, "scm.db was not flushed"),
             Err(error) => tracing::error!(%error, "SCM was not closed properly"),

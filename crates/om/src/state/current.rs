@@ -20,6 +20,8 @@ const INCOMING: &str = "om.db.incoming";
 const OUTGOING: &str = "om.db.outgoing";
 /// How long readers of the old database may take to finish.
 const READERS_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long they may take at a shutdown, which then does not wait for them any longer.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The database in use, none for the moment that a replacement takes.
 pub(crate) struct CurrentTables {
@@ -61,10 +63,22 @@ impl CurrentTables {
         &self.feed
     }
 
-    /// Lets go of the database, for a shutdown.
-    pub(crate) fn close(&self) {
-        if let Some(tables) = self.tables.swap(None) {
+    /// Lets go of the database, for a shutdown, and waits until nothing uses it any more, so that
+    /// the next one to open the directory finds it free: work in the background, and requests that
+    /// read, go on to the end of what they are at.
+    pub(crate) async fn close(&self) {
+        let Some(tables) = self.tables.swap(None) else { return };
+        let dir = self.dir.clone();
+        let close = move || {
+            let closing = tables.store().closing();
             tables.store().cancel_compactions();
+            drop(tables);
+            if !closing.wait(CLOSE_TIMEOUT) {
+                tracing::warn!(dir = %dir.display(), "{DATABASE} is still in use");
+            }
+        };
+        if let Err(error) = tokio::task::spawn_blocking(close).await {
+            tracing::error!(%error, "{DATABASE} was not closed properly");
         }
     }
 
@@ -145,4 +159,26 @@ fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_database_that_is_closed_can_be_opened_again_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let sizes = CacheSizes { directories: 1 << 20, updates: 1 << 20 };
+        let open = || CurrentTables::open(dir.path(), StoreOptions::default(), sizes).unwrap();
+        let current = open();
+        let used = current.get().unwrap();
+        let reader = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(used);
+        });
+        current.close().await;
+        assert!(current.get().is_none());
+        open();
+        reader.join().unwrap();
+    }
 }
