@@ -19,6 +19,9 @@ const FILES: [&str; 11] = [
 /// Numbers of `FieldDescriptorProto.Type.TYPE_MESSAGE` and `.Label.LABEL_OPTIONAL`.
 const TYPE_MESSAGE: i32 = 11;
 const LABEL_OPTIONAL: i32 = 1;
+/// Messages that few of those have that could.
+const RARE: [&str; 2] =
+    [".hadoop.ozone.FileEncryptionInfoProto", ".hadoop.ozone.FileChecksumProto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = Path::new("proto");
@@ -28,13 +31,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut builder = tonic_prost_build::configure().bytes(".");
     // OMRequest and OMResponse hold one of some hundred sub-messages: inline they are many
     // kilobytes to move about, boxed they are one pointer each. The same goes for the pipeline
-    // and token of a block location, which most locations do not carry.
+    // and token of a block location, which most locations do not carry, and for what keys have of
+    // encryption and checksums.
     for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
-        if !matches!(message.name(), "OMRequest" | "OMResponse") {
-            continue;
-        }
+        let envelope = matches!(message.name(), "OMRequest" | "OMResponse");
         for field in &message.field {
             if field.r#type != Some(TYPE_MESSAGE) || field.label != Some(LABEL_OPTIONAL) {
+                continue;
+            }
+            if !envelope && !RARE.contains(&field.type_name()) {
                 continue;
             }
             builder = builder.boxed(format!(".hadoop.ozone.{}.{}", message.name(), field.name()));

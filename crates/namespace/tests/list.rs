@@ -151,10 +151,12 @@ fn keys() -> impl Strategy<Value = KeyInfo> {
                     codec: "rs".to_owned(),
                     ec_chunk_size: 1 << 20,
                 }),
-                file_encryption_info: encrypted.then(|| FileEncryptionInfoProto {
-                    suite: CipherSuiteProto::AesCtrNopadding as i32,
-                    crypto_protocol_version: CryptoProtocolVersionProto::EncryptionZones as i32,
-                    ..Default::default()
+                file_encryption_info: encrypted.then(|| {
+                    Box::new(FileEncryptionInfoProto {
+                        suite: CipherSuiteProto::AesCtrNopadding as i32,
+                        crypto_protocol_version: CryptoProtocolVersionProto::EncryptionZones as i32,
+                        ..Default::default()
+                    })
                 }),
                 key_location_list: (0..blocks)
                     .map(|n| KeyLocationList {

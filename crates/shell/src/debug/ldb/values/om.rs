@@ -109,8 +109,8 @@ pub(super) fn key(key: &KeyInfo) -> Value {
             replication(key.r#type, key.factor, key.ec_replication_config.as_ref()),
     });
     let fields = &mut shown;
-    add(fields, "encInfo", key.file_encryption_info.as_ref().map(encryption));
-    add(fields, "fileChecksum", key.file_checksum.as_ref().map(checksum));
+    add(fields, "encInfo", key.file_encryption_info.as_deref().map(encryption));
+    add(fields, "fileChecksum", key.file_checksum.as_deref().map(checksum));
     add(fields, "isFile", Some(key.is_file().into()));
     let name = key.key_name.trim_end_matches('/');
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
@@ -232,8 +232,8 @@ pub(super) fn part(part: &MultipartPartInfo) -> Value {
         "keyLocationInfos": part.key_location_list.iter().map(version).collect::<Vec<_>>(),
     });
     add(&mut shown, "eTag", part.e_tag.as_deref().map(Value::from));
-    add(&mut shown, "encInfo", part.file_encryption_info.as_ref().map(encryption));
-    add(&mut shown, "fileChecksum", part.file_checksum.as_ref().map(checksum));
+    add(&mut shown, "encInfo", part.file_encryption_info.as_deref().map(encryption));
+    add(&mut shown, "fileChecksum", part.file_checksum.as_deref().map(checksum));
     shown
 }
 
@@ -360,11 +360,11 @@ fn example_versions() -> KeyLocationList {
 pub(super) fn example_key() -> KeyInfo {
     KeyInfo {
         key_location_list: vec![example_versions()],
-        file_encryption_info: Some(FileEncryptionInfoProto::default()),
-        file_checksum: Some(FileChecksumProto {
+        file_encryption_info: Some(Box::default()),
+        file_checksum: Some(Box::new(FileChecksumProto {
             composite_crc: Some(Default::default()),
             ..FileChecksumProto::default()
-        }),
+        })),
         owner_name: Some(String::new()),
         acls: example_acls(),
         expected_data_generation: Some(0),
