@@ -108,7 +108,8 @@ impl State {
             let closing = store.closing();
             let flushed = store.flush();
             drop(store);
-            flushed.map(|()| closing.wait(CLOSE_TIMEOUT))
+            let closed = closing.wait(CLOSE_TIMEOUT);
+            flushed.map(|()| closed)
         };
         match tokio::task::spawn_blocking(close).await {
             Ok(Ok(true)) => {}
@@ -198,4 +199,31 @@ async fn joined(
 fn peer(member: &Member) -> Peer {
     let address = member.node.raft.connect().to_string();
     Peer { node: member.scm_id, address, priority: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use config::Configuration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_closed_can_be_opened_again_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let conf = Configuration::default().with("ozone.scm.db.dirs", dir.path().display());
+        let options = ScmOptions::from_configuration(&conf).unwrap();
+        let open = async || {
+            let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
+            State::open(&options, cluster, 1).await.unwrap()
+        };
+        let state = open().await;
+        let used = state.store().clone();
+        let reader = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(used);
+        });
+        state.close().await;
+        open().await.close().await;
+        reader.join().unwrap();
+    }
 }
