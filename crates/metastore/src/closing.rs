@@ -4,7 +4,7 @@ use std::sync::Weak;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked.
+/// The time between two looks.
 const POLL: Duration = Duration::from_millis(2);
 
 /// Says of a [`Store`](crate::Store) whether it has been closed, without keeping it open.
