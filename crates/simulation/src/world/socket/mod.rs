@@ -151,6 +151,7 @@ pub(super) fn abandon(process: usize, end: End) {
         match end {
             End::Killed => close(world, id),
             End::PowerLost => {
+                acknowledge_arrived(world, id);
                 world.descriptors.objects.remove(&id);
             }
         }
@@ -181,16 +182,29 @@ pub(super) fn receive(id: usize, into: *mut u8, len: usize, peek: bool) -> ssize
     if !peek {
         socket.arrived.drain(..count);
         let peer = socket.peer;
-        if let Some(peer) = peer
-            && let Some(sender) = world.socket(peer)
-        {
-            sender.unread = sender.unread.saturating_sub(count);
-            if std::mem::take(&mut sender.wants_room) {
-                world.notify(peer);
-            }
-        }
+        make_room(world, peer, count);
     }
     count as ssize_t
+}
+
+/// The system of a machine has acknowledged what arrived, whether a process has read it or not: a
+/// sender that waits for room sends on, and is refused once the machine is up again.
+fn acknowledge_arrived(world: &mut World, id: usize) {
+    let Some(socket) = world.socket(id) else { return };
+    let (peer, count) = (socket.peer, socket.arrived.len());
+    make_room(world, peer, count);
+}
+
+/// So many bytes that a sender sent need no room any more.
+fn make_room(world: &mut World, sender: Option<usize>, count: usize) {
+    if let Some(id) = sender
+        && let Some(sender) = world.socket(id)
+    {
+        sender.unread = sender.unread.saturating_sub(count);
+        if std::mem::take(&mut sender.wants_room) {
+            world.notify(id);
+        }
+    }
 }
 
 /// Sends as much as there is room for.
