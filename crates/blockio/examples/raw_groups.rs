@@ -1,6 +1,6 @@
-//! The limit that writes of erasure-coded keys are held against: the bytes of data and parity cells
-//! written by plain system calls to as many files as there are replicas, all of them at once, each
-//! durable before the next key begins, with nothing in between.
+//! The limit that writes of erasure-coded keys are held against: the cells of data and parity that
+//! each replica of a key has, written by plain system calls to as many files as there are replicas,
+//! all of them at once, each durable before the next key begins, with nothing in between.
 //!
 //! `cargo run --release --example raw_groups -- [dirs] [keys] [MB a key] [d-p]`, directories with
 //! commas between them: the replicas are spread over them.
@@ -15,11 +15,12 @@ const CELL: usize = 1 << 20;
 /// What direct I/O wants of addresses and lengths.
 const ALIGN: usize = 4096;
 
-fn replica(path: &Path, cell: &[u8], size: usize) -> io::Result<()> {
+/// Writes so many cells.
+fn replica(path: &Path, cell: &[u8], cells: usize) -> io::Result<()> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file = OpenOptions::new().create_new(true).write(true).custom_flags(direct).open(path)?;
-    for at in (0..size).step_by(CELL) {
-        file.write_all_at(&cell[..CELL.min(size - at)], at as u64)?;
+    for number in 0..cells {
+        file.write_all_at(cell, (number * CELL) as u64)?;
     }
     file.sync_data()
 }
@@ -34,7 +35,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheme = args.next().unwrap_or_else(|| "3-2".into());
     let (data, parity) = scheme.split_once('-').ok_or("the scheme is not like 3-2")?;
     let (data, parity): (usize, usize) = (data.parse()?, parity.parse()?);
-    let size = (megabytes << 20).div_ceil(data).next_multiple_of(ALIGN);
+    // Cells of data go to the replicas in turn; each stripe, a short last one too, has all of its
+    // parity.
+    let cells = |index| match index < data {
+        true => (megabytes + data - 1 - index) / data,
+        false => megabytes.div_ceil(data),
+    };
     dirs.iter().try_for_each(fs::create_dir_all)?;
     let memory: Vec<u8> = (0..CELL + ALIGN).map(|i| (i * 31 + i / 251) as u8).collect();
     let start = memory.as_ptr().align_offset(ALIGN);
@@ -43,8 +49,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for key in 0..keys {
         std::thread::scope(|scope| -> io::Result<()> {
             let replicas = (0..data + parity).zip(dirs.iter().cycle());
-            let paths = replicas.map(|(index, dir)| dir.join(format!("{key}-{index}")));
-            let write = |path: PathBuf| scope.spawn(move || replica(&path, cell, size));
+            let paths = replicas.map(|(index, dir)| (dir.join(format!("{key}-{index}")), index));
+            let write = |(path, index): (PathBuf, usize)| {
+                let cells = cells(index);
+                scope.spawn(move || replica(&path, cell, cells))
+            };
             let threads: Vec<_> = paths.map(write).collect();
             threads
                 .into_iter()
