@@ -50,6 +50,8 @@ pub struct Faults {
     pub silent: AtomicBool,
     /// Answers everything with "no such pipeline".
     pub no_pipeline: AtomicBool,
+    /// Says that it is starting, and carries nothing out.
+    pub starts: AtomicBool,
     /// Writes wait for a permit.
     pub gate: Mutex<Option<Arc<Semaphore>>>,
     /// PutBlocks wait for a permit.
@@ -193,6 +195,10 @@ impl Handler for Service {
         let writes = matches!(kind, Type::WriteChunk | Type::PutBlock | Type::PutSmallFile);
         if self.faults.silent.load(Ordering::Relaxed) && !writes {
             return Box::pin(std::future::pending());
+        }
+        if self.faults.starts.load(Ordering::Relaxed) {
+            let status = Status::new(framed::Code::Unavailable, "the datanode is starting");
+            return Box::pin(async move { Err(status) });
         }
         if self.faults.no_pipeline.load(Ordering::Relaxed) {
             let status = Status::new(framed::Code::NotFound, "no such pipeline");

@@ -297,6 +297,25 @@ async fn all_nodes_that_are_gone_are_excluded_at_once() {
 }
 
 #[tokio::test]
+async fn a_node_that_is_starting_is_left_and_waited_for_when_there_is_no_other() {
+    // As by default.
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |options| options.stripe_retries = 10).await;
+    let starts = &cluster.pipelines[0][1];
+    starts.faults.starts.store(true, Ordering::Relaxed);
+    let put = cluster.put("k", data(STRIPE));
+    let started = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        starts.faults.starts.store(false, Ordering::Relaxed);
+    };
+    let (put, ()) = tokio::join!(put, started);
+    put.unwrap();
+    let asked = cluster.state().asked(Type::AllocateBlock);
+    let exclude = asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone();
+    assert_eq!(exclude.unwrap().datanodes, [starts.details.id.to_string()]);
+    assert_eq!(cluster.get("k").await.unwrap(), data(STRIPE));
+}
+
+#[tokio::test]
 async fn a_node_that_hangs_is_left_long_before_the_time_for_a_request_is_over() {
     let cluster = Cluster::erasure_coded(2, RS_3_2, |options| {
         options.write_timeout = Duration::from_secs(1_000_000);

@@ -109,13 +109,12 @@ impl GroupsWriter {
 
     /// Writes stripes, of which the first is the last of the list.
     async fn write_all(&mut self, mut stripes: Vec<Pending>) -> Result<()> {
-        let begun = Instant::now();
         while let Some(next) = stripes.pop() {
             let again = self.make_room().await?;
             if again.is_empty() {
                 let mut open = match self.open.take() {
                     Some(open) => open,
-                    None => self.open_group(begun).await?,
+                    None => self.open_group(next.begun).await?,
                 };
                 open.stripes.write(&mut open.group, next);
                 self.open = Some(open);
@@ -272,9 +271,7 @@ impl GroupsWriter {
                 {
                     excluded.container(group.id().container);
                 }
-                Failure::NoPipeline(_) | Failure::NotLeader(_) => {
-                    excluded.container(group.id().container);
-                }
+                // Also one that is starting: it would refuse the next group as well.
                 _ => excluded.datanode(node.id),
             }
             last = failure.into_error(node.id);

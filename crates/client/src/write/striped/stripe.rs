@@ -1,5 +1,7 @@
 //! A stripe on its way.
 
+use std::time::Instant;
+
 use erasure::Codec;
 use limits::MemoryPermit;
 
@@ -23,6 +25,8 @@ pub(super) struct Pending {
     pub(super) last: bool,
     /// Bytes of all its cells.
     pub(super) bytes: usize,
+    /// When it was to be written for the first time.
+    pub(super) begun: Instant,
 }
 
 impl Pending {
@@ -32,7 +36,7 @@ impl Pending {
         let cell = stripe.cells.first().map_or(0, |cell| cell.len);
         let bytes = data + cell * codec.scheme().parity();
         let parity = Parity::of(codec.clone(), stripe.cells.clone(), how);
-        Self { stripe, parity, last, bytes }
+        Self { stripe, parity, last, bytes, begun: Instant::now() }
     }
 
     /// Bytes of its data cells.
