@@ -39,6 +39,28 @@ fn one_of_two_replicas_of_an_index_goes() {
 }
 
 #[test]
+fn readers_are_not_told_of_a_replica_that_is_to_go() {
+    let mut first_goes = 0;
+    for n in 1..=8 {
+        let mut cluster = in_racks(6, 1);
+        let (_, c) = closed_as(&mut cluster, RS_3_2, n);
+        let spare = free_nodes(&cluster, c)[0];
+        say(&mut cluster, c, spare, 2, ReplicaState::Closed);
+        let nodes = nodes_of(&cluster, c, 2);
+        let now = soon(&cluster);
+        let gone = deleted(&repair(&mut cluster, now), c);
+        let (_, pipeline) = cluster.locate(c).unwrap();
+        let at = pipeline.replica_indexes.iter().position(|index| *index == 2).unwrap();
+        let told = pipeline.members[at].id;
+        assert!(gone.len() == 1 && pipeline.members.len() == 5);
+        assert!(nodes.contains(&told) && told != gone[0], "container {n}: {told}");
+        first_goes += u32::from(nodes.iter().min() == gone.first());
+    }
+    // Without that, the one with the smaller id would be told, and it goes now and then.
+    assert!(first_goes > 0);
+}
+
+#[test]
 fn what_is_too_many_and_what_is_missing_wait_for_intervals_of_their_own() {
     let (mut cluster, c, _) = twice(2);
     cluster.settings.replication.over_interval = 60_000;

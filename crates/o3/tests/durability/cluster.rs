@@ -52,32 +52,40 @@ impl Cluster {
 
     /// With these settings of all DataNodes besides.
     pub fn start_with(nodes: usize, settings: &'static [(&'static str, &'static str)]) -> Self {
+        Self::start_with_scm(nodes, settings, &[])
+    }
+
+    /// With these settings of all DataNodes, and these of SCM, besides.
+    pub fn start_with_scm(
+        nodes: usize,
+        settings: &'static [(&'static str, &'static str)],
+        of_scm: &[(&str, &str)],
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let racks = dir.path().join("racks");
         // One more may come later.
         let lines = (0..=nodes).map(|n| format!("dn{n} /rack{}\n", n % 2));
         std::fs::write(&racks, lines.collect::<String>()).unwrap();
-        let scm = Daemon::start(role(
-            "scm",
-            &[
-                ("ozone.metadata.dirs", text(&dir.path().join("scm"))),
-                ("ozone.scm.client.address", free()),
-                ("ozone.scm.block.client.address", free()),
-                ("ozone.scm.datanode.address", free()),
-                ("ozone.scm.http-address", free()),
-                ("ozone.scm.stale.node.interval", "2s".to_owned()),
-                ("ozone.scm.dead.node.interval", "4s".to_owned()),
-                ("hdds.scm.replication.thread.interval", "1s".to_owned()),
-                ("hdds.scm.wait.time.after.safemode.exit", "0s".to_owned()),
-                ("ozone.scm.datanode.admin.monitor.interval", "1s".to_owned()),
-                ("hdds.container.balancer.balancing.iteration.interval", "1s".to_owned()),
-                (
-                    "net.topology.node.switch.mapping.impl",
-                    "org.apache.hadoop.net.TableMapping".to_owned(),
-                ),
-                ("net.topology.table.file.name", text(&racks)),
-            ],
-        ));
+        let mut definitions = vec![
+            ("ozone.metadata.dirs", text(&dir.path().join("scm"))),
+            ("ozone.scm.client.address", free()),
+            ("ozone.scm.block.client.address", free()),
+            ("ozone.scm.datanode.address", free()),
+            ("ozone.scm.http-address", free()),
+            ("ozone.scm.stale.node.interval", "2s".to_owned()),
+            ("ozone.scm.dead.node.interval", "4s".to_owned()),
+            ("hdds.scm.replication.thread.interval", "1s".to_owned()),
+            ("hdds.scm.wait.time.after.safemode.exit", "0s".to_owned()),
+            ("ozone.scm.datanode.admin.monitor.interval", "1s".to_owned()),
+            ("hdds.container.balancer.balancing.iteration.interval", "1s".to_owned()),
+            (
+                "net.topology.node.switch.mapping.impl",
+                "org.apache.hadoop.net.TableMapping".to_owned(),
+            ),
+            ("net.topology.table.file.name", text(&racks)),
+        ];
+        definitions.extend(of_scm.iter().map(|(key, value)| (*key, (*value).to_owned())));
+        let scm = Daemon::start(role("scm", &definitions));
         let om = Daemon::start(role(
             "om",
             &[

@@ -55,7 +55,9 @@ impl Cluster {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
             // One that is not closed yet may have come back from before its index was rebuilt.
             let late = is_ec && closed && r.state != ReplicaState::Closed;
-            (broken, late, n.health, std::cmp::Reverse(r.sequence_id), r.node)
+            // It may be gone before a reader comes to it.
+            let goes = self.is_going(container.id, r.node);
+            (broken, late, goes, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });
         if is_ec {
             // One node for each index: the best.

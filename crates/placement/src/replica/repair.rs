@@ -362,7 +362,8 @@ impl Cluster {
         victim.filter(|id| self.may_delete(*id))
     }
 
-    pub(super) fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
+    /// Whether the node was told to delete its replica and has not said yet that it did.
+    pub(crate) fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.pending.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
     }
 
