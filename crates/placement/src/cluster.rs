@@ -4,8 +4,9 @@ use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
 use crate::node::Destinations;
 use crate::{
-    Balancer, Change, Containers, DeletionLog, Histories, Millis, Moves, Nodes, PendingTasks,
-    Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, StorageTypeRepairs, Urgency,
+    Backoffs, Balancer, Change, Containers, DeletionLog, Histories, Millis, Moves, Nodes,
+    PendingTasks, Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, StorageTypeRepairs,
+    Urgency,
 };
 
 /// Everything SCM knows. See the [crate] for how it changes.
@@ -23,6 +24,8 @@ pub struct Cluster {
     pub replicas: Replicas,
     /// Copies and deletions of replicas under way (soft).
     pub pending: PendingTasks,
+    /// Containers whose copies failed lately (soft).
+    pub backoffs: Backoffs,
     /// Replicas on their way to another node (soft).
     pub moves: Moves,
     /// What the container balancer was asked to do; `None` before its first start (replicated).
@@ -82,6 +85,7 @@ impl Cluster {
             containers: Containers::default(),
             replicas: Replicas::default(),
             pending: PendingTasks::default(),
+            backoffs: Backoffs::default(),
             moves: Moves::default(),
             balancer: None,
             destinations: Destinations::default(),

@@ -58,6 +58,7 @@ pub use container::{Container, Containers, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
+pub use replica::backoff::Backoffs;
 pub use replica::moving::Moves;
 pub use replica::pending::PendingTasks;
 pub use replica::progress::Repaired;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod allocation;
+mod backoff;
 mod balance;
 mod balance_rules;
 mod containers;

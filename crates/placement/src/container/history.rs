@@ -202,9 +202,11 @@ impl Cluster {
 
     /// Forgets the replicas of a node that is dead.
     pub(crate) fn forget_replicas_of(&mut self, node: DatanodeId, now: Millis) {
-        for id in self.replicas.on_node(node) {
-            self.histories.note(id, now, Event::Lost { node });
+        let ids: Vec<_> = self.replicas.on_node(node).collect();
+        for id in &ids {
+            self.histories.note(*id, now, Event::Lost { node });
         }
+        self.end_backoff(ids);
         self.replicas.forget_node(node);
     }
 
@@ -212,6 +214,7 @@ impl Cluster {
     pub fn copy_failed(&mut self, id: ContainerId, target: DatanodeId, now: Millis) {
         if self.pending.failed(id, target) {
             self.histories.note(id, now, Event::Failed { node: target });
+            self.back_off(id, now);
         }
     }
 }

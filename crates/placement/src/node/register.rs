@@ -68,6 +68,8 @@ impl Cluster {
         };
         self.nodes.put(node);
         self.pending.registered(id);
+        let of_node: Vec<_> = self.replicas.on_node(id).collect();
+        self.end_backoff(of_node);
         self.deletions.forget_sent_to(id);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();

@@ -61,6 +61,7 @@ impl Cluster {
                 }
             }
         }
+        self.watch_backoffs(now);
         (shifts, decision)
     }
 

@@ -1,5 +1,6 @@
 //! Replicas: the copies of containers that DataNodes report.
 
+pub mod backoff;
 pub mod count;
 pub mod ec_count;
 mod ec_delete;

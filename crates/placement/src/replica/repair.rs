@@ -90,6 +90,8 @@ impl Cluster {
             for (id, late) in self.pending.expire(now, timeout, has) {
                 self.histories.note(id, now, Event::Late { node: late.node });
             }
+            let containers = &self.containers;
+            self.backoffs.retain(|id| containers.get(id).is_some());
             self.urgency.begin_round(now, &self.settings.replication);
             self.begin_storage_type_round(now);
             self.repeat_deletions(now, until, &mut repairs.decision);
@@ -112,6 +114,10 @@ impl Cluster {
                 }
                 continue;
             };
+            let makes = repair.tasks.iter().any(|pending| pending.task.comes().is_some());
+            if makes && self.backoffs.holds(id, now) {
+                continue;
+            }
             if !self.urgency.is_due(left, &repair.order.kind) {
                 continue;
             }

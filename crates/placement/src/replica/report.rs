@@ -24,6 +24,7 @@ impl Cluster {
             self.note_gone(id, node, now);
             self.replicas.remove(id, node);
             self.pending.gone(id, node);
+            self.end_backoff([id]);
         }
         self.report_replicas(reports, now)
     }
@@ -38,6 +39,10 @@ impl Cluster {
         for (id, mut replica) in reports {
             let node = replica.node;
             replica.lags = self.lags(id, &replica);
+            let before = self.replicas.on(id, node).map_or(ReplicaState::Deleted, |r| r.state);
+            if before != replica.state {
+                self.end_backoff([id]);
+            }
             if replica.state == ReplicaState::Deleted {
                 self.note_gone(id, node, now);
                 self.replicas.remove(id, node);

@@ -1,0 +1,97 @@
+//! Containers whose copies or reconstructions failed: the next one is ordered at once, the others
+//! behind a pause that doubles, so that a container that fails again and again takes no other's
+//! turn and keeps no node busy.
+//!
+//! The pause ends early when there may be something else to copy or decode from: when a replica of
+//! the container comes, goes or changes, and when a node that has one registers, or dies.
+
+use rustc_hash::FxHashMap;
+use types::ContainerId;
+
+use crate::{Cluster, Millis};
+
+/// The pause behind the second failure, in milliseconds.
+const FIRST: Millis = 1_000;
+/// The longest: what `hdds.scm.replication.under.replicated.interval` is in Ozone by default.
+const LONGEST: Millis = 30_000;
+
+/// What failed of a container since something last changed.
+#[derive(Debug)]
+struct Failures {
+    count: u32,
+    last: Millis,
+    /// When the next copy or reconstruction may be ordered.
+    until: Millis,
+    /// Nobody was told yet that this time has come.
+    is_waited_for: bool,
+}
+
+/// The containers whose copies or reconstructions failed.
+#[derive(Debug, Default)]
+pub struct Backoffs(FxHashMap<ContainerId, Failures>);
+
+impl Backoffs {
+    /// A copy or reconstruction failed. Several replicas of one order count as one.
+    fn failed(&mut self, id: ContainerId, now: Millis) {
+        let new = Failures { count: 0, last: now, until: now, is_waited_for: false };
+        let failures = self.0.entry(id).or_insert(new);
+        if failures.count > 0 && failures.last == now {
+            return;
+        }
+        let pause = match failures.count {
+            0 => 0,
+            n => 2_u64.saturating_pow(n.saturating_sub(1)).saturating_mul(FIRST).min(LONGEST),
+        };
+        *failures = Failures {
+            count: failures.count.saturating_add(1),
+            last: now,
+            until: now.saturating_add(pause),
+            is_waited_for: pause > 0,
+        };
+    }
+
+    /// Whether nothing is to be copied or decoded of that container yet.
+    pub(super) fn holds(&self, id: ContainerId, now: Millis) -> bool {
+        self.0.get(&id).is_some_and(|failures| failures.until > now)
+    }
+
+    /// Whether the pause of a container has passed since this was last asked.
+    fn take_passed(&mut self, now: Millis) -> bool {
+        let mut any = false;
+        for failures in self.0.values_mut().filter(|f| f.is_waited_for && f.until <= now) {
+            (failures.is_waited_for, any) = (false, true);
+        }
+        any
+    }
+
+    /// Forgets containers that are not there any more.
+    pub(super) fn retain(&mut self, is_there: impl Fn(ContainerId) -> bool) {
+        self.0.retain(|id, _| is_there(*id));
+    }
+}
+
+impl Cluster {
+    /// A copy or reconstruction of the container failed.
+    pub(crate) fn back_off(&mut self, id: ContainerId, now: Millis) {
+        self.backoffs.failed(id, now);
+    }
+
+    /// There may be something else to copy or decode these containers from.
+    pub(crate) fn end_backoff(&mut self, ids: impl IntoIterator<Item = ContainerId>) {
+        if self.backoffs.0.is_empty() {
+            return;
+        }
+        for id in ids {
+            if self.backoffs.0.remove(&id).is_some() {
+                self.pending.note_change();
+            }
+        }
+    }
+
+    /// Has the containers looked at again whose pause has passed.
+    pub(crate) fn watch_backoffs(&mut self, now: Millis) {
+        if self.backoffs.take_passed(now) {
+            self.pending.note_change();
+        }
+    }
+}
