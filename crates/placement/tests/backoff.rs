@@ -19,7 +19,7 @@ fn without_one() -> (Cluster, ContainerId, u64) {
     (cluster, c, now)
 }
 
-/// Who decodes, and for which nodes.
+/// The targets of the only order, which is to decode for that container; `None` without an order.
 fn reconstructed(orders: &[Order], c: ContainerId) -> Option<Vec<DatanodeId>> {
     let order = orders.first()?;
     let OrderKind::ReconstructEcContainer { id, targets, .. } = &order.kind else {
@@ -122,6 +122,23 @@ fn what_may_be_another_source_ends_the_pause() {
         assert!(cluster.pending.take_changed(), "{what}: it is looked at");
         assert!(!repair(&mut cluster, now + 10).is_empty(), "{what}");
     }
+}
+
+#[test]
+fn a_node_that_dies_ends_the_pause() {
+    let (mut cluster, c, mut now) = without_one();
+    (cluster.settings.stale_after, cluster.settings.dead_after) = (5_000, 10_000);
+    for _ in 0..8 {
+        now += 30_000;
+        let targets = reconstructed(&repair(&mut cluster, now), c).unwrap();
+        fail(&mut cluster, c, &targets, now);
+    }
+    assert_eq!(repair(&mut cluster, now), [], "it waits for 30 s");
+    let dead = node_of(&cluster, c, 3);
+    let later = silence(&mut cluster, dead, 10_000);
+    assert!(later < now + 30_000);
+    let targets = reconstructed(&repair(&mut cluster, later), c);
+    assert_eq!(targets.map(|targets| targets.len()), Some(2), "index 3 is missing, too");
 }
 
 #[test]

@@ -93,8 +93,8 @@ fn erasure_coded_keys_are_written_and_read_while_any_two_datanodes_are_killed() 
     println!("{} keys written, {} compared", ledger.acknowledged(), ledger.compared());
 }
 
-/// Panics unless each block of the key has five replicas whose bytes are right. One that was in a
-/// rack with too many may have moved since SCM was asked; SCM then tells of another node.
+/// Panics unless SCM tells of five replicas of each block of the key, and their bytes are right.
+/// One of a rack with too many may have moved since SCM was asked; SCM then tells of another node.
 async fn are_on_five(client: &Client, key: &str) {
     let mut told = Vec::new();
     loop {
@@ -102,7 +102,8 @@ async fn are_on_five(client: &Client, key: &str) {
         let (mut bad, mut nodes) = (Vec::new(), Vec::new());
         for block in &blocks {
             let failures = block.verify().await;
-            if failures.len() != 5 || failures.iter().any(|of_replica| !of_replica.is_empty()) {
+            assert_eq!(failures.len(), 5, "{key}: block {}: {failures:?}", block.id);
+            if failures.iter().any(|of_replica| !of_replica.is_empty()) {
                 bad.push(format!("block {}: {failures:?}", block.id));
             }
             nodes.extend(block.replicas.iter().map(|replica| (replica.index, replica.node.id)));
