@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use socket2::SockRef;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
@@ -24,13 +25,22 @@ pub struct ClientOptions {
     pub connections: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
+    /// How long the server's host may acknowledge nothing, or have no room, before the connection
+    /// counts as lost (`TCP_USER_TIMEOUT`). The kernel by itself waits up to 15 minutes, and behind
+    /// a link that was cut as long again as the cut took, up to 2 minutes.
+    pub user_timeout: Duration,
     /// Largest answer, header and payload together, in bytes.
     pub max_frame: usize,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { connections: 2, connect_timeout: Duration::from_secs(3), max_frame: 256 << 20 }
+        Self {
+            connections: 2,
+            connect_timeout: Duration::from_secs(3),
+            user_timeout: Duration::from_secs(30),
+            max_frame: 256 << 20,
+        }
     }
 }
 
@@ -229,18 +239,23 @@ impl Client {
     }
 }
 
-pub(crate) async fn open(address: &str, limit: Duration) -> io::Result<TcpStream> {
+pub(crate) async fn open(
+    address: &str,
+    connect_timeout: Duration,
+    user_timeout: Duration,
+) -> io::Result<TcpStream> {
     let connecting = TcpStream::connect(address);
-    let mut socket = tokio::time::timeout(limit, connecting)
+    let mut socket = tokio::time::timeout(connect_timeout, connecting)
         .await
         .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no answer to connect"))??;
     socket.set_nodelay(true)?;
+    SockRef::from(&socket).set_tcp_user_timeout(Some(user_timeout))?;
     socket.write_all(&PREFACE).await?;
     Ok(socket)
 }
 
 async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Connection>> {
-    let socket = open(address, options.connect_timeout).await?;
+    let socket = open(address, options.connect_timeout, options.user_timeout).await?;
     let (read, write) = socket.into_split();
     let (out, frames) = mpsc::unbounded_channel();
     let connection = Arc::new(Connection {

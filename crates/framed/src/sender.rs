@@ -18,6 +18,8 @@ pub struct SenderOptions {
     pub max_queued: usize,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
+    /// As [`crate::ClientOptions::user_timeout`]. Short, for what is queued meanwhile is stale.
+    pub user_timeout: Duration,
     /// Wait after the first attempt to connect that failed; it doubles with each further one.
     pub first_reconnect: Duration,
     /// The longest wait between attempts.
@@ -29,6 +31,7 @@ impl Default for SenderOptions {
         Self {
             max_queued: 64 << 20,
             connect_timeout: Duration::from_secs(3),
+            user_timeout: Duration::from_secs(5),
             first_reconnect: Duration::from_millis(5),
             max_reconnect: Duration::from_millis(100),
         }
@@ -103,7 +106,7 @@ async fn run(
         let taken = |bytes: usize| {
             queued.fetch_sub(bytes, Ordering::Relaxed);
         };
-        match open(&address, options.connect_timeout).await {
+        match open(&address, options.connect_timeout, options.user_timeout).await {
             Ok(socket) => {
                 wait = options.first_reconnect;
                 match write_queue(socket, first, &mut frames, taken).await {

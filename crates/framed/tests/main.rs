@@ -193,6 +193,44 @@ async fn a_full_sender_refuses_instead_of_growing() {
 }
 
 #[tokio::test]
+async fn a_server_that_takes_nothing_is_left_before_the_call_is_over() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let options = ClientOptions {
+        connections: 1,
+        user_timeout: Duration::from_millis(300),
+        ..ClientOptions::default()
+    };
+    let client = Client::new(silent.local_addr().unwrap().to_string(), options);
+    // More than sockets buffer.
+    let payload = Bytes::from(vec![0; 64 << 20]);
+    let call = client.call(ECHO, Bytes::new(), payload, 60 * SECOND).await;
+    assert!(matches!(call, Err(CallError::Transport { sent: true, .. })), "{call:?}");
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_sender_leaves_a_peer_that_takes_nothing_and_what_is_stale() {
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let options =
+        SenderOptions { user_timeout: Duration::from_millis(300), ..SenderOptions::default() };
+    let sender = Sender::new(silent.local_addr().unwrap().to_string(), options);
+    let part = Bytes::from(vec![0; 1 << 20]);
+    for _ in 0..48 {
+        sender.send(COUNT, Bytes::new(), vec![part.clone()]).unwrap();
+    }
+    let (first, _) = silent.accept().await.unwrap();
+    let emptied = async {
+        while sender.queued_bytes() > 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(60 * SECOND, emptied).await.unwrap();
+    sender.send(COUNT, Bytes::new(), vec![part]).unwrap();
+    silent.accept().await.unwrap();
+    drop(first);
+}
+
+#[tokio::test]
 async fn another_protocol_and_a_frame_above_the_limit_are_cut_off() {
     let echo = Arc::new(Echo::default());
     let server = serve(&echo, ServerOptions { max_frame: 1_000, ..Default::default() }).await;

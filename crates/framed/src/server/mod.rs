@@ -212,10 +212,12 @@ impl Server {
     }
 
     /// Takes no more calls, lets those being worked on finish within the drain time, and closes
-    /// the connections.
-    pub async fn shutdown(self) {
+    /// the connections. The address can be bound anew then.
+    pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         self.accepting.abort();
+        // It ends by having been aborted; only then is the listener gone.
+        let _ = (&mut self.accepting).await;
         // Elapsed drain time only means that some callers see a closed connection.
         let _ = tokio::time::timeout(self.drain, self.in_flight.idle()).await;
     }
