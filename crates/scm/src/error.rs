@@ -82,6 +82,12 @@ pub enum ScmError {
         /// This SCM.
         expected: String,
     },
+    /// The SCMs that the configuration names are not of one cluster.
+    #[error("SCM {0} is of cluster {1}, SCM {2} of {3}: ozone.scm.nodes names SCMs of two clusters", .nodes[0].0, .nodes[0].1, .nodes[1].0, .nodes[1].1)]
+    TwoClusters {
+        /// Two SCMs, each with its cluster.
+        nodes: Box<[(String, String); 2]>,
+    },
     /// A thread of blocking work ended early.
     #[error("start was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

@@ -13,10 +13,11 @@ use uuid::Uuid;
 
 use crate::directory::Directory;
 use crate::error::ScmError;
+use crate::first_start::FirstStart;
 use crate::machine::{self, ScmMachine};
 use crate::members::Member;
 use crate::options::ScmOptions;
-use crate::{first_start, tables, takeover};
+use crate::{tables, takeover};
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
@@ -44,23 +45,21 @@ impl State {
         cluster: Arc<Mutex<Cluster>>,
         now: u64,
     ) -> Result<Self, ScmError> {
-        let told = match &options.members {
-            Some(members) if !Directory::is_formatted(options)? => {
-                Some(first_start::cluster(members, options.bootstrap).await?)
-            }
-            _ => None,
-        };
-        let (known, told) = match told {
-            Some((cluster_id, membership)) => (Some(cluster_id), Some(membership)),
-            None => (None, None),
-        };
+        let formatted = Directory::is_formatted(options)?;
+        let mut first_start = None;
+        let mut told = None;
+        if let Some(members) = options.members.as_ref().filter(|_| !formatted) {
+            let first_start = first_start.insert(FirstStart::begin(members, options).await?);
+            told = Some(first_start.cluster().await?);
+        }
+        let (known, told) = told.unzip();
         let open = {
             let (options, cluster) = (options.clone(), cluster.clone());
             move || Tables::open(&options, &cluster, now, known)
         };
         let Tables { directory, store, applied } = tokio::task::spawn_blocking(open).await??;
         let log = open_log(options, &directory).await?;
-        let joined = match joined(options, &directory, &log, told).await {
+        let joined = match joined(options, &directory, &log, first_start, told.flatten()).await {
             Ok(joined) => joined,
             Err(error) => {
                 log.close().await;
@@ -181,19 +180,28 @@ async fn joined(
     options: &ScmOptions,
     directory: &Directory,
     log: &RaftLog,
-    told: Option<Option<Membership>>,
+    begun: Option<FirstStart<'_>>,
+    told: Option<Membership>,
 ) -> Result<Option<Membership>, ScmError> {
     let Some(members) = &options.members else { return Ok(None) };
     if log.holds(directory.group_id()) {
+        if let Some(begun) = begun {
+            begun.close().await;
+        }
         return Ok(None);
     }
-    match told {
-        Some(told) if told.is_some() || !options.bootstrap => Ok(told),
-        _ => {
-            let (cluster, note) = (&directory.cluster_id, log.join_note());
-            first_start::membership(members, cluster, note, options.bootstrap).await
-        }
-    }
+    let first_start = match begun {
+        Some(begun) => begun,
+        None => FirstStart::begin(members, options).await?,
+    };
+    let cluster_id = &directory.cluster_id;
+    first_start.has_cluster(cluster_id);
+    let membership = match told {
+        Some(told) => Some(told),
+        None => first_start.membership(cluster_id, log.join_note()).await?,
+    };
+    first_start.close().await;
+    Ok(membership)
 }
 
 fn peer(member: &Member) -> Peer {

@@ -9,6 +9,7 @@ mod datanode;
 mod deletion_status;
 mod erasure_coded;
 mod failure;
+mod first_start;
 mod hadoop;
 mod harness;
 mod leaving;

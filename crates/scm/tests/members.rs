@@ -17,10 +17,10 @@ use scm::{Scm, ScmHandle, ScmOptions};
 use testkit::free_addresses;
 
 /// How long anything may take on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes the file that all read: the members and their addresses.
-fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
+pub fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
     let property = |key: String, value: String| {
         format!("<property><name>ozone.scm.{key}</name><value>{value}</value></property>")
     };
@@ -37,7 +37,7 @@ fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
     std::fs::write(dir.join("ozone-site.xml"), xml).unwrap();
 }
 
-fn configuration(dir: &Path, node: &str) -> Configuration {
+pub fn configuration(dir: &Path, node: &str) -> Configuration {
     let conf = Configuration::builder().file(dir).unwrap().build().unwrap();
     conf.with("ozone.scm.service.ids", "s")
         .with("ozone.scm.http.enabled", "false")
@@ -68,7 +68,7 @@ async fn decommission(scm: &ScmHandle, id: &str) -> DecommissionScmResponseProto
     call(scm, &request).await.decommission_scm_response.unwrap()
 }
 
-async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
+pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
     let wait = async {
         while !so().await {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -77,7 +77,7 @@ async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
     tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
-async fn leader(scms: &[Option<ScmHandle>]) -> usize {
+pub async fn leader(scms: &[Option<ScmHandle>]) -> usize {
     let leads = |scm: &Option<ScmHandle>| scm.as_ref().is_some_and(ScmHandle::leads);
     until("one leads", async || scms.iter().any(leads)).await;
     scms.iter().position(leads).unwrap()
@@ -148,7 +148,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
 }
 
 /// Files and addresses of SCMs that are to be, and the first three of them, which run.
-async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>>) {
+pub async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>>) {
     let dir = tempfile::tempdir().unwrap();
     let nodes: Vec<(String, Vec<SocketAddr>)> = free_addresses(count * 4)
         .chunks(4)

@@ -10,6 +10,7 @@ mod datanode;
 mod deletion_status;
 mod hadoop;
 mod location;
+mod membership;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ impl Handler for RpcHandler {
             match call.method {
                 method::BACKGROUND_SERVICES => background::answer(&core, call),
                 method::DELETION_STATUS => deletion_status::answer(&core, call),
+                method::SCM_MEMBERSHIP => Ok(membership::answer(&core)),
                 method::SCM_BLOCK => block::answer(&core, call).await,
                 method::SCM_DATANODE => datanode::answer(&core, call).await,
                 method::SCM_CONTAINER_LOCATION => location::answer(&core, call).await,

@@ -1,0 +1,174 @@
+//! The first start of one of several SCMs: which cluster is it of, and which members has the
+//! service?
+//!
+//! An SCM that has a cluster's directory already tells the others. When none has, the primordial
+//! SCM makes a cluster, and the others wait for it. An SCM that lost its disk learns its cluster
+//! like a new one. An SCM that the service runs without joins it when it is told to
+//! (`--bootstrap`): the leader adds it to the Raft group.
+//!
+//! **There is never a second cluster.** An SCM that does not answer may have one, so the primordial
+//! SCM makes one only when *all* others say at the same time that they have none ([`answers`]); the
+//! Raft group would not begin without them anyway. For that, an SCM that waits answers ([`endpoint`]).
+//!
+//! **It may end at any point of that**: as long as its log does not have the group's members on
+//! disk it asks the others for them again, and a note ([`JoinNote`]) says that it was to join.
+
+mod answers;
+mod endpoint;
+mod join;
+
+use std::time::Duration;
+
+use multiraft::Membership;
+use replicated::JoinNote;
+use uuid::Uuid;
+
+use self::answers::{Answers, ask};
+use self::endpoint::Endpoint;
+use crate::ScmError;
+use crate::members::Members;
+use crate::options::ScmOptions;
+
+/// Delay before the others are asked again.
+const RETRY_DELAY: Duration = Duration::from_millis(300);
+
+/// A first start of one of several SCMs. It answers the others until it is closed.
+pub struct FirstStart<'a> {
+    members: &'a Members,
+    bootstrap: bool,
+    endpoint: Endpoint,
+}
+
+impl<'a> FirstStart<'a> {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// When the port that the others ask at cannot be had.
+    pub async fn begin(members: &'a Members, options: &ScmOptions) -> Result<Self, ScmError> {
+        let endpoint = Endpoint::open(&members.me.node.node_id, options).await?;
+        Ok(Self { members, bootstrap: options.bootstrap, endpoint })
+    }
+
+    /// Asks the others for the cluster. Waits, without an end, for an SCM that knows it, or until
+    /// all know none when this one is to make it. Gives the members of the Raft group, too, when
+    /// one knows them and they include this SCM.
+    ///
+    /// # Errors
+    /// When the service runs without this SCM and is not to be joined, or the others are not of one
+    /// cluster.
+    pub async fn cluster(&self) -> Result<(String, Option<Membership>), ScmError> {
+        let primordial = self.members.primordial && !self.bootstrap;
+        let mut told = Told::default();
+        loop {
+            let answers = ask(self.members).await;
+            if let Some(cluster_id) = answers.cluster()? {
+                tracing::info!(cluster = cluster_id, "joining the cluster of the other SCMs");
+                let known = answers.newest_membership();
+                let membership = known.filter(|m| m.contains(self.members.me.scm_id)).cloned();
+                if known.is_some() && membership.is_none() && !self.bootstrap {
+                    return Err(runs_without(self.members));
+                }
+                return Ok((cluster_id.to_owned(), membership));
+            }
+            if primordial && answers.unreached.is_empty() {
+                return Ok((format!("CID-{}", Uuid::new_v4()), None));
+            }
+            if told.anew(&answers) {
+                let (unreached, none_yet) = (&answers.unreached, &answers.without_cluster);
+                match primordial {
+                    true => tracing::info!(
+                        ?unreached,
+                        ?none_yet,
+                        "first start: a cluster is made when no other SCM has one, and all say so"
+                    ),
+                    false => tracing::info!(
+                        ?unreached,
+                        ?none_yet,
+                        "first start: waiting for another SCM to tell the cluster id"
+                    ),
+                }
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+    }
+
+    /// The directory of this SCM is on disk: the others are told of its cluster.
+    pub fn has_cluster(&self, cluster_id: &str) {
+        self.endpoint.has_cluster(cluster_id);
+    }
+
+    /// The members of the Raft group, when the log of this SCM does not have them: it joins, or
+    /// ended before they were on disk. Nothing when this SCM begins the group.
+    ///
+    /// # Errors
+    /// When the service runs without this SCM and is not to be joined, does not let it in, or is
+    /// not of one cluster.
+    pub async fn membership(
+        &self,
+        cluster_id: &str,
+        note: &JoinNote,
+    ) -> Result<Option<Membership>, ScmError> {
+        let members = self.members;
+        let noted = note.read()?;
+        let joins = self.bootstrap || noted.is_some();
+        if noted.is_some() {
+            tracing::info!(scm = %members.me.scm_id, "goes on joining the service");
+        }
+        let mut told = Told::default();
+        loop {
+            let answers = ask(members).await;
+            answers.check_cluster(&members.me.node.node_id, cluster_id)?;
+            if let Some(known) = answers.newest_membership() {
+                return match known.contains(members.me.scm_id) {
+                    true => Ok(Some(known.clone())),
+                    false if joins => {
+                        // It may be let in and not hear of it: its next start goes on.
+                        note.write(false)?;
+                        join::join(members, cluster_id).await.map(Some)
+                    }
+                    false => Err(runs_without(members)),
+                };
+            }
+            // The primordial SCM begins the group; the others wait for it, as long as it takes.
+            if members.primordial && !joins && answers.unreached.is_empty() {
+                return Ok(None);
+            }
+            if told.anew(&answers) {
+                tracing::info!(
+                    unreached = ?answers.unreached,
+                    "waiting for another SCM that knows the members of the service"
+                );
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+        }
+    }
+
+    /// Answers the others no more and lets go of the port.
+    pub async fn close(self) {
+        self.endpoint.close().await;
+    }
+}
+
+/// Which SCMs were not reached when the log said so last.
+#[derive(Default)]
+struct Told(Option<Vec<String>>);
+
+impl Told {
+    /// Whether there is something new to say.
+    fn anew(&mut self, answers: &Answers) -> bool {
+        let anew = self.0.as_ref() != Some(&answers.unreached);
+        if anew {
+            self.0 = Some(answers.unreached.clone());
+        }
+        anew
+    }
+}
+
+fn runs_without(members: &Members) -> ScmError {
+    let reason = String::from("it runs without this SCM; start it with --bootstrap");
+    replicated::Error::NotJoined { node: name(members), reason }.into()
+}
+
+fn name(members: &Members) -> String {
+    format!("SCM {}", members.me.node.node_id)
+}
