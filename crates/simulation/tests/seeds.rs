@@ -54,7 +54,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
 }
 
 /// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 21] = [
+const FOUND: [(Runs, &str); 22] = [
     (
         Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
         "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
@@ -138,6 +138,10 @@ const FOUND: [(Runs, &str); 21] = [
     (
         Runs { scenario: "cluster", faults: "services", seed: 3816461467, count: 1, seconds: 120 },
         "an OM that joined waited for another one that was still to join, and that one for it",
+    ),
+    (
+        Runs { scenario: "cluster", faults: "erasure", seed: 70_100, count: 1, seconds: 120 },
+        "the primordial SCM lost its disk, reached no other SCM and made a second cluster",
     ),
 ];
 
