@@ -6,8 +6,8 @@ pub const OM: u16 = 1;
 pub const SCM_BLOCK: u16 = 2;
 /// `SCMDatanodeRequest` → `SCMDatanodeResponse`.
 pub const SCM_DATANODE: u16 = 3;
-/// `ScmMembershipRequestProto` → `ScmMembershipResponseProto`: the cluster of an SCM and the members
-/// of its Raft group. An SCM answers it before it serves anything else.
+/// `ScmMembershipRequestProto` → `ScmMembershipResponseProto`: the cluster of an SCM, and the
+/// members of its Raft group. An SCM answers it before it serves anything else.
 pub const SCM_MEMBERSHIP: u16 = 15;
 /// `ScmContainerLocationRequest` → `ScmContainerLocationResponse`.
 pub const SCM_CONTAINER_LOCATION: u16 = 4;
