@@ -73,6 +73,15 @@ impl Service {
         Daemon::start(self.command(role, node, more))
     }
 
+    /// Starts the members that a service begins with: none of its SCMs serves before all are there.
+    fn start_all(&self, role: &str, nodes: &[&str]) -> Vec<Daemon> {
+        std::thread::scope(|scope| {
+            let start = |node| scope.spawn(move || self.start(role, node, &[]));
+            let starting: Vec<_> = nodes.iter().map(|node| start(*node)).collect();
+            starting.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
     /// Starts a member and kills it as soon as something is so.
     fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut() -> bool) {
         let mut command = self.command(role, node, more);
@@ -201,7 +210,7 @@ fn a_fourth_scm_joins_and_the_leader_goes_for_good() {
     service.name("scm", &SCM_ENDPOINTS, 3);
     let names = ["scm1", "scm2", "scm3", "scm4"];
     let mut scms: Vec<Option<Daemon>> =
-        names[..3].iter().map(|node| Some(service.start("scm", node, &[]))).collect();
+        service.start_all("scm", &names[..3]).into_iter().map(Some).collect();
     service.all_vote(&SCM_ROLES, 3);
     service.name("scm", &SCM_ENDPOINTS, 4);
     scms.push(Some(service.start("scm", "scm4", &["--bootstrap"])));
@@ -233,7 +242,7 @@ fn the_leading_scm_tells_of_safe_mode_and_all_when_asked() {
     service.name("scm", &SCM_ENDPOINTS, 3);
     let names = ["scm1", "scm2", "scm3"];
     let mut scms: Vec<Option<Daemon>> =
-        names.iter().map(|node| Some(service.start("scm", node, &[]))).collect();
+        service.start_all("scm", &names).into_iter().map(Some).collect();
     service.all_vote(&SCM_ROLES, 3);
     let set = |key: String| {
         service.properties.iter().find(|(k, _)| *k == key).map(|(_, value)| value.clone()).unwrap()
@@ -319,8 +328,7 @@ fn an_scm_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
     service.name("scm", &SCM_ENDPOINTS, 3);
-    let mut scms: Vec<Daemon> =
-        ["scm1", "scm2", "scm3"].iter().map(|node| service.start("scm", node, &[])).collect();
+    let mut scms = service.start_all("scm", &["scm1", "scm2", "scm3"]);
     service.all_vote(&SCM_ROLES, 3);
     service.name("scm", &SCM_ENDPOINTS, 4);
     let home = service.path("scm4");
