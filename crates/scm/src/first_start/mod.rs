@@ -6,10 +6,10 @@
 //! like a new one. An SCM that the service runs without joins it when it is told to
 //! (`--bootstrap`): the leader adds it to the Raft group.
 //!
-//! **There is never a second cluster.** An SCM that does not answer may have one, so the primordial
-//! SCM makes one only when *all* others say at the same time that they have none ([`answers`]); the
-//! Raft group would not begin without them anyway. So that they can say it, SCMs that wait answer
-//! each other ([`endpoint`]).
+//! **No second cluster begins as long as one SCM has the first.** One that does not answer may have
+//! it, so the primordial SCM makes one only when *all* others say at the same time that they have
+//! none ([`answers`]); the Raft group would not begin without them anyway. So that they can say it,
+//! SCMs that wait answer each other ([`endpoint`]).
 //!
 //! **It may end at any point of that**: as long as its log does not have the group's members on
 //! disk it asks the others for them again, and a note ([`JoinNote`]) says that it was to join.
