@@ -45,27 +45,13 @@ impl State {
         cluster: Arc<Mutex<Cluster>>,
         now: u64,
     ) -> Result<Self, ScmError> {
-        let formatted = Directory::is_formatted(options)?;
         let mut first_start = None;
-        let mut told = None;
-        if let Some(members) = options.members.as_ref().filter(|_| !formatted) {
-            let first_start = first_start.insert(FirstStart::begin(members, options).await?);
-            told = Some(first_start.cluster().await?);
+        let opened = Opened::open(options, &cluster, now, &mut first_start).await;
+        // Also when it failed: the next start in this process needs the port.
+        if let Some(first_start) = first_start {
+            first_start.close().await;
         }
-        let (known, told) = told.unzip();
-        let open = {
-            let (options, cluster) = (options.clone(), cluster.clone());
-            move || Tables::open(&options, &cluster, now, known)
-        };
-        let Tables { directory, store, applied } = tokio::task::spawn_blocking(open).await??;
-        let log = open_log(options, &directory).await?;
-        let joined = match joined(options, &directory, &log, first_start, told.flatten()).await {
-            Ok(joined) => joined,
-            Err(error) => {
-                log.close().await;
-                return Err(error);
-            }
-        };
+        let Opened { tables: Tables { directory, store, applied }, log, joined } = opened?;
         let group = GroupOptions {
             id: directory.group_id(),
             peers: match &options.members {
@@ -116,6 +102,45 @@ impl State {
             // Nothing is lost: the Raft log has it.
             Ok(Err(error)) => tracing::warn!(%error, "scm.db was not flushed"),
             Err(error) => tracing::error!(%error, "SCM was not closed properly"),
+        }
+    }
+}
+
+/// What is opened before the group starts.
+struct Opened {
+    tables: Tables,
+    log: RaftLog,
+    /// See [`joined`].
+    joined: Option<Membership>,
+}
+
+impl Opened {
+    /// Opens it; `first_start` is what has begun of a first start, for the caller to close.
+    async fn open<'a>(
+        options: &'a ScmOptions,
+        cluster: &Arc<Mutex<Cluster>>,
+        now: u64,
+        first_start: &mut Option<FirstStart<'a>>,
+    ) -> Result<Self, ScmError> {
+        let formatted = Directory::is_formatted(options)?;
+        let mut told = None;
+        if let Some(members) = options.members.as_ref().filter(|_| !formatted) {
+            let first_start = first_start.insert(FirstStart::begin(members, options).await?);
+            told = Some(first_start.cluster().await?);
+        }
+        let (known, told) = told.unzip();
+        let open = {
+            let (options, cluster) = (options.clone(), cluster.clone());
+            move || Tables::open(&options, &cluster, now, known)
+        };
+        let tables = tokio::task::spawn_blocking(open).await??;
+        let log = open_log(options, &tables.directory).await?;
+        match joined(options, &tables.directory, &log, first_start, told.flatten()).await {
+            Ok(joined) => Ok(Self { tables, log, joined }),
+            Err(error) => {
+                log.close().await;
+                Err(error)
+            }
         }
     }
 }
@@ -176,32 +201,27 @@ async fn open_log(options: &ScmOptions, directory: &Directory) -> Result<RaftLog
 
 /// The members of the group that this SCM joins; `told` is what the others said of it at a first
 /// start. Nothing when it begins a group, or its log has one already.
-async fn joined(
-    options: &ScmOptions,
+async fn joined<'a>(
+    options: &'a ScmOptions,
     directory: &Directory,
     log: &RaftLog,
-    begun: Option<FirstStart<'_>>,
+    begun: &mut Option<FirstStart<'a>>,
     told: Option<Membership>,
 ) -> Result<Option<Membership>, ScmError> {
     let Some(members) = &options.members else { return Ok(None) };
     if log.holds(directory.group_id()) {
-        if let Some(begun) = begun {
-            begun.close().await;
-        }
         return Ok(None);
     }
     let first_start = match begun {
         Some(begun) => begun,
-        None => FirstStart::begin(members, options).await?,
+        None => begun.insert(FirstStart::begin(members, options).await?),
     };
     let cluster_id = &directory.cluster_id;
     first_start.has_cluster(cluster_id);
-    let membership = match told {
-        Some(told) => Some(told),
-        None => first_start.membership(cluster_id, log.join_note()).await?,
-    };
-    first_start.close().await;
-    Ok(membership)
+    match told {
+        Some(told) => Ok(Some(told)),
+        None => first_start.membership(cluster_id, log.join_note()).await,
+    }
 }
 
 fn peer(member: &Member) -> Peer {
@@ -233,5 +253,24 @@ mod tests {
         state.close().await;
         open().await.close().await;
         reader.join().unwrap();
+    }
+    /// On one thread: nothing else runs between the failure and the next bind.
+    #[tokio::test]
+    async fn a_first_start_that_fails_lets_go_of_its_port() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("scm.db"), "no directory").unwrap();
+        let port = testkit::free_ports(1)[0];
+        let conf = Configuration::default()
+            .with("ozone.scm.service.ids", "s")
+            .with("ozone.scm.nodes.s", "scm1")
+            .with("ozone.scm.address.s.scm1", "127.0.0.1")
+            .with("ozone.scm.block.client.port.s.scm1", port)
+            .with("ozone.scm.db.dirs", dir.path().display());
+        let options = ScmOptions::from_configuration(&conf).unwrap();
+        let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
+        let error = State::open(&options, cluster, 1).await.err().unwrap();
+        let free = std::net::TcpListener::bind(("127.0.0.1", port));
+        assert!(matches!(error, ScmError::Store(_)), "{error}");
+        free.unwrap();
     }
 }

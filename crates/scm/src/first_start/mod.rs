@@ -69,6 +69,8 @@ impl<'a> FirstStart<'a> {
                 if known.is_some() && membership.is_none() && !self.bootstrap {
                     return Err(runs_without(self.members));
                 }
+                // Before its directory is on disk: the one that told it may lose its own.
+                self.has_cluster(cluster_id);
                 return Ok((cluster_id.to_owned(), membership));
             }
             if primordial && answers.unreached.is_empty() {
@@ -93,7 +95,8 @@ impl<'a> FirstStart<'a> {
         }
     }
 
-    /// The directory of this SCM is on disk: the others are told of its cluster.
+    /// Tells the others its cluster from now on. An SCM that makes a cluster does so once its own
+    /// directory is on disk.
     pub fn has_cluster(&self, cluster_id: &str) {
         self.endpoint.has_cluster(cluster_id);
     }
@@ -172,4 +175,40 @@ fn runs_without(members: &Members) -> ScmError {
 
 fn name(members: &Members) -> String {
     format!("SCM {}", members.me.node.node_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use config::Configuration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_scm_that_was_told_its_cluster_tells_it_before_it_is_on_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let ports = testkit::free_ports(2);
+        let mut conf = Configuration::default()
+            .with("ozone.scm.service.ids", "s")
+            .with("ozone.scm.nodes.s", "scm1,scm2")
+            .with("ozone.scm.db.dirs", dir.path().display());
+        for (node, port) in ["scm1", "scm2"].iter().zip(&ports) {
+            conf = conf
+                .with(&format!("ozone.scm.address.s.{node}"), "127.0.0.1")
+                .with(&format!("ozone.scm.block.client.port.s.{node}"), port);
+        }
+        let options = |node| {
+            let conf = conf.clone().with("ozone.scm.node.id", node);
+            ScmOptions::from_configuration(&conf).unwrap()
+        };
+        let (of_first, of_second) = (options("scm1"), options("scm2"));
+        let first = Endpoint::open("scm1", &of_first).await.unwrap();
+        first.has_cluster("CID-1");
+        let members = of_second.members.as_ref().unwrap();
+        let second = FirstStart::begin(members, &of_second).await.unwrap();
+        assert_eq!(second.cluster().await.unwrap(), ("CID-1".to_owned(), None));
+        let answers = ask(of_first.members.as_ref().unwrap()).await;
+        assert_eq!(answers.cluster().unwrap(), Some("CID-1"));
+        second.close().await;
+        first.close().await;
+    }
 }
