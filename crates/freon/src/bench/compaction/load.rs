@@ -66,9 +66,9 @@ pub(crate) struct Measured {
     pub(crate) writes: f64,
     /// Rows a second that other clients wrote while rows were deleted.
     pub(crate) writes_deleting: f64,
-    /// Bytes that compactions read and wrote.
+    /// Bytes that compactions read and wrote, to the end of the one that was under way last.
     pub(crate) compacted_bytes: u64,
-    /// Seconds of processor time, of the whole process.
+    /// Seconds of processor time, of the whole process, to the same end.
     pub(crate) cpu: f64,
     /// Tombstones in files at the end.
     pub(crate) tombstones: u64,
@@ -170,6 +170,9 @@ pub(super) fn measure(
         maintainer.join().map_err(|_| ended("maintenance"))??;
         outcome
     })?;
+    // RocksDB counts a compaction when it is done.
+    measured.compacted_bytes = compacted();
+    measured.cpu = used()?;
     let files = store.table_files(TABLE)?;
     measured.tombstones = files.iter().map(|file| file.deletions).sum();
     Ok(measured)
@@ -372,7 +375,5 @@ fn observe(
     measured.writes_deleting = writes_deleting as f64 / measured.deleting.max(1e-9);
     (measured.seek, measured.list) = (quantiles(&all.seek), quantiles(&all.list));
     (measured.seek_after, measured.list_after) = (quantiles(&after.seek), quantiles(&after.list));
-    measured.compacted_bytes = compacted();
-    measured.cpu = used()?;
     Ok(())
 }

@@ -50,14 +50,17 @@ pub(super) fn maintain(
 
 fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Result<()> {
     let mut last = Instant::now();
-    while !done.load(Ordering::Relaxed) {
+    loop {
+        // Also when this thread gets to it late: the run may be over by then.
         if last.elapsed() >= interval {
             store.compact_table(TABLE)?;
             last = Instant::now();
         }
+        if done.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         std::thread::sleep(POLL_INTERVAL);
     }
-    Ok(())
 }
 
 /// As OM's RangeCompactionService, under load: it rests after a range for as long as that took.
