@@ -254,6 +254,7 @@ mod tests {
         open().await.close().await;
         reader.join().unwrap();
     }
+
     /// On one thread: nothing else runs between the failure and the next bind.
     #[tokio::test]
     async fn a_first_start_that_fails_lets_go_of_its_port() {
