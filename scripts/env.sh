@@ -3,6 +3,9 @@
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/trioxide"
 
+# Programs that scripts/setup installs: cargo-nextest and cargo-deny.
+case ":$PATH:" in *":$cache/bin:"*) ;; *) export PATH="$cache/bin:$PATH" ;; esac
+
 # Outside the clone, so that a fresh clone does not compile RocksDB again.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$cache/target}"
 
@@ -16,6 +19,18 @@ fi
 # RocksDB's files in groups. The path is the same for all clones: another one would compile RocksDB again.
 if [ -x "$cache/bin/rocksdb-c++" ]; then
     export CXX="${CXX:-$cache/bin/rocksdb-c++}"
+fi
+# A compiler needs 2.2 GB for a group of 40, 1.3 for one of 20, and one runs on each processor.
+if [ -z "${ROCKSDB_UNITY_SIZE:-}" ]; then
+    per_processor=$(awk -v n="$(nproc)" '$1 == "MemTotal:" {print int($2 / 1024 / n)}' /proc/meminfo 2>/dev/null)
+    if [ "${per_processor:-0}" -ge 4000 ]; then
+        ROCKSDB_UNITY_SIZE=40
+    elif [ "${per_processor:-0}" -ge 2000 ]; then
+        ROCKSDB_UNITY_SIZE=20
+    else
+        ROCKSDB_UNITY_SIZE=10
+    fi
+    export ROCKSDB_UNITY_SIZE
 fi
 
 if [ -z "${RUSTFLAGS:-}" ]; then

@@ -3,6 +3,8 @@
 
 mod bench;
 mod tidy;
+#[cfg(test)]
+mod units;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
