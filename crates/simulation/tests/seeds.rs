@@ -1,5 +1,6 @@
 //! Each seed is a whole life of a cluster. A seed that found a bug stays here; two that take most
-//! of a minute each are in `scripts/test-long`, with many more new ones.
+//! of a minute each are in `scripts/test-long`, with many more new ones. cargo-nextest runs as many
+//! of these tests at a time as there are processors (`.config/nextest.toml`).
 
 use std::process::Command;
 use std::sync::{Condvar, Mutex};
@@ -35,10 +36,15 @@ impl Processors {
     }
 }
 
-/// What `simulation run` says, when it is content.
+/// What `simulation run` says, when it is content. A failure says how to run the same again.
 fn run(runs: &Runs) -> String {
     let (success, text, errors) = PROCESSORS.with_one(|| simulate(runs));
-    assert!(success, "{text}\n{errors}");
+    let Runs { scenario, faults, seed, count, seconds } = runs;
+    assert!(
+        success,
+        "{text}\n{errors}\nagain: make simulate SEED={seed} COUNT={count} \
+         ARGS='--scenario {scenario} --faults {faults} --seconds {seconds}'"
+    );
     text
 }
 
@@ -53,102 +59,73 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Seeds that found something, with what it was.
-const FOUND: [(Runs, &str); 22] = [
-    (
-        Runs { scenario: "raft", faults: "usual", seed: 2, count: 16, seconds: 120 },
-        "a log was refused after a full disk and a kill: the file made in vain was taken for the newest",
-    ),
-    (
-        Runs { scenario: "raft", faults: "usual", seed: 1039, count: 1, seconds: 120 },
-        "a replica that was restoring a snapshot when its leader went panicked as it asked for votes",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "usual", seed: 15, count: 3, seconds: 120 },
-        "a client took \"no such key\" for success when it had sent its request twice, although another client had deleted or renamed the key",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "usual", seed: 604, count: 1, seconds: 120 },
-        "RocksDB's threads of all machines ended with the first process that had opened a database: nobody flushed any more",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "usual", seed: 914, count: 1, seconds: 120 },
-        "an OM with a full disk heard of its leader all the time, and answered local reads long after its bound",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 101, count: 1, seconds: 120 },
-        "a replica whose log was lost alone voted at once, its term and vote forgotten",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 108, count: 1, seconds: 120 },
-        "damage to what was synced last to a log was cut off as a torn tail, and the replica voted",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 122, count: 1, seconds: 120 },
-        "a replica that was restarted while it caught up after a wipe voted with a part of the log",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 5145, count: 1, seconds: 120 },
-        "a log whose first file was never begun got one of another version, which was refused at the next start",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 878_449_708, count: 1, seconds: 120 },
-        "a read failed while a log was opened: what was behind it was cut off, synced or not",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "hostile", seed: 1, count: 1, seconds: 60 },
-        "a CommitKey of 2^64 - 1 bytes made apply panic on every OM, for ever",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "cuts", seed: 41_007, count: 1, seconds: 120 },
-        "followers of a leader that no SCM heard closed their replicas and confirmed what they did not store; its disk was lost",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "fsyncs", seed: 43_004, count: 1, seconds: 120 },
-        "a sync of a segment failed, the next one succeeded, and the log was trimmed: the replica lacked what it had confirmed",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "members", seed: 42_004, count: 1, seconds: 120 },
-        "a node that was not heard of for a minute counted as serving: healthy replicas were deleted beside its own",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "fsyncs", seed: 43001, count: 1, seconds: 120 },
-        "a pipeline was closed before it had a leader again, and the log had the only copy of bytes",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 2_223_330_368, count: 1, seconds: 120 },
-        "a member whose disk was replaced and one that no leader had met yet began the group anew",
-    ),
-    (
-        Runs { scenario: "erasure", faults: "usual", seed: 15, count: 1, seconds: 60 },
-        "an SCM that had just started forgot the deletions of a node that had not registered yet",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "services", seed: 289_694_363, count: 1, seconds: 120 },
-        "an OM that was killed while its first start made its tables took them for Apache Ozone's, and never started again",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "erasure", seed: 4266624967, count: 1, seconds: 120 },
-        "a host whose DataNode came back under another id could not be put back in service by its name",
-    ),
-    (
-        Runs { scenario: "raft", faults: "disks", seed: 3749116143, count: 1, seconds: 120 },
-        "a new log whose first sync failed before a loss of power was refused: that nothing of it was acknowledged could not be told",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "services", seed: 3816461467, count: 1, seconds: 120 },
-        "an OM that joined waited for another one that was still to join, and that one for it",
-    ),
-    (
-        Runs { scenario: "cluster", faults: "erasure", seed: 70_100, count: 1, seconds: 120 },
-        "the primordial SCM lost its disk, reached no other SCM and made a second cluster",
-    ),
-];
+/// Seeds that found something, a test each, with what it was. The command that a failure prints runs
+/// the same again.
+macro_rules! found {
+    ($($name:ident: $scenario:ident $faults:ident $seed:literal x $count:literal,
+       $seconds:literal s, $what:literal;)+) => {$(
+        #[test]
+        fn $name() {
+            println!("{}", $what);
+            run(&Runs {
+                scenario: stringify!($scenario),
+                faults: stringify!($faults),
+                seed: $seed,
+                count: $count,
+                seconds: $seconds,
+            });
+        }
+    )+};
+}
 
-#[test]
-fn seeds_that_found_something_find_nothing_any_more() {
-    for (runs, what) in &FOUND {
-        println!("{what}:\n{}", run(runs));
+mod found {
+    use super::{Runs, run};
+
+    found! {
+        raft_usual_2: raft usual 2 x 16, 120 s,
+            "a log was refused after a full disk and a kill: the file made in vain was taken for the newest";
+        raft_usual_1039: raft usual 1039 x 1, 120 s,
+            "a replica that was restoring a snapshot when its leader went panicked as it asked for votes";
+        cluster_usual_15: cluster usual 15 x 3, 120 s,
+            "a client took \"no such key\" for success when it had sent its request twice, although another client had deleted or renamed the key";
+        cluster_usual_604: cluster usual 604 x 1, 120 s,
+            "RocksDB's threads of all machines ended with the first process that had opened a database: nobody flushed any more";
+        cluster_usual_914: cluster usual 914 x 1, 120 s,
+            "an OM with a full disk heard of its leader all the time, and answered local reads long after its bound";
+        raft_disks_101: raft disks 101 x 1, 120 s,
+            "a replica whose log was lost alone voted at once, its term and vote forgotten";
+        raft_disks_108: raft disks 108 x 1, 120 s,
+            "damage to what was synced last to a log was cut off as a torn tail, and the replica voted";
+        raft_disks_122: raft disks 122 x 1, 120 s,
+            "a replica that was restarted while it caught up after a wipe voted with a part of the log";
+        raft_disks_5145: raft disks 5145 x 1, 120 s,
+            "a log whose first file was never begun got one of another version, which was refused at the next start";
+        raft_disks_878449708: raft disks 878_449_708 x 1, 120 s,
+            "a read failed while a log was opened: what was behind it was cut off, synced or not";
+        cluster_hostile_1: cluster hostile 1 x 1, 60 s,
+            "a CommitKey of 2^64 - 1 bytes made apply panic on every OM, for ever";
+        cluster_cuts_41007: cluster cuts 41_007 x 1, 120 s,
+            "followers of a leader that no SCM heard closed their replicas and confirmed what they did not store; its disk was lost";
+        cluster_fsyncs_43004: cluster fsyncs 43_004 x 1, 120 s,
+            "a sync of a segment failed, the next one succeeded, and the log was trimmed: the replica lacked what it had confirmed";
+        cluster_members_42004: cluster members 42_004 x 1, 120 s,
+            "a node that was not heard of for a minute counted as serving: healthy replicas were deleted beside its own";
+        cluster_fsyncs_43001: cluster fsyncs 43001 x 1, 120 s,
+            "a pipeline was closed before it had a leader again, and the log had the only copy of bytes";
+        raft_disks_2223330368: raft disks 2_223_330_368 x 1, 120 s,
+            "a member whose disk was replaced and one that no leader had met yet began the group anew";
+        erasure_usual_15: erasure usual 15 x 1, 60 s,
+            "an SCM that had just started forgot the deletions of a node that had not registered yet";
+        cluster_services_289694363: cluster services 289_694_363 x 1, 120 s,
+            "an OM that was killed while its first start made its tables took them for Apache Ozone's, and never started again";
+        cluster_erasure_4266624967: cluster erasure 4266624967 x 1, 120 s,
+            "a host whose DataNode came back under another id could not be put back in service by its name";
+        raft_disks_3749116143: raft disks 3749116143 x 1, 120 s,
+            "a new log whose first sync failed before a loss of power was refused: that nothing of it was acknowledged could not be told";
+        cluster_services_3816461467: cluster services 3816461467 x 1, 120 s,
+            "an OM that joined waited for another one that was still to join, and that one for it";
+        cluster_erasure_70100: cluster erasure 70_100 x 1, 120 s,
+            "the primordial SCM lost its disk, reached no other SCM and made a second cluster";
     }
 }
 
@@ -166,14 +143,9 @@ fn new_seed() -> u64 {
     1_000_000 + of_commit.unwrap_or(of_day)
 }
 
-/// Runs new seeds. A failure prints the command that runs the same again.
+/// Runs new seeds.
 fn explore(scenario: &'static str, faults: &'static str, count: u64, seconds: u64) {
-    let seed = new_seed();
-    println!(
-        "again: cargo run --release -p simulation -- run --scenario {scenario} --faults {faults} \
-         --seed {seed} --count {count} --seconds {seconds}"
-    );
-    let text = run(&Runs { scenario, faults, seed, count, seconds });
+    let text = run(&Runs { scenario, faults, seed: new_seed(), count, seconds });
     println!("{}", text.lines().last().unwrap_or_default());
 }
 
