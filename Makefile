@@ -11,25 +11,26 @@ ARGS  ?=
 # No package is named, so that every command resolves the features of the whole workspace: with `-p o3`
 # cargo compiles some dependencies, and the crates above them, once more.
 O3    := cargo build --release --bin o3
-# What to expect of a first build, said once.
-FIRST := [ -x "$$CARGO_TARGET_DIR/release/o3" ] || echo "The first build compiles RocksDB and some 400 crates: a quarter of an hour on two cores." >&2
+# A first build is told of before and while it lasts; a later one is cargo's.
+FIRST := scripts/first-build $(O3)
 
-.PHONY: run test test-long build unit fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release image checkdocs help
+.PHONY: run test test-long build unit stress deny fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release image checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
 run: ## build and start a cluster: 1 OM, 1 SCM, 3 DataNodes, S3 gateway
 	@scripts/setup
-	@$(ENV) $(FIRST); $(O3) && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
+	@$(ENV) $(FIRST) && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
 
 build: ## build the binary
 	@scripts/setup
-	@$(ENV) $(FIRST); $(O3) && echo "built $$CARGO_TARGET_DIR/release/o3"
+	@$(ENV) $(FIRST) && echo "built $$CARGO_TARGET_DIR/release/o3"
 
 # Published clients and faults use the binary that the Rust tests have just built (O3=true builds nothing).
 test: ## every test
 	@scripts/setup test
+	@scripts/timed scripts python3 -m unittest discover --start-directory scripts/tests
 	@scripts/timed tidy $(MAKE) --no-print-directory tidy
 	@scripts/timed unit $(MAKE) --no-print-directory unit
 	@scripts/timed checkdocs $(MAKE) --no-print-directory checkdocs O3=true
@@ -40,11 +41,14 @@ test-long: ## what takes long: many seeds and rounds of faults, Spark: SEED=any
 	@scripts/setup test
 	@SEED="$(SEED)" scripts/test-long
 
-# Most tests wait for others more than they compute, so more of them run than there are processors.
 # Examples are left to clippy, which checks their types: each would be linked with RocksDB.
-unit: ## Rust tests, from unit to cluster
+unit: ## Rust tests, from unit to cluster: TEST='om::om_tests ha::' or TEST=ha:: for some of them
 	@$(ENV) scripts/timed "unit: compile" cargo test --release --workspace --lib --bins --tests --no-run
-	@$(ENV) RUST_TEST_THREADS=$${RUST_TEST_THREADS:-4} cargo test --release --workspace --lib --bins --tests --no-fail-fast
+	@$(ENV) scripts/timed "unit: run" scripts/unit $(if $(TEST),'$(TEST)')
+
+stress: ## tests again and again beside two busy loops: TEST='om::om_tests ha::' COUNT=20
+	@[ -n "$(TEST)" ] || { echo "stress: which tests? make stress TEST='om::om_tests ha::'" >&2; exit 2; }
+	@$(ENV) scripts/unit --stress $(or $(COUNT),20) '$(TEST)'
 
 fuzz: ## libFuzzer on every parser: SECONDS=60 TARGET="raft-messages s3-query"
 	@fuzz/run $(or $(SECONDS),60) $(TARGET)
@@ -72,15 +76,20 @@ somefaults: ## six rounds of faults, about a minute, and five on erasure-coded k
 spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run
 
+deny: ## licences and sources of crates (deny.toml); advisories need GitHub
+	@$(ENV) cargo deny --locked --log-level error check --hide-inclusion-graph bans licenses sources
+
 lint: ## formatting and clippy
 	@$(ENV) cargo fmt --all --check && cargo clippy --release --workspace --all-targets -- -D warnings
 
 tidy: ## house rules
 	@$(ENV) cargo run --release --quiet --bin xtask -- tidy
 
+# The binary is the one that is released (profile `dist`); PROFILE=release is the one of `make run`, compiled sooner.
 bench: ## every benchmark, figures kept: BENCH="components om s3" for some of them
 	@scripts/setup
-	@$(ENV) $(O3) && export O3_BIN="$$CARGO_TARGET_DIR/release/o3" && \
+	@$(ENV) cargo build --profile $(or $(PROFILE),dist) --bin o3 && \
+		export O3_BIN="$$CARGO_TARGET_DIR/$(or $(PROFILE),dist)/o3" && \
 		cargo run --release --quiet --bin xtask -- bench $(BENCH)
 
 bench-trend: ## the last figures of each benchmark against the median of the ones before

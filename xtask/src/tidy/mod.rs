@@ -8,6 +8,7 @@
 //! * [`unused`]: dependencies that no source names
 //! * [`files`]: size and opening words of source files
 //! * [`comments`]: how wide comments are, and that they say something
+//! * [`commits`]: subjects of commits
 //! * [`words`]: what must not stand in the tree
 //! * [`paths`]: what documents name must be there
 //! * [`book`]: headings that documents link to, pages that the contents leave out
@@ -16,6 +17,7 @@
 mod book;
 mod circles;
 mod comments;
+mod commits;
 mod errors;
 mod files;
 mod layers;
@@ -68,6 +70,7 @@ pub fn run(root: &Path) -> Result<bool> {
     errors::check(root, &manifests, &mut findings)?;
     numbers::check(root, &manifests, &mut findings)?;
     comments::check(root, &mut findings)?;
+    commits::check(root, &mut findings)?;
     words::check(root, &mut findings)?;
     paths::check(root, &mut findings)?;
     book::check(root, &mut findings)?;
