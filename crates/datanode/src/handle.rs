@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use framed::Server;
+use futures::future::BoxFuture;
 use service::StatusServer;
 use tokio::task::JoinHandle;
 use types::{DatanodeDetails, DatanodeId};
@@ -96,33 +97,37 @@ impl DatanodeHandle {
     ///
     /// # Errors
     /// When it cannot join the cluster, or was shut down.
-    pub async fn ready(&self) -> Result<(), DatanodeError> {
-        let mut stage = self.daemon.stage.subscribe();
-        let reached = self
-            .daemon
-            .shutdown
-            .until(async {
-                stage.wait_for(|stage| *stage != Stage::Starting).await.map(|s| s.clone())
-            })
-            .await;
-        match reached {
-            Some(Ok(Stage::Ready)) => Ok(()),
-            Some(Ok(Stage::Failed(reason))) => Err(DatanodeError::NotPermitted(reason)),
-            _ => Err(DatanodeError::Shutdown),
-        }
+    pub fn ready(&self) -> BoxFuture<'_, Result<(), DatanodeError>> {
+        Box::pin(async move {
+            let mut stage = self.daemon.stage.subscribe();
+            let reached = self
+                .daemon
+                .shutdown
+                .until(async {
+                    stage.wait_for(|stage| *stage != Stage::Starting).await.map(|s| s.clone())
+                })
+                .await;
+            match reached {
+                Some(Ok(Stage::Ready)) => Ok(()),
+                Some(Ok(Stage::Failed(reason))) => Err(DatanodeError::NotPermitted(reason)),
+                _ => Err(DatanodeError::Shutdown),
+            }
+        })
     }
 
     /// Waits until it cannot go on, and says why. Never returns while all is well.
-    pub async fn failed(&self) -> String {
-        let mut stage = self.daemon.stage.subscribe();
-        loop {
-            if let Stage::Failed(reason) = &*stage.borrow_and_update() {
-                return reason.clone();
+    pub fn failed(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            let mut stage = self.daemon.stage.subscribe();
+            loop {
+                if let Stage::Failed(reason) = &*stage.borrow_and_update() {
+                    return reason.clone();
+                }
+                if stage.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
             }
-            if stage.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
+        })
     }
 
     /// Has all disks checked soon, but for those that were checked a moment ago.
@@ -133,11 +138,13 @@ impl DatanodeHandle {
     /// Stops: no more calls are taken, those under way end, everything applied is made durable.
     /// Takes no longer than `trioxide.shutdown.timeout`; what that cuts off is found again in the
     /// Raft logs.
-    pub async fn shutdown(self) {
-        let timeout = self.daemon.settings.shutdown_timeout;
-        if tokio::time::timeout(timeout, self.stop()).await.is_err() {
-            tracing::warn!(?timeout, "the datanode did not stop in time");
-        }
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let timeout = self.daemon.settings.shutdown_timeout;
+            if tokio::time::timeout(timeout, self.stop()).await.is_err() {
+                tracing::warn!(?timeout, "the datanode did not stop in time");
+            }
+        })
     }
 
     async fn stop(self) {

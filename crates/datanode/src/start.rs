@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use config::Configuration;
 use framed::{Server, ServerOptions};
+use futures::future::BoxFuture;
 use limits::Connections;
 use proto::datanode::xceiver_client_protocol_service_server::XceiverClientProtocolServiceServer;
 use service::{Shutdown, StatusServer};
@@ -39,7 +40,14 @@ impl Datanode {
     ///
     /// # Errors
     /// When the settings, a directory, a port or a disk cannot be used.
-    pub async fn start(
+    pub fn start(
+        conf: &Configuration,
+        options: DatanodeOptions,
+    ) -> BoxFuture<'_, Result<DatanodeHandle, DatanodeError>> {
+        Box::pin(Self::begin(conf, options))
+    }
+
+    async fn begin(
         conf: &Configuration,
         options: DatanodeOptions,
     ) -> Result<DatanodeHandle, DatanodeError> {

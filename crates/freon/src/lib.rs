@@ -77,6 +77,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use config::Configuration;
+use futures::future::LocalBoxFuture;
+
+use report::Report;
 
 pub use error::FreonError;
 
@@ -175,46 +178,50 @@ pub enum FreonCommand {
 }
 
 /// Runs a generator; the exit code is 0 when every test succeeded.
-pub async fn run(command: FreonCommand, conf: Configuration) -> ExitCode {
-    let outcome = match command {
+pub fn run(command: FreonCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(generate(command, conf))
+}
+
+async fn generate(command: FreonCommand, conf: Configuration) -> ExitCode {
+    let generator: LocalBoxFuture<'_, Result<Report, FreonError>> = match command {
         FreonCommand::Ockc(args) => {
             return ockc::run(args, &conf).await.unwrap_or_else(|e| {
                 eprintln!("{e}");
                 ExitCode::FAILURE
             });
         }
-        FreonCommand::Cgom(args) => cgom::run(args, &conf).await,
-        FreonCommand::Dcg(args) => dcg::run(args, &conf).await,
-        FreonCommand::Dcv(args) => dcv::run(args, &conf).await,
-        FreonCommand::Ddsg(args) => ddsg::run(args, &conf).await,
-        FreonCommand::Dfsg(args) => dfsg::run(args, &conf).await,
-        FreonCommand::Dfsv(args) => dfsv::run(args, &conf).await,
-        FreonCommand::Dne(args) => dne::run(args, &conf).await,
-        FreonCommand::Dtsg(args) => dtsg::run(args, &conf).await,
-        FreonCommand::Fr(args) => fr::run(args, &conf).await,
-        FreonCommand::Hg(args) => hg::run(args, &conf).await,
-        FreonCommand::Obrwf(args) => obrwf::run(args, &conf).await,
-        FreonCommand::Obrwk(args) => obrwk::run(args, &conf).await,
-        FreonCommand::Occ(args) => occ::run(args, &conf).await,
-        FreonCommand::Ockg(args) => ockg::run(args, &conf).await,
-        FreonCommand::Ocklr(args) => ocklr::run(args, &conf).await,
-        FreonCommand::Ockr(args) => ockr::run(args, &conf).await,
-        FreonCommand::Ockrw(args) => ockrw::run(args, &conf).await,
-        FreonCommand::Ockv(args) => ockv::run(args, &conf).await,
-        FreonCommand::Ocokr(args) => ocokr::run(args, &conf).await,
-        FreonCommand::Ombg(args) => ombg::run(args, &conf).await,
-        FreonCommand::Ombr(args) => ombr::run(args, &conf).await,
-        FreonCommand::Ome(args) => ome::run(args, &conf).await,
-        FreonCommand::Omkeybench(args) => omkeybench::run(args, &conf).await,
-        FreonCommand::Omkg(args) => omkg::run(args, &conf).await,
-        FreonCommand::Ommg(args) => ommg::run(args, &conf).await,
-        FreonCommand::Ork(args) => ork::run(args, &conf).await,
-        FreonCommand::Rk(args) => rk::run(args, &conf).await,
-        FreonCommand::S3bg(args) => s3bg::run(args).await,
-        FreonCommand::S3kg(args) => s3kg::run(args).await,
-        FreonCommand::Stb(args) => stb::run(args, &conf).await,
+        FreonCommand::Cgom(args) => Box::pin(cgom::run(args, &conf)),
+        FreonCommand::Dcg(args) => Box::pin(dcg::run(args, &conf)),
+        FreonCommand::Dcv(args) => Box::pin(dcv::run(args, &conf)),
+        FreonCommand::Ddsg(args) => Box::pin(ddsg::run(args, &conf)),
+        FreonCommand::Dfsg(args) => Box::pin(dfsg::run(args, &conf)),
+        FreonCommand::Dfsv(args) => Box::pin(dfsv::run(args, &conf)),
+        FreonCommand::Dne(args) => Box::pin(dne::run(args, &conf)),
+        FreonCommand::Dtsg(args) => Box::pin(dtsg::run(args, &conf)),
+        FreonCommand::Fr(args) => Box::pin(fr::run(args, &conf)),
+        FreonCommand::Hg(args) => Box::pin(hg::run(args, &conf)),
+        FreonCommand::Obrwf(args) => Box::pin(obrwf::run(args, &conf)),
+        FreonCommand::Obrwk(args) => Box::pin(obrwk::run(args, &conf)),
+        FreonCommand::Occ(args) => Box::pin(occ::run(args, &conf)),
+        FreonCommand::Ockg(args) => Box::pin(ockg::run(args, &conf)),
+        FreonCommand::Ocklr(args) => Box::pin(ocklr::run(args, &conf)),
+        FreonCommand::Ockr(args) => Box::pin(ockr::run(args, &conf)),
+        FreonCommand::Ockrw(args) => Box::pin(ockrw::run(args, &conf)),
+        FreonCommand::Ockv(args) => Box::pin(ockv::run(args, &conf)),
+        FreonCommand::Ocokr(args) => Box::pin(ocokr::run(args, &conf)),
+        FreonCommand::Ombg(args) => Box::pin(ombg::run(args, &conf)),
+        FreonCommand::Ombr(args) => Box::pin(ombr::run(args, &conf)),
+        FreonCommand::Ome(args) => Box::pin(ome::run(args, &conf)),
+        FreonCommand::Omkeybench(args) => Box::pin(omkeybench::run(args, &conf)),
+        FreonCommand::Omkg(args) => Box::pin(omkg::run(args, &conf)),
+        FreonCommand::Ommg(args) => Box::pin(ommg::run(args, &conf)),
+        FreonCommand::Ork(args) => Box::pin(ork::run(args, &conf)),
+        FreonCommand::Rk(args) => Box::pin(rk::run(args, &conf)),
+        FreonCommand::S3bg(args) => Box::pin(s3bg::run(args)),
+        FreonCommand::S3kg(args) => Box::pin(s3kg::run(args)),
+        FreonCommand::Stb(args) => Box::pin(stb::run(args, &conf)),
     };
-    match outcome {
+    match generator.await {
         Ok(report) if report.failures == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(e) => {

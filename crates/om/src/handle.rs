@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use framed::Server;
+use futures::future::BoxFuture;
 use limits::Connections;
 use multiraft::RaftHost;
 use replicated::Service;
@@ -74,12 +75,15 @@ impl OmHandle {
 
     /// Returns once requests are answered by this OM or, where there are several, by the one that
     /// leads; false when none did within `timeout`.
-    pub async fn ready(&self, timeout: Duration) -> bool {
-        let group = &self.running.dispatcher.parts().group;
-        let mut changes = group.leader_changes();
-        let me = self.running.dispatcher.parts().facts.members.me.raft_id;
-        let known = changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me || s.ready));
-        matches!(tokio::time::timeout(timeout, known).await, Ok(Ok(_)))
+    pub fn ready(&self, timeout: Duration) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            let group = &self.running.dispatcher.parts().group;
+            let mut changes = group.leader_changes();
+            let me = self.running.dispatcher.parts().facts.members.me.raft_id;
+            let known =
+                changes.wait_for(|s| s.leader.is_some_and(|leader| leader != me || s.ready));
+            matches!(tokio::time::timeout(timeout, known).await, Ok(Ok(_)))
+        })
     }
 
     /// Whether this OM leads its service and serves.
@@ -108,7 +112,11 @@ impl OmHandle {
 
     /// Ends like a process that is killed, as far as that can be had within one: what was begun is
     /// not finished, and nothing is flushed. For tests.
-    pub async fn abandon(self) {
+    pub fn abandon(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.end())
+    }
+
+    async fn end(self) {
         let running = self.running;
         running.service.handle().supervisor().end().await;
         running.stop.0.trigger();
@@ -150,15 +158,21 @@ impl OmHandle {
 
     /// Returns when OM stopped by itself, with the reason: its Raft group failed for good, it met
     /// an SCM of another cluster, or it was removed from its service.
-    pub async fn stopped(&self) -> String {
-        self.running.stop.0.cancelled().await;
-        let failed = self.running.service.handle().health().trouble();
-        failed.unwrap_or_else(|| "the reason is in its log".to_owned())
+    pub fn stopped(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            self.running.stop.0.cancelled().await;
+            let failed = self.running.service.handle().health().trouble();
+            failed.unwrap_or_else(|| "the reason is in its log".to_owned())
+        })
     }
 
     /// Closes the endpoints, finishes what was begun, makes everything durable and lets go of the
     /// directory.
-    pub async fn shutdown(self) {
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.stop())
+    }
+
+    async fn stop(self) {
         let running = self.running;
         running.service.handle().hand_over(HAND_OVER_TIMEOUT).await;
         running.service.handle().supervisor().end().await;

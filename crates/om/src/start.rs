@@ -7,6 +7,7 @@ use std::time::Duration;
 use config::keys::om as keys;
 use config::{Configuration, HostPort};
 use framed::{Server, ServerOptions};
+use futures::future::LocalBoxFuture;
 use limits::Connections;
 use multiraft::RaftHost;
 use multiraft::framed::RaftEndpoint;
@@ -55,7 +56,14 @@ impl Om {
     /// # Errors
     /// When its directory cannot be used, belongs to another cluster, is damaged, or an endpoint
     /// cannot be opened.
-    pub async fn start(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
+    pub fn start(
+        conf: &Configuration,
+        options: OmOptions,
+    ) -> LocalBoxFuture<'_, Result<OmHandle, Error>> {
+        Box::pin(Self::begin(conf, options))
+    }
+
+    async fn begin(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
         let setup = Setup::read(conf)?;
         let racks = Racks::from_configuration(conf)?;
         let user = Groups::default().own_user();

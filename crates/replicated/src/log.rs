@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use multiraft::framed::{FramedTransport, Methods};
 use multiraft::{
     GroupConfig, HostOptions, LogHandle, LogOptions, MachineError, Membership, Peer, RaftHost,
@@ -70,7 +71,11 @@ impl RaftLog {
     ///
     /// # Errors
     /// When the log is in use, damaged, lost, or another replica's.
-    pub async fn open(options: Options) -> Result<Self, Error> {
+    pub fn open(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
+        Box::pin(Self::open_both(options))
+    }
+
+    async fn open_both(options: Options) -> Result<Self, Error> {
         let transport: Arc<dyn Transport> = match options.shared {
             false => Arc::new(SingleNode),
             true => FramedTransport::new(METHODS, options.host.request_timeout),
@@ -150,7 +155,7 @@ impl RaftLog {
     }
 
     /// Closes the log: the next start finds the directory at rest.
-    pub async fn close(self) {
-        close(self.host, self.log).await;
+    pub fn close(self) -> BoxFuture<'static, ()> {
+        close(self.host, self.log)
     }
 }

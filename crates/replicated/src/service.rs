@@ -1,6 +1,7 @@
 //! A running service.
 
 use ::service::MetricsRegistry;
+use futures::future::BoxFuture;
 use multiraft::{LogHandle, RaftHost};
 
 use crate::handle::Handle;
@@ -62,9 +63,11 @@ impl<M: Machine> Drop for Service<M> {
 }
 
 /// Stops a host and closes its log.
-pub(crate) async fn close(host: RaftHost, log: LogHandle) {
-    host.shutdown().await;
-    if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
-        tracing::error!(%error, "the raft log was not closed properly");
-    }
+pub(crate) fn close(host: RaftHost, log: LogHandle) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        host.shutdown().await;
+        if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
+            tracing::error!(%error, "the raft log was not closed properly");
+        }
+    })
 }

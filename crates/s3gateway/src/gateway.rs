@@ -1,11 +1,13 @@
 //! A gateway: start, what all operations share, stop.
 
+use std::future::{self, Ready};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use client::{Client, ClientOptions};
 use config::{Configuration, keys};
+use futures::future::BoxFuture;
 use http::HeaderValue;
 use limits::{Connections, MemoryBudget};
 use proto::ozone::BucketLayoutProto;
@@ -96,22 +98,31 @@ impl S3Gateway {
     ///
     /// # Errors
     /// When a port cannot be had or an address makes no sense.
-    pub async fn start(
+    pub fn start(
         conf: &Configuration,
         options: GatewayOptions,
-    ) -> Result<S3GatewayHandle, S3GatewayError> {
-        let memory = MemoryBudget::of_process(conf);
-        let client =
-            ClientOptions { memory: Some(memory), ..ClientOptions::from_configuration(conf) };
-        let client = Client::new(client)?;
-        Self::start_with(client, options).await
+    ) -> BoxFuture<'_, Result<S3GatewayHandle, S3GatewayError>> {
+        Box::pin(async move {
+            let memory = MemoryBudget::of_process(conf);
+            let client =
+                ClientOptions { memory: Some(memory), ..ClientOptions::from_configuration(conf) };
+            let client = Client::new(client)?;
+            Self::start_with(client, options).await
+        })
     }
 
     /// Starts a gateway over this client.
     ///
     /// # Errors
     /// As [`S3Gateway::start`].
-    pub async fn start_with(
+    pub fn start_with(
+        client: Client,
+        options: GatewayOptions,
+    ) -> BoxFuture<'static, Result<S3GatewayHandle, S3GatewayError>> {
+        Box::pin(Self::begin(client, options))
+    }
+
+    async fn begin(
         client: Client,
         options: GatewayOptions,
     ) -> Result<S3GatewayHandle, S3GatewayError> {
@@ -241,10 +252,16 @@ impl S3GatewayHandle {
     }
 
     /// Returns once requests are taken, which is from the start.
-    pub async fn ready(&self) {}
+    pub fn ready(&self) -> Ready<()> {
+        future::ready(())
+    }
 
     /// Takes no more requests, lets those under way end, and stops.
-    pub async fn shutdown(self) {
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.stop())
+    }
+
+    async fn stop(self) {
         self.shutdown.trigger();
         let abort = self.task.abort_handle();
         // The server has its own timeout; this one is for a server that hangs.

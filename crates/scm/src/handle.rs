@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use framed::Server;
+use futures::future::BoxFuture;
 use service::{BackgroundServices, StatusServer};
 use types::ReplicationConfig;
 
@@ -96,18 +97,22 @@ impl ScmHandle {
     }
 
     /// Waits until SCM is out of safe mode.
-    pub async fn ready(&self) {
-        self.wait(|core| !core.cluster().safe_mode.is_on()).await;
+    pub fn ready(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.wait(|core| !core.cluster().safe_mode.is_on()).await;
+        })
     }
 
     /// Waits until blocks of that replication can be allocated: SCM is out of safe mode and a
     /// pipeline is open.
-    pub async fn ready_for(&self, replication: ReplicationConfig) {
-        self.wait(|core| {
-            let cluster = core.cluster();
-            !cluster.safe_mode.is_on() && cluster.pipelines.open(replication).next().is_some()
+    pub fn ready_for(&self, replication: ReplicationConfig) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.wait(|core| {
+                let cluster = core.cluster();
+                !cluster.safe_mode.is_on() && cluster.pipelines.open(replication).next().is_some()
+            })
+            .await;
         })
-        .await;
     }
 
     async fn wait(&self, met: impl Fn(&Core) -> bool) {
@@ -122,20 +127,26 @@ impl ScmHandle {
 
     /// Returns when it stops by itself, with the reason: its Raft group failed for good, or it was
     /// decommissioned.
-    pub async fn stopped(&self) -> String {
-        self.core.shutdown.cancelled().await;
-        let failed = self.state.service.handle().health().trouble();
-        failed.unwrap_or_else(|| "the reason is in its log".to_owned())
+    pub fn stopped(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move {
+            self.core.shutdown.cancelled().await;
+            let failed = self.state.service.handle().health().trouble();
+            failed.unwrap_or_else(|| "the reason is in its log".to_owned())
+        })
     }
 
     /// Returns when its Raft group has failed for good, with the reason.
-    pub async fn failed(&self) -> String {
-        self.state.service.handle().supervisor().failed().await.to_string()
+    pub fn failed(&self) -> BoxFuture<'_, String> {
+        Box::pin(async move { self.state.service.handle().supervisor().failed().await.to_string() })
     }
 
     /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets
     /// go of the directory.
-    pub async fn shutdown(self) {
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.stop())
+    }
+
+    async fn stop(self) {
         let limit = self.core.options.shutdown_timeout;
         self.state.service.handle().hand_over(HAND_OVER_TIMEOUT).await;
         self.core.shutdown.trigger();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use config::keys::scm as keys;
 use config::{Configuration, HostPort};
 use framed::{ForeignProtocol, Server, ServerOptions};
+use futures::future::LocalBoxFuture;
 use multiraft::framed::RaftEndpoint;
 use parking_lot::Mutex;
 use placement::Cluster;
@@ -38,15 +39,19 @@ impl Scm {
     /// # Errors
     /// When the directory is in use, another cluster's, damaged or of a newer layout, or a port
     /// cannot be had.
-    pub async fn start(conf: &Configuration) -> Result<ScmHandle, ScmError> {
-        Self::start_with(ScmOptions::from_configuration(conf)?).await
+    pub fn start(conf: &Configuration) -> LocalBoxFuture<'_, Result<ScmHandle, ScmError>> {
+        Box::pin(async move { Self::start_with(ScmOptions::from_configuration(conf)?).await })
     }
 
     /// Like [`Scm::start`], with options made elsewhere.
     ///
     /// # Errors
     /// As [`Scm::start`].
-    pub async fn start_with(options: ScmOptions) -> Result<ScmHandle, ScmError> {
+    pub fn start_with(options: ScmOptions) -> LocalBoxFuture<'static, Result<ScmHandle, ScmError>> {
+        Box::pin(Self::begin(options))
+    }
+
+    async fn begin(options: ScmOptions) -> Result<ScmHandle, ScmError> {
         let clock = Clock::new();
         let cluster = Arc::new(Mutex::new(Cluster::new(options.settings.clone())));
         let state = State::open(&options, cluster.clone(), clock.now()).await?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use config::Configuration;
+use futures::future::{BoxFuture, LocalBoxFuture};
 use om::RootCredentials;
 use tracing::warn;
 
@@ -51,7 +52,11 @@ impl Server {
     /// # Errors
     /// When the directory or a port cannot be had, or a role cannot start. What was started is
     /// stopped then.
-    pub async fn start(options: ServerOptions) -> Result<Server, ServerError> {
+    pub fn start(options: ServerOptions) -> LocalBoxFuture<'static, Result<Server, ServerError>> {
+        Box::pin(Self::begin(options))
+    }
+
+    async fn begin(options: ServerOptions) -> Result<Server, ServerError> {
         let directory = Directory::open(&options.dir)?;
         let unreadable = |source| ServerError::Directory { path: options.dir.clone(), source };
         let known = directory.known_datanodes().map_err(unreadable)?;
@@ -126,13 +131,17 @@ impl Server {
     }
 
     /// Waits until a role stops by itself, and says why. Never returns while all is well.
-    pub async fn failed(&self) -> ServerError {
-        self.roles.failed().await
+    pub fn failed(&self) -> BoxFuture<'_, ServerError> {
+        Box::pin(async move { self.roles.failed().await })
     }
 
     /// Stops all roles in good order; what is acknowledged is durable whether this is called or
     /// not.
-    pub async fn shutdown(mut self) {
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(self.stop())
+    }
+
+    async fn stop(mut self) {
         self.roles.stop().await;
     }
 }

@@ -36,6 +36,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use config::Configuration;
+use futures::future::LocalBoxFuture;
 
 pub use admin::AdminCommand;
 pub use debug::DebugCommand;
@@ -71,36 +72,46 @@ pub enum ShCommand {
 }
 
 /// Runs a user's command.
-pub async fn run_sh(command: ShCommand, conf: Configuration) -> ExitCode {
-    match command {
-        ShCommand::Volume(noun) => finish(volume::run(noun.command, &conf).await, noun.verbose),
-        ShCommand::Bucket(noun) => finish(bucket::run(noun.command, &conf).await, noun.verbose),
-        ShCommand::Key(noun) => finish(key::run(noun.command, &conf).await, noun.verbose),
-        ShCommand::Snapshot(noun) => finish(snapshot::run(noun.command, &conf).await, noun.verbose),
-    }
+pub fn run_sh(command: ShCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(async move {
+        match command {
+            ShCommand::Volume(noun) => finish(volume::run(noun.command, &conf).await, noun.verbose),
+            ShCommand::Bucket(noun) => finish(bucket::run(noun.command, &conf).await, noun.verbose),
+            ShCommand::Key(noun) => finish(key::run(noun.command, &conf).await, noun.verbose),
+            ShCommand::Snapshot(noun) => {
+                finish(snapshot::run(noun.command, &conf).await, noun.verbose)
+            }
+        }
+    })
 }
 
 /// Runs an administrator's command.
-pub async fn run_admin(command: AdminCommand, conf: Configuration) -> ExitCode {
-    let verbose = command.is_verbose();
-    finish(admin::run(command, &conf).await, verbose)
+pub fn run_admin(command: AdminCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(async move {
+        let verbose = command.is_verbose();
+        finish(admin::run(command, &conf).await, verbose)
+    })
 }
 
 /// Answers why something is as it is.
-pub async fn run_why(command: WhyCommand, conf: Configuration) -> ExitCode {
-    finish(why::run(command, &conf).await, false)
+pub fn run_why(command: WhyCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(async move { finish(why::run(command, &conf).await, false) })
 }
 
 /// Runs a command that looks at what is stored.
-pub async fn run_debug(command: DebugCommand, conf: Configuration) -> ExitCode {
-    let verbose = command.is_verbose();
-    finish(debug::run(command, &conf).await, verbose)
+pub fn run_debug(command: DebugCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(async move {
+        let verbose = command.is_verbose();
+        finish(debug::run(command, &conf).await, verbose)
+    })
 }
 
 /// Runs a command that changes what is stored.
-pub async fn run_repair(command: RepairCommand) -> ExitCode {
-    let verbose = command.is_verbose();
-    finish(repair::run(command), verbose)
+pub fn run_repair(command: RepairCommand) -> LocalBoxFuture<'static, ExitCode> {
+    Box::pin(async move {
+        let verbose = command.is_verbose();
+        finish(repair::run(command), verbose)
+    })
 }
 
 fn finish(result: Result<(), ShellError>, verbose: bool) -> ExitCode {

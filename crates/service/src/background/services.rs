@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -273,12 +274,14 @@ impl BackgroundServices {
     }
 
     /// Waits until all services have ended, which they do once the shutdown is triggered.
-    pub async fn join(&self) {
-        let services = std::mem::take(&mut *self.inner.services.lock());
-        for running in services.into_values() {
-            // A panic inside was reported when it happened.
-            let _ = running.task.await;
-        }
+    pub fn join(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let services = std::mem::take(&mut *self.inner.services.lock());
+            for running in services.into_values() {
+                // A panic inside was reported when it happened.
+                let _ = running.task.await;
+            }
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Json};
 use axum::routing::get;
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -50,19 +51,28 @@ impl StatusServer {
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub async fn start(
+    pub fn start(
         address: &str,
         registry: MetricsRegistry,
         page: Arc<dyn StatusPage>,
-    ) -> io::Result<StatusServer> {
-        StatusServer::start_with(address, registry, page, Router::new()).await
+    ) -> BoxFuture<'_, io::Result<StatusServer>> {
+        StatusServer::start_with(address, registry, page, Router::new())
     }
 
     /// The same with more routes, such as a role's own JSON.
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub async fn start_with(
+    pub fn start_with(
+        address: &str,
+        registry: MetricsRegistry,
+        page: Arc<dyn StatusPage>,
+        routes: Router,
+    ) -> BoxFuture<'_, io::Result<StatusServer>> {
+        Box::pin(Self::begin(address, registry, page, routes))
+    }
+
+    async fn begin(
         address: &str,
         registry: MetricsRegistry,
         page: Arc<dyn StatusPage>,
