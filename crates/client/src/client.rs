@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use config::Configuration;
+use futures::future::BoxFuture;
 use prost::Message;
 use proto::om_admin::OmStateResponse;
 use proto::ozone::{OmRequest, OmResponse};
@@ -112,28 +113,30 @@ impl Client {
     ///
     /// # Errors
     /// When no OM answered before the deadline.
-    pub async fn submit(&self, mut request: OmRequest) -> Result<OmResponse> {
-        if request.client_id.is_empty() {
-            request.client_id = self.inner.client_id.clone();
-        }
-        if request.user_info.is_none() {
-            request.user_info = Some(Box::new(proto::ozone::UserInfo {
-                user_name: Some(self.user.to_string()),
-                ..Default::default()
-            }));
-        }
-        if request.rpc_client_id.is_none() {
-            let call = self.next_call();
-            request.rpc_client_id = Some(Bytes::copy_from_slice(&call.client));
-            request.rpc_call_id = Some(call.number);
-        }
-        let answer = self.inner.om.call(request.encode_to_vec().into()).await?;
-        OmResponse::decode(answer.bytes).map_err(|e| Error::om_reply(e.to_string()))
+    pub fn submit(&self, mut request: OmRequest) -> BoxFuture<'_, Result<OmResponse>> {
+        Box::pin(async move {
+            if request.client_id.is_empty() {
+                request.client_id = self.inner.client_id.clone();
+            }
+            if request.user_info.is_none() {
+                request.user_info = Some(Box::new(proto::ozone::UserInfo {
+                    user_name: Some(self.user.to_string()),
+                    ..Default::default()
+                }));
+            }
+            if request.rpc_client_id.is_none() {
+                let call = self.next_call();
+                request.rpc_client_id = Some(Bytes::copy_from_slice(&call.client));
+                request.rpc_call_id = Some(call.number);
+            }
+            let answer = self.inner.om.call(request.encode_to_vec().into()).await?;
+            OmResponse::decode(answer.bytes).map_err(|e| Error::om_reply(e.to_string()))
+        })
     }
 
     /// Asks each OM how it stands; with how long it took to answer, or why it did not.
-    pub async fn om_states(&self) -> Vec<(String, Result<(OmStateResponse, Duration)>)> {
-        self.inner.om.states().await
+    pub fn om_states(&self) -> BoxFuture<'_, Vec<(String, Result<(OmStateResponse, Duration)>)>> {
+        Box::pin(async move { self.inner.om.states().await })
     }
 
     /// Sends a command; an answer that is not `OK` is an error.

@@ -1,5 +1,6 @@
 //! What SCM knows of a container's past.
 
+use futures::future::BoxFuture;
 use proto::container_location::{self as cl, Type};
 use types::ContainerId;
 
@@ -21,15 +22,17 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] when there is no such container.
-    pub async fn container_history(&self, id: ContainerId) -> Result<ContainerHistory> {
-        let mut request = request(Type::GetContainerReplicas);
-        request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
-            container_id: id.to_wire(),
-            trace_id: None,
-            with_history: Some(true),
-        });
-        let reply = self.submit(&request).await?.get_container_replicas_response;
-        let reply = part(reply, "getContainerReplicasResponse")?;
-        Ok(ContainerHistory { events: reply.event, under_way: reply.under_way })
+    pub fn container_history(&self, id: ContainerId) -> BoxFuture<'_, Result<ContainerHistory>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainerReplicas);
+            request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
+                container_id: id.to_wire(),
+                trace_id: None,
+                with_history: Some(true),
+            });
+            let reply = self.submit(&request).await?.get_container_replicas_response;
+            let reply = part(reply, "getContainerReplicasResponse")?;
+            Ok(ContainerHistory { events: reply.event, under_way: reply.under_way })
+        })
     }
 }

@@ -10,6 +10,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use proto::hdds::KeyValue;
 use proto::ozone::{BucketInfo, KeyInfo};
 use tokio::time::Instant;
@@ -81,17 +82,19 @@ impl Client {
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn key_storage(
-        &self,
-        path: &KeyPath,
-        bucket: &BucketInfo,
+    pub fn key_storage<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        bucket: &'a BucketInfo,
         usual: Option<StoragePolicy>,
-    ) -> Result<KeyStorage> {
-        let info = self.locate_key(path, true).await?;
-        let policy = StoragePolicy::of_metadata(&info.metadata)
-            .or_else(|| StoragePolicy::of_metadata(&bucket.metadata))
-            .or(usual);
-        KeyStorage::of(&info, policy)
+    ) -> BoxFuture<'a, Result<KeyStorage>> {
+        Box::pin(async move {
+            let info = self.locate_key(path, true).await?;
+            let policy = StoragePolicy::of_metadata(&info.metadata)
+                .or_else(|| StoragePolicy::of_metadata(&bucket.metadata))
+                .or(usual);
+            KeyStorage::of(&info, policy)
+        })
     }
 
     /// Writes a key again, so that its bytes come to the disks where they belong, at `rate` bytes a
@@ -99,17 +102,19 @@ impl Client {
     ///
     /// # Errors
     /// When the key cannot be read or written; it is as it was then.
-    pub async fn move_to_its_storage(
-        &self,
-        path: &KeyPath,
-        storage: &KeyStorage,
+    pub fn move_to_its_storage<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        storage: &'a KeyStorage,
         rate: Option<NonZeroU64>,
-    ) -> Result<MoveOutcome> {
-        match self.rewrite(path, storage, rate).await {
-            // Also when it is gone right behind the move.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(MoveOutcome::Changed),
-            outcome => outcome,
-        }
+    ) -> BoxFuture<'a, Result<MoveOutcome>> {
+        Box::pin(async move {
+            match self.rewrite(path, storage, rate).await {
+                // Also when it is gone right behind the move.
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(MoveOutcome::Changed),
+                outcome => outcome,
+            }
+        })
     }
 
     async fn rewrite(

@@ -1,5 +1,6 @@
 //! Replicas of a container are compared, and get from each other what they lack.
 
+use futures::future::BoxFuture;
 use proto::container_location::{self as cl, Type};
 use proto::hdds;
 use types::ContainerId;
@@ -14,23 +15,30 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; SCM says why the replicas cannot be reconciled.
-    pub async fn reconcile_container(&self, id: ContainerId) -> Result<()> {
-        let mut request = request(Type::ReconcileContainer);
-        request.reconcile_container_request =
-            Some(cl::ReconcileContainerRequestProto { container_id: id.to_wire() });
-        let reply = self.submit(&request).await?.reconcile_container_response;
-        part(reply, "reconcileContainerResponse").map(drop)
+    pub fn reconcile_container(&self, id: ContainerId) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::ReconcileContainer);
+            request.reconcile_container_request =
+                Some(cl::ReconcileContainerRequestProto { container_id: id.to_wire() });
+            let reply = self.submit(&request).await?.reconcile_container_response;
+            part(reply, "reconcileContainerResponse").map(drop)
+        })
     }
 
     /// A container, whether or not it has replicas.
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] when there is none.
-    pub async fn container_record(&self, id: ContainerId) -> Result<hdds::ContainerInfoProto> {
-        let mut request = request(Type::GetContainer);
-        request.get_container_request =
-            Some(cl::GetContainerRequestProto { container_id: id.to_wire(), trace_id: None });
-        let reply = self.submit(&request).await?.get_container_response;
-        Ok(part(reply, "getContainerResponse")?.container_info)
+    pub fn container_record(
+        &self,
+        id: ContainerId,
+    ) -> BoxFuture<'_, Result<hdds::ContainerInfoProto>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainer);
+            request.get_container_request =
+                Some(cl::GetContainerRequestProto { container_id: id.to_wire(), trace_id: None });
+            let reply = self.submit(&request).await?.get_container_response;
+            Ok(part(reply, "getContainerResponse")?.container_info)
+        })
     }
 }

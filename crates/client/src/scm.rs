@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use config::Configuration;
+use futures::future::BoxFuture;
 use prost::Message;
 use proto::container_location as cl;
 use proto::container_location::scm_container_location_response::Status;
@@ -48,33 +49,37 @@ impl ScmClient {
     ///
     /// # Errors
     /// SCM's refusal, or a failure to reach it.
-    pub async fn submit(
-        &self,
-        request: &ScmContainerLocationRequest,
-    ) -> Result<ScmContainerLocationResponse> {
-        let user = Some(self.user.clone());
-        let request = ScmContainerLocationRequest { user, ..request.clone() };
-        let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
-        let response = ScmContainerLocationResponse::decode(answer.bytes)
-            .map_err(|e| Error::protocol("scm", e.to_string()))?;
-        let kind = match Status::try_from(response.status) {
-            Ok(Status::Ok) if response.success() => return Ok(response),
-            Ok(Status::ContainerAlreadyExists) => ErrorKind::AlreadyExists,
-            Ok(Status::ContainerIsMissing) => ErrorKind::NotFound,
-            Ok(Status::ScmNotLeader) => ErrorKind::Unavailable,
-            _ => ErrorKind::Internal,
-        };
-        Err(Error::Scm { kind, message: response.message.unwrap_or_default() })
+    pub fn submit<'a>(
+        &'a self,
+        request: &'a ScmContainerLocationRequest,
+    ) -> BoxFuture<'a, Result<ScmContainerLocationResponse>> {
+        Box::pin(async move {
+            let user = Some(self.user.clone());
+            let request = ScmContainerLocationRequest { user, ..request.clone() };
+            let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
+            let response = ScmContainerLocationResponse::decode(answer.bytes)
+                .map_err(|e| Error::protocol("scm", e.to_string()))?;
+            let kind = match Status::try_from(response.status) {
+                Ok(Status::Ok) if response.success() => return Ok(response),
+                Ok(Status::ContainerAlreadyExists) => ErrorKind::AlreadyExists,
+                Ok(Status::ContainerIsMissing) => ErrorKind::NotFound,
+                Ok(Status::ScmNotLeader) => ErrorKind::Unavailable,
+                _ => ErrorKind::Internal,
+            };
+            Err(Error::Scm { kind, message: response.message.unwrap_or_default() })
+        })
     }
 
     /// Cluster id, SCM id and the roles of the SCMs.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn scm_info(&self) -> Result<hdds::GetScmInfoResponseProto> {
-        let mut request = request(Type::GetScmInfo);
-        request.get_scm_info_request = Some(Default::default());
-        part(self.submit(&request).await?.get_scm_info_response, "getScmInfoResponse")
+    pub fn scm_info(&self) -> BoxFuture<'_, Result<hdds::GetScmInfoResponseProto>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetScmInfo);
+            request.get_scm_info_request = Some(Default::default());
+            part(self.submit(&request).await?.get_scm_info_response, "getScmInfoResponse")
+        })
     }
 
     /// Makes the SCM with an id, or any other than the one that leads when there is none, the
@@ -82,85 +87,100 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn transfer_leadership(&self, to: Option<&str>) -> Result<()> {
-        let mut request = request(Type::TransferLeadership);
-        let new_leader_id = to.unwrap_or_default().to_owned();
-        request.transfer_scm_leadership_request =
-            Some(hdds::TransferLeadershipRequestProto { new_leader_id });
-        self.submit(&request).await.map(drop)
+    pub fn transfer_leadership<'a>(&'a self, to: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::TransferLeadership);
+            let new_leader_id = to.unwrap_or_default().to_owned();
+            request.transfer_scm_leadership_request =
+                Some(hdds::TransferLeadershipRequestProto { new_leader_id });
+            self.submit(&request).await.map(drop)
+        })
     }
 
     /// Removes an SCM from the service, by its id or node id; says why not when it was not.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn decommission_scm(&self, id: &str) -> Result<Option<String>> {
-        let mut request = request(Type::DecommissionScm);
-        request.decommission_scm_request =
-            Some(cl::DecommissionScmRequestProto { scm_id: id.to_owned() });
-        let answer = self.submit(&request).await?.decommission_scm_response.unwrap_or_default();
-        Ok((!answer.success).then(|| answer.error_msg.unwrap_or_default()))
+    pub fn decommission_scm<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<String>>> {
+        Box::pin(async move {
+            let mut request = request(Type::DecommissionScm);
+            request.decommission_scm_request =
+                Some(cl::DecommissionScmRequestProto { scm_id: id.to_owned() });
+            let answer = self.submit(&request).await?.decommission_scm_response.unwrap_or_default();
+            Ok((!answer.success).then(|| answer.error_msg.unwrap_or_default()))
+        })
     }
 
     /// The DataNodes in a state; all when none is given.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn nodes(
+    pub fn nodes(
         &self,
         state: Option<hdds::NodeState>,
         op_state: Option<hdds::NodeOperationalState>,
-    ) -> Result<Vec<hdds::Node>> {
-        let mut request = request(Type::QueryNode);
-        request.node_query_request = Some(cl::NodeQueryRequestProto {
-            state: state.map(|s| s as i32),
-            scope: hdds::QueryScope::Cluster as i32,
-            op_state: op_state.map(|s| s as i32),
-            ..Default::default()
-        });
-        let reply = self.submit(&request).await?.node_query_response;
-        Ok(part(reply, "nodeQueryResponse")?.datanodes)
+    ) -> BoxFuture<'_, Result<Vec<hdds::Node>>> {
+        Box::pin(async move {
+            let mut request = request(Type::QueryNode);
+            request.node_query_request = Some(cl::NodeQueryRequestProto {
+                state: state.map(|s| s as i32),
+                scope: hdds::QueryScope::Cluster as i32,
+                op_state: op_state.map(|s| s as i32),
+                ..Default::default()
+            });
+            let reply = self.submit(&request).await?.node_query_response;
+            Ok(part(reply, "nodeQueryResponse")?.datanodes)
+        })
     }
 
     /// One DataNode.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn node(&self, id: DatanodeId) -> Result<Option<hdds::Node>> {
-        let mut request = request(Type::SingleNodeQuery);
-        let uuid = types::ids::uuid_to_wire(id.0);
-        request.single_node_query_request = Some(cl::SingleNodeQueryRequestProto { uuid });
-        let reply = self.submit(&request).await?.single_node_query_response;
-        Ok(part(reply, "singleNodeQueryResponse")?.datanode)
+    pub fn node(&self, id: DatanodeId) -> BoxFuture<'_, Result<Option<hdds::Node>>> {
+        Box::pin(async move {
+            let mut request = request(Type::SingleNodeQuery);
+            let uuid = types::ids::uuid_to_wire(id.0);
+            request.single_node_query_request = Some(cl::SingleNodeQueryRequestProto { uuid });
+            let reply = self.submit(&request).await?.single_node_query_response;
+            Ok(part(reply, "singleNodeQueryResponse")?.datanode)
+        })
     }
 
     /// Space and containers of the DataNodes that are fullest, or emptiest.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn usage(
+    pub fn usage(
         &self,
         most_used: bool,
         count: u32,
-    ) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
-        self.usage_of(cl::DatanodeUsageInfoRequestProto {
-            most_used: Some(most_used),
-            count: Some(count),
-            ..Default::default()
+    ) -> BoxFuture<'_, Result<Vec<hdds::DatanodeUsageInfoProto>>> {
+        Box::pin(async move {
+            self.usage_of(cl::DatanodeUsageInfoRequestProto {
+                most_used: Some(most_used),
+                count: Some(count),
+                ..Default::default()
+            })
+            .await
         })
-        .await
     }
 
     /// Space and containers of one DataNode.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn usage_of_node(&self, id: DatanodeId) -> Result<Vec<hdds::DatanodeUsageInfoProto>> {
-        self.usage_of(cl::DatanodeUsageInfoRequestProto {
-            uuid: Some(id.to_string()),
-            ..Default::default()
+    pub fn usage_of_node(
+        &self,
+        id: DatanodeId,
+    ) -> BoxFuture<'_, Result<Vec<hdds::DatanodeUsageInfoProto>>> {
+        Box::pin(async move {
+            self.usage_of(cl::DatanodeUsageInfoRequestProto {
+                uuid: Some(id.to_string()),
+                ..Default::default()
+            })
+            .await
         })
-        .await
     }
 
     async fn usage_of(
@@ -177,23 +197,27 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn pipelines(&self) -> Result<Vec<hdds::Pipeline>> {
-        let mut request = request(Type::ListPipelines);
-        request.list_pipeline_request = Some(Default::default());
-        let reply = self.submit(&request).await?.list_pipeline_response;
-        Ok(part(reply, "listPipelineResponse")?.pipelines)
+    pub fn pipelines(&self) -> BoxFuture<'_, Result<Vec<hdds::Pipeline>>> {
+        Box::pin(async move {
+            let mut request = request(Type::ListPipelines);
+            request.list_pipeline_request = Some(Default::default());
+            let reply = self.submit(&request).await?.list_pipeline_response;
+            Ok(part(reply, "listPipelineResponse")?.pipelines)
+        })
     }
 
     /// One pipeline.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn pipeline(&self, id: PipelineId) -> Result<hdds::Pipeline> {
-        let mut request = request(Type::GetPipeline);
-        request.get_pipeline_request =
-            Some(cl::GetPipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
-        let reply = self.submit(&request).await?.get_pipeline_response;
-        Ok(part(reply, "getPipelineResponse")?.pipeline)
+    pub fn pipeline(&self, id: PipelineId) -> BoxFuture<'_, Result<hdds::Pipeline>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetPipeline);
+            request.get_pipeline_request =
+                Some(cl::GetPipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
+            let reply = self.submit(&request).await?.get_pipeline_response;
+            Ok(part(reply, "getPipelineResponse")?.pipeline)
+        })
     }
 
     /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when
@@ -202,33 +226,37 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn decommission(
-        &self,
-        hosts: &[String],
+    pub fn decommission<'a>(
+        &'a self,
+        hosts: &'a [String],
         force: bool,
-        to: Option<&str>,
-    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
-        let mut request = request(Type::DecommissionNodes);
-        let (hosts, to) = (hosts.to_vec(), to.map(str::to_owned));
-        let body = cl::DecommissionNodesRequestProto { hosts, force: Some(force), to };
-        request.decommission_nodes_request = Some(body);
-        let reply = self.submit(&request).await?.decommission_nodes_response;
-        Ok(part(reply, "decommissionNodesResponse")?.failed_hosts)
+        to: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<cl::DatanodeAdminErrorResponseProto>>> {
+        Box::pin(async move {
+            let mut request = request(Type::DecommissionNodes);
+            let (hosts, to) = (hosts.to_vec(), to.map(str::to_owned));
+            let body = cl::DecommissionNodesRequestProto { hosts, force: Some(force), to };
+            request.decommission_nodes_request = Some(body);
+            let reply = self.submit(&request).await?.decommission_nodes_response;
+            Ok(part(reply, "decommissionNodesResponse")?.failed_hosts)
+        })
     }
 
     /// Takes DataNodes back into service; returns which could not be taken, and why.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn recommission(
-        &self,
-        hosts: &[String],
-    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
-        let mut request = request(Type::RecommissionNodes);
-        let body = cl::RecommissionNodesRequestProto { hosts: hosts.to_vec() };
-        request.recommission_nodes_request = Some(body);
-        let reply = self.submit(&request).await?.recommission_nodes_response;
-        Ok(part(reply, "recommissionNodesResponse")?.failed_hosts)
+    pub fn recommission<'a>(
+        &'a self,
+        hosts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<cl::DatanodeAdminErrorResponseProto>>> {
+        Box::pin(async move {
+            let mut request = request(Type::RecommissionNodes);
+            let body = cl::RecommissionNodesRequestProto { hosts: hosts.to_vec() };
+            request.recommission_nodes_request = Some(body);
+            let reply = self.submit(&request).await?.recommission_nodes_response;
+            Ok(part(reply, "recommissionNodesResponse")?.failed_hosts)
+        })
     }
 
     /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be
@@ -236,39 +264,44 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn start_maintenance(
-        &self,
-        hosts: &[String],
+    pub fn start_maintenance<'a>(
+        &'a self,
+        hosts: &'a [String],
         hours: u32,
         force: bool,
-        to: Option<&str>,
-    ) -> Result<Vec<cl::DatanodeAdminErrorResponseProto>> {
-        let mut request = request(Type::StartMaintenanceNodes);
-        request.start_maintenance_nodes_request = Some(cl::StartMaintenanceNodesRequestProto {
-            hosts: hosts.to_vec(),
-            end_in_hours: Some(hours.into()),
-            force: Some(force),
-            to: to.map(str::to_owned),
-        });
-        let reply = self.submit(&request).await?.start_maintenance_nodes_response;
-        Ok(part(reply, "startMaintenanceNodesResponse")?.failed_hosts)
+        to: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<cl::DatanodeAdminErrorResponseProto>>> {
+        Box::pin(async move {
+            let mut request = request(Type::StartMaintenanceNodes);
+            request.start_maintenance_nodes_request = Some(cl::StartMaintenanceNodesRequestProto {
+                hosts: hosts.to_vec(),
+                end_in_hours: Some(hours.into()),
+                force: Some(force),
+                to: to.map(str::to_owned),
+            });
+            let reply = self.submit(&request).await?.start_maintenance_nodes_response;
+            Ok(part(reply, "startMaintenanceNodesResponse")?.failed_hosts)
+        })
     }
 
     /// Containers that keep a DataNode from leaving, by what is the matter with them.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn containers_of_leaving_node(
-        &self,
-        node: &types::DatanodeDetails,
-    ) -> Result<Vec<(String, Vec<u64>)>> {
-        let mut request = request(Type::GetContainersOnDecomNode);
-        let body = cl::GetContainersOnDecomNodeRequestProto { datanode_details: node.to_wire() };
-        request.get_containers_on_decom_node_request = Some(body);
-        let reply = self.submit(&request).await?.get_containers_on_decom_node_response;
-        let lists = part(reply, "getContainersOnDecomNodeResponse")?.containers_on_decom_node;
-        let ids = |ids: Vec<hdds::ContainerId>| ids.iter().map(|id| id.id).collect();
-        Ok(lists.into_iter().map(|list| (list.name, ids(list.id))).collect())
+    pub fn containers_of_leaving_node<'a>(
+        &'a self,
+        node: &'a types::DatanodeDetails,
+    ) -> BoxFuture<'a, Result<Vec<(String, Vec<u64>)>>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainersOnDecomNode);
+            let body =
+                cl::GetContainersOnDecomNodeRequestProto { datanode_details: node.to_wire() };
+            request.get_containers_on_decom_node_request = Some(body);
+            let reply = self.submit(&request).await?.get_containers_on_decom_node_response;
+            let lists = part(reply, "getContainersOnDecomNodeResponse")?.containers_on_decom_node;
+            let ids = |ids: Vec<hdds::ContainerId>| ids.iter().map(|id| id.id).collect();
+            Ok(lists.into_iter().map(|list| (list.name, ids(list.id))).collect())
+        })
     }
 
     /// SCM's own numbers as JSON, in the form of Ozone's `/jmx`: those of nodes that leave among
@@ -276,44 +309,52 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn metrics_json(&self) -> Result<String> {
-        let mut request = request(Type::GetMetrics);
-        request.get_metrics_request = Some(Default::default());
-        let reply = self.submit(&request).await?.get_metrics_response;
-        Ok(part(reply, "getMetricsResponse")?.metrics_json.unwrap_or_default())
+    pub fn metrics_json(&self) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetMetrics);
+            request.get_metrics_request = Some(Default::default());
+            let reply = self.submit(&request).await?.get_metrics_response;
+            Ok(part(reply, "getMetricsResponse")?.metrics_json.unwrap_or_default())
+        })
     }
 
     /// Starts SCM's replication manager.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn start_replication_manager(&self) -> Result<()> {
-        let mut request = request(Type::StartReplicationManager);
-        request.start_replication_manager_request = Some(Default::default());
-        let reply = self.submit(&request).await?.start_replication_manager_response;
-        part(reply, "startReplicationManagerResponse").map(drop)
+    pub fn start_replication_manager(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::StartReplicationManager);
+            request.start_replication_manager_request = Some(Default::default());
+            let reply = self.submit(&request).await?.start_replication_manager_response;
+            part(reply, "startReplicationManagerResponse").map(drop)
+        })
     }
 
     /// Stops SCM's replication manager.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn stop_replication_manager(&self) -> Result<()> {
-        let mut request = request(Type::StopReplicationManager);
-        request.stop_replication_manager_request = Some(Default::default());
-        let reply = self.submit(&request).await?.stop_replication_manager_response;
-        part(reply, "stopReplicationManagerResponse").map(drop)
+    pub fn stop_replication_manager(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::StopReplicationManager);
+            request.stop_replication_manager_request = Some(Default::default());
+            let reply = self.submit(&request).await?.stop_replication_manager_response;
+            part(reply, "stopReplicationManagerResponse").map(drop)
+        })
     }
 
     /// Whether SCM's replication manager runs.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn replication_manager_runs(&self) -> Result<bool> {
-        let mut request = request(Type::GetReplicationManagerStatus);
-        request.seplication_manager_status_request = Some(Default::default());
-        let reply = self.submit(&request).await?.replication_manager_status_response;
-        Ok(part(reply, "replicationManagerStatusResponse")?.is_running)
+    pub fn replication_manager_runs(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetReplicationManagerStatus);
+            request.seplication_manager_status_request = Some(Default::default());
+            let reply = self.submit(&request).await?.replication_manager_status_response;
+            Ok(part(reply, "replicationManagerStatusResponse")?.is_running)
+        })
     }
 
     /// How the containers are, as the replication manager found them: numbers by state and by
@@ -321,11 +362,13 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn container_report(&self) -> Result<hdds::ReplicationManagerReportProto> {
-        let mut request = request(Type::GetReplicationManagerReport);
-        request.replication_manager_report_request = Some(Default::default());
-        let reply = self.submit(&request).await?.get_replication_manager_report_response;
-        Ok(part(reply, "getReplicationManagerReportResponse")?.report)
+    pub fn container_report(&self) -> BoxFuture<'_, Result<hdds::ReplicationManagerReportProto>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetReplicationManagerReport);
+            request.replication_manager_report_request = Some(Default::default());
+            let reply = self.submit(&request).await?.get_replication_manager_report_response;
+            Ok(part(reply, "getReplicationManagerReportResponse")?.report)
+        })
     }
 
     /// Starts the container balancer; what the request does not say is as configured. The answer
@@ -333,171 +376,200 @@ impl ScmClient {
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn start_container_balancer(
+    pub fn start_container_balancer(
         &self,
         start: cl::StartContainerBalancerRequestProto,
-    ) -> Result<cl::StartContainerBalancerResponseProto> {
-        let mut request = request(Type::StartContainerBalancer);
-        request.start_container_balancer_request = Some(start);
-        let reply = self.submit(&request).await?.start_container_balancer_response;
-        part(reply, "startContainerBalancerResponse")
+    ) -> BoxFuture<'_, Result<cl::StartContainerBalancerResponseProto>> {
+        Box::pin(async move {
+            let mut request = request(Type::StartContainerBalancer);
+            request.start_container_balancer_request = Some(start);
+            let reply = self.submit(&request).await?.start_container_balancer_response;
+            part(reply, "startContainerBalancerResponse")
+        })
     }
 
     /// Stops the container balancer: no more moves begin.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn stop_container_balancer(&self) -> Result<()> {
-        let mut request = request(Type::StopContainerBalancer);
-        request.stop_container_balancer_request = Some(Default::default());
-        self.submit(&request).await.map(drop)
+    pub fn stop_container_balancer(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::StopContainerBalancer);
+            request.stop_container_balancer_request = Some(Default::default());
+            self.submit(&request).await.map(drop)
+        })
     }
 
     /// Whether the container balancer runs, and its iterations.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn container_balancer_status(
+    pub fn container_balancer_status(
         &self,
-    ) -> Result<cl::ContainerBalancerStatusInfoResponseProto> {
-        let mut request = request(Type::GetContainerBalancerStatusInfo);
-        request.container_balancer_status_info_request = Some(Default::default());
-        let reply = self.submit(&request).await?.container_balancer_status_info_response;
-        part(reply, "containerBalancerStatusInfoResponse")
+    ) -> BoxFuture<'_, Result<cl::ContainerBalancerStatusInfoResponseProto>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainerBalancerStatusInfo);
+            request.container_balancer_status_info_request = Some(Default::default());
+            let reply = self.submit(&request).await?.container_balancer_status_info_response;
+            part(reply, "containerBalancerStatusInfoResponse")
+        })
     }
 
     /// Closes a pipeline; SCM makes another when it can.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn close_pipeline(&self, id: PipelineId) -> Result<()> {
-        let mut request = request(Type::ClosePipeline);
-        request.close_pipeline_request =
-            Some(cl::ClosePipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
-        self.submit(&request).await.map(drop)
+    pub fn close_pipeline(&self, id: PipelineId) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let mut request = request(Type::ClosePipeline);
+            request.close_pipeline_request =
+                Some(cl::ClosePipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
+            self.submit(&request).await.map(drop)
+        })
     }
 
     /// Containers in order of their ids, and how many there are when SCM says so.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn list_containers(
-        &self,
-        list: &ListContainers,
-    ) -> Result<(Vec<hdds::ContainerInfoProto>, Option<u64>)> {
-        let mut request = request(Type::ListContainer);
-        request.scm_list_container_request = Some(cl::ScmListContainerRequestProto {
-            count: list.count,
-            start_container_id: Some(list.start.0),
-            state: list.state.map(|s| s as i32),
-            factor: list.replication.as_ref().and_then(|r| r.wire_factor()).map(|f| f as i32),
-            r#type: list.replication.as_ref().map(|r| r.wire_type() as i32),
-            ec_replication_config: list.replication.as_ref().and_then(|r| r.wire_ec()),
-            ..Default::default()
-        });
-        let reply = self.submit(&request).await?.scm_list_container_response;
-        let reply = part(reply, "scmListContainerResponse")?;
-        Ok((reply.containers, reply.container_count.and_then(|n| u64::try_from(n).ok())))
+    pub fn list_containers<'a>(
+        &'a self,
+        list: &'a ListContainers,
+    ) -> BoxFuture<'a, Result<(Vec<hdds::ContainerInfoProto>, Option<u64>)>> {
+        Box::pin(async move {
+            let mut request = request(Type::ListContainer);
+            request.scm_list_container_request = Some(cl::ScmListContainerRequestProto {
+                count: list.count,
+                start_container_id: Some(list.start.0),
+                state: list.state.map(|s| s as i32),
+                factor: list.replication.as_ref().and_then(|r| r.wire_factor()).map(|f| f as i32),
+                r#type: list.replication.as_ref().map(|r| r.wire_type() as i32),
+                ec_replication_config: list.replication.as_ref().and_then(|r| r.wire_ec()),
+                ..Default::default()
+            });
+            let reply = self.submit(&request).await?.scm_list_container_response;
+            let reply = part(reply, "scmListContainerResponse")?;
+            Ok((reply.containers, reply.container_count.and_then(|n| u64::try_from(n).ok())))
+        })
     }
 
     /// A container and where it is.
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
-    pub async fn container(&self, id: ContainerId) -> Result<hdds::ContainerWithPipeline> {
-        let mut request = request(Type::GetContainerWithPipeline);
-        request.get_container_with_pipeline_request =
-            Some(cl::GetContainerWithPipelineRequestProto {
-                container_id: id.to_wire(),
-                trace_id: None,
-            });
-        let reply = self.submit(&request).await?.get_container_with_pipeline_response;
-        Ok(part(reply, "getContainerWithPipelineResponse")?.container_with_pipeline)
+    pub fn container(&self, id: ContainerId) -> BoxFuture<'_, Result<hdds::ContainerWithPipeline>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainerWithPipeline);
+            request.get_container_with_pipeline_request =
+                Some(cl::GetContainerWithPipelineRequestProto {
+                    container_id: id.to_wire(),
+                    trace_id: None,
+                });
+            let reply = self.submit(&request).await?.get_container_with_pipeline_response;
+            Ok(part(reply, "getContainerWithPipelineResponse")?.container_with_pipeline)
+        })
     }
 
     /// The replicas of a container as their DataNodes reported them.
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is no such container.
-    pub async fn replicas(&self, id: ContainerId) -> Result<Vec<hdds::ScmContainerReplicaProto>> {
-        let mut request = request(Type::GetContainerReplicas);
-        request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
-            container_id: id.to_wire(),
-            trace_id: None,
-            with_history: None,
-        });
-        let reply = self.submit(&request).await?.get_container_replicas_response;
-        Ok(part(reply, "getContainerReplicasResponse")?.container_replica)
+    pub fn replicas(
+        &self,
+        id: ContainerId,
+    ) -> BoxFuture<'_, Result<Vec<hdds::ScmContainerReplicaProto>>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetContainerReplicas);
+            request.get_container_replicas_request = Some(cl::GetContainerReplicasRequestProto {
+                container_id: id.to_wire(),
+                trace_id: None,
+                with_history: None,
+            });
+            let reply = self.submit(&request).await?.get_container_replicas_response;
+            Ok(part(reply, "getContainerReplicasResponse")?.container_replica)
+        })
     }
 
     /// Makes an open container for `owner`.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn create_container(
-        &self,
+    pub fn create_container<'a>(
+        &'a self,
         config: ReplicationConfig,
-        owner: &str,
-    ) -> Result<ContainerId> {
-        let mut request = request(Type::AllocateContainer);
-        request.container_request = Some(cl::ContainerRequestProto {
-            replication_type: config.wire_type() as i32,
-            replication_factor: config.wire_factor().map(|factor| factor as i32),
-            ec_replication_config: config.wire_ec(),
-            owner: owner.to_owned(),
-            trace_id: None,
-        });
-        let reply = self.submit(&request).await?.container_response;
-        let made = part(reply, "containerResponse")?.container_with_pipeline;
-        Ok(ContainerId::from_wire(made.container_info.container_id))
+        owner: &'a str,
+    ) -> BoxFuture<'a, Result<ContainerId>> {
+        Box::pin(async move {
+            let mut request = request(Type::AllocateContainer);
+            request.container_request = Some(cl::ContainerRequestProto {
+                replication_type: config.wire_type() as i32,
+                replication_factor: config.wire_factor().map(|factor| factor as i32),
+                ec_replication_config: config.wire_ec(),
+                owner: owner.to_owned(),
+                trace_id: None,
+            });
+            let reply = self.submit(&request).await?.container_response;
+            let made = part(reply, "containerResponse")?.container_with_pipeline;
+            Ok(ContainerId::from_wire(made.container_info.container_id))
+        })
     }
 
     /// Closes a container.
     ///
     /// # Errors
     /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
-    pub async fn close_container(
+    pub fn close_container(
         &self,
         id: ContainerId,
-    ) -> Result<cl::scm_close_container_response_proto::Status> {
-        let mut request = request(Type::CloseContainer);
-        request.scm_close_container_request =
-            Some(cl::ScmCloseContainerRequestProto { container_id: id.to_wire(), trace_id: None });
-        let reply = self.submit(&request).await?.scm_close_container_response;
-        Ok(part(reply, "scmCloseContainerResponse")?.status())
+    ) -> BoxFuture<'_, Result<cl::scm_close_container_response_proto::Status>> {
+        Box::pin(async move {
+            let mut request = request(Type::CloseContainer);
+            request.scm_close_container_request = Some(cl::ScmCloseContainerRequestProto {
+                container_id: id.to_wire(),
+                trace_id: None,
+            });
+            let reply = self.submit(&request).await?.scm_close_container_response;
+            Ok(part(reply, "scmCloseContainerResponse")?.status())
+        })
     }
 
     /// Whether SCM is in safe mode.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn in_safe_mode(&self) -> Result<bool> {
-        let mut request = request(Type::InSafeMode);
-        request.in_safe_mode_request = Some(Default::default());
-        let reply = self.submit(&request).await?.in_safe_mode_response;
-        Ok(part(reply, "inSafeModeResponse")?.in_safe_mode)
+    pub fn in_safe_mode(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let mut request = request(Type::InSafeMode);
+            request.in_safe_mode_request = Some(Default::default());
+            let reply = self.submit(&request).await?.in_safe_mode_response;
+            Ok(part(reply, "inSafeModeResponse")?.in_safe_mode)
+        })
     }
 
     /// What each rule of safe mode waits for: its name, whether it is met, its words.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn safe_mode_rules(&self) -> Result<Vec<cl::SafeModeRuleStatusProto>> {
-        let mut request = request(Type::GetSafeModeRuleStatuses);
-        request.get_safe_mode_rule_statuses_request = Some(Default::default());
-        let reply = self.submit(&request).await?.get_safe_mode_rule_statuses_response;
-        Ok(part(reply, "getSafeModeRuleStatusesResponse")?.safe_mode_rule_statuses_proto)
+    pub fn safe_mode_rules(&self) -> BoxFuture<'_, Result<Vec<cl::SafeModeRuleStatusProto>>> {
+        Box::pin(async move {
+            let mut request = request(Type::GetSafeModeRuleStatuses);
+            request.get_safe_mode_rule_statuses_request = Some(Default::default());
+            let reply = self.submit(&request).await?.get_safe_mode_rule_statuses_response;
+            Ok(part(reply, "getSafeModeRuleStatusesResponse")?.safe_mode_rule_statuses_proto)
+        })
     }
 
     /// Ends safe mode, whatever its rules say.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
-    pub async fn exit_safe_mode(&self) -> Result<bool> {
-        let mut request = request(Type::ForceExitSafeMode);
-        request.force_exit_safe_mode_request = Some(Default::default());
-        let reply = self.submit(&request).await?.force_exit_safe_mode_response;
-        Ok(part(reply, "forceExitSafeModeResponse")?.exited_safe_mode)
+    pub fn exit_safe_mode(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            let mut request = request(Type::ForceExitSafeMode);
+            request.force_exit_safe_mode_request = Some(Default::default());
+            let reply = self.submit(&request).await?.force_exit_safe_mode_response;
+            Ok(part(reply, "forceExitSafeModeResponse")?.exited_safe_mode)
+        })
     }
 }
 

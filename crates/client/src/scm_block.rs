@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use config::Configuration;
+use futures::future::BoxFuture;
 use prost::Message;
 use proto::block_location::{
     AllocateBlockResponse, AllocateScmBlockRequestProto, ScmBlockLocationRequest,
@@ -32,43 +33,45 @@ impl ScmBlockClient {
     ///
     /// # Errors
     /// SCM's refusal, or a failure to reach it.
-    pub async fn allocate(
-        &self,
-        replication: &ReplicationConfig,
+    pub fn allocate<'a>(
+        &'a self,
+        replication: &'a ReplicationConfig,
         count: u32,
         size: u64,
-        owner: &str,
-    ) -> Result<Vec<AllocateBlockResponse>> {
-        let request = ScmBlockLocationRequest {
-            cmd_type: Type::AllocateScmBlock as i32,
-            trace_id: telemetry::current_trace_id(),
-            allocate_scm_block_request: Some(AllocateScmBlockRequestProto {
-                size,
-                num_blocks: count,
-                r#type: replication.wire_type() as i32,
-                factor: replication.wire_factor().map(|factor| factor as i32),
-                owner: owner.to_owned(),
-                exclude_list: None,
-                ec_replication_config: replication.wire_ec(),
-                client: None,
-                storage_type: Vec::new(),
-            }),
-            ..Default::default()
-        };
-        let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
-        let response = ScmBlockLocationResponse::decode(answer.bytes)
-            .map_err(|e| Error::protocol("scm", e.to_string()))?;
-        if response.status() != Status::Ok || !response.success() {
-            let kind = match response.status() {
-                Status::SafeModeException => ErrorKind::SafeMode,
-                Status::ScmNotLeader => ErrorKind::Unavailable,
-                _ => ErrorKind::Internal,
+        owner: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<AllocateBlockResponse>>> {
+        Box::pin(async move {
+            let request = ScmBlockLocationRequest {
+                cmd_type: Type::AllocateScmBlock as i32,
+                trace_id: telemetry::current_trace_id(),
+                allocate_scm_block_request: Some(AllocateScmBlockRequestProto {
+                    size,
+                    num_blocks: count,
+                    r#type: replication.wire_type() as i32,
+                    factor: replication.wire_factor().map(|factor| factor as i32),
+                    owner: owner.to_owned(),
+                    exclude_list: None,
+                    ec_replication_config: replication.wire_ec(),
+                    client: None,
+                    storage_type: Vec::new(),
+                }),
+                ..Default::default()
             };
-            let name = response.status().as_str_name().to_owned();
-            let message = response.message.filter(|said| !said.is_empty()).unwrap_or(name);
-            return Err(Error::Scm { kind, message });
-        }
-        let blocks = response.allocate_scm_block_response.map(|allocated| allocated.blocks);
-        blocks.ok_or_else(|| Error::protocol("scm", "no blocks in AllocateScmBlock"))
+            let answer = self.transport.call(Bytes::from(request.encode_to_vec())).await?;
+            let response = ScmBlockLocationResponse::decode(answer.bytes)
+                .map_err(|e| Error::protocol("scm", e.to_string()))?;
+            if response.status() != Status::Ok || !response.success() {
+                let kind = match response.status() {
+                    Status::SafeModeException => ErrorKind::SafeMode,
+                    Status::ScmNotLeader => ErrorKind::Unavailable,
+                    _ => ErrorKind::Internal,
+                };
+                let name = response.status().as_str_name().to_owned();
+                let message = response.message.filter(|said| !said.is_empty()).unwrap_or(name);
+                return Err(Error::Scm { kind, message });
+            }
+            let blocks = response.allocate_scm_block_response.map(|allocated| allocated.blocks);
+            blocks.ok_or_else(|| Error::protocol("scm", "no blocks in AllocateScmBlock"))
+        })
     }
 }

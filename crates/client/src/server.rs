@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use framed::{CallError, ClientPool, Code};
+use futures::future::BoxFuture;
 use prost::Message;
 use proto::background_service::{
     BackgroundServiceAction, BackgroundServicesRequest, BackgroundServicesResponse,
@@ -40,27 +41,34 @@ impl ServerClient {
     ///
     /// # Errors
     /// The server's refusal, or a failure to reach it.
-    pub async fn background_services(
-        &self,
-        address: &str,
+    pub fn background_services<'a>(
+        &'a self,
+        address: &'a str,
         action: BackgroundServiceAction,
-        names: &[String],
-    ) -> Result<BackgroundServicesResponse> {
-        let request = BackgroundServicesRequest {
-            action: action as i32,
-            names: names.to_vec(),
-            user: self.user.clone(),
-        };
-        self.ask(address, method::BACKGROUND_SERVICES, &request).await
+        names: &'a [String],
+    ) -> BoxFuture<'a, Result<BackgroundServicesResponse>> {
+        Box::pin(async move {
+            let request = BackgroundServicesRequest {
+                action: action as i32,
+                names: names.to_vec(),
+                user: self.user.clone(),
+            };
+            self.ask(address, method::BACKGROUND_SERVICES, &request).await
+        })
     }
 
     /// How far deletions are on the server at `address`.
     ///
     /// # Errors
     /// The server's refusal, or a failure to reach it.
-    pub async fn deletion_status(&self, address: &str) -> Result<DeletionStatusResponse> {
-        let request = DeletionStatusRequest { user: self.user.clone() };
-        self.ask(address, method::DELETION_STATUS, &request).await
+    pub fn deletion_status<'a>(
+        &'a self,
+        address: &'a str,
+    ) -> BoxFuture<'a, Result<DeletionStatusResponse>> {
+        Box::pin(async move {
+            let request = DeletionStatusRequest { user: self.user.clone() };
+            self.ask(address, method::DELETION_STATUS, &request).await
+        })
     }
 
     async fn ask<A: Message + Default>(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use config::Configuration;
+use futures::future::BoxFuture;
 use proto::datanode as dn;
 use types::{BlockId, ContainerId, DatanodeDetails, DatanodeId, Pipeline};
 
@@ -39,122 +40,131 @@ impl DatanodeClient {
     ///
     /// # Errors
     /// The DataNode's refusal, or a failure to reach it.
-    pub async fn echo(
-        &self,
-        node: &DatanodeDetails,
+    pub fn echo<'a>(
+        &'a self,
+        node: &'a DatanodeDetails,
         container: ContainerId,
         payload: Bytes,
         answer_kb: i32,
         pause: Duration,
-    ) -> Result<Bytes> {
-        let request = dn::EchoRequestProto {
-            payload: Some(payload),
-            payload_size_resp: Some(answer_kb),
-            sleep_time_ms: Some(i32::try_from(pause.as_millis()).unwrap_or(i32::MAX)),
-            read_only: Some(true),
-        };
-        let command = Command {
-            kind: dn::Type::Echo,
-            request_field: 26,
-            response_field: 23,
-            request: &request,
-        };
-        let target = Target {
-            block: BlockId { container, ..BlockId::default() },
-            pipeline: None,
-            token: None,
-        };
-        let timeout = self.timeout.saturating_add(pause);
-        let call = self.datanodes.call(node, &target, command, Vec::new(), 0, timeout);
-        let (reply, _): (dn::EchoResponseProto, _) =
-            call.await.map_err(|failure| failure.into_error(node.id))?;
-        Ok(reply.payload.unwrap_or_default())
+    ) -> BoxFuture<'a, Result<Bytes>> {
+        Box::pin(async move {
+            let request = dn::EchoRequestProto {
+                payload: Some(payload),
+                payload_size_resp: Some(answer_kb),
+                sleep_time_ms: Some(i32::try_from(pause.as_millis()).unwrap_or(i32::MAX)),
+                read_only: Some(true),
+            };
+            let command = Command {
+                kind: dn::Type::Echo,
+                request_field: 26,
+                response_field: 23,
+                request: &request,
+            };
+            let target = Target {
+                block: BlockId { container, ..BlockId::default() },
+                pipeline: None,
+                token: None,
+            };
+            let timeout = self.timeout.saturating_add(pause);
+            let call = self.datanodes.call(node, &target, command, Vec::new(), 0, timeout);
+            let (reply, _): (dn::EchoResponseProto, _) =
+                call.await.map_err(|failure| failure.into_error(node.id))?;
+            Ok(reply.payload.unwrap_or_default())
+        })
     }
 
     /// Writes a chunk of a block through a pipeline. It is readable once a PutBlock lists it.
     ///
     /// # Errors
     /// The pipeline's refusal, or a failure to reach its leader.
-    pub async fn write_chunk(
-        &self,
-        pipeline: &Pipeline,
+    pub fn write_chunk<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
         block: BlockId,
         chunk: dn::ChunkInfo,
         data: Bytes,
-    ) -> Result<()> {
-        let request = dn::WriteChunkRequestProto {
-            block_id: block.to_datanode(0),
-            chunk_data: Some(chunk),
-            data: None,
-            block: None,
-        };
-        let command = || Command {
-            kind: dn::Type::WriteChunk,
-            request_field: 17,
-            response_field: 15,
-            request: &request,
-        };
-        let reply = self.through(pipeline, block, command, vec![data]).await?;
-        let _: dn::WriteChunkResponseProto = reply;
-        Ok(())
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = dn::WriteChunkRequestProto {
+                block_id: block.to_datanode(0),
+                chunk_data: Some(chunk),
+                data: None,
+                block: None,
+            };
+            let command = || Command {
+                kind: dn::Type::WriteChunk,
+                request_field: 17,
+                response_field: 15,
+                request: &request,
+            };
+            let reply = self.through(pipeline, block, command, vec![data]).await?;
+            let _: dn::WriteChunkResponseProto = reply;
+            Ok(())
+        })
     }
 
     /// Makes chunks of a block durable and readable.
     ///
     /// # Errors
     /// The pipeline's refusal, or a failure to reach its leader.
-    pub async fn put_block(
-        &self,
-        pipeline: &Pipeline,
+    pub fn put_block<'a>(
+        &'a self,
+        pipeline: &'a Pipeline,
         block: BlockId,
         chunks: Vec<dn::ChunkInfo>,
-    ) -> Result<()> {
-        let block_data = dn::BlockData {
-            block_id: block.to_datanode(0),
-            flags: None,
-            metadata: Vec::new(),
-            chunks,
-            size: None,
-        };
-        let request = dn::PutBlockRequestProto { block_data, eof: Some(true) };
-        let command = || Command {
-            kind: dn::Type::PutBlock,
-            request_field: 12,
-            response_field: 11,
-            request: &request,
-        };
-        let reply = self.through(pipeline, block, command, Vec::new()).await?;
-        let _: dn::PutBlockResponseProto = reply;
-        Ok(())
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let block_data = dn::BlockData {
+                block_id: block.to_datanode(0),
+                flags: None,
+                metadata: Vec::new(),
+                chunks,
+                size: None,
+            };
+            let request = dn::PutBlockRequestProto { block_data, eof: Some(true) };
+            let command = || Command {
+                kind: dn::Type::PutBlock,
+                request_field: 12,
+                response_field: 11,
+                request: &request,
+            };
+            let reply = self.through(pipeline, block, command, Vec::new()).await?;
+            let _: dn::PutBlockResponseProto = reply;
+            Ok(())
+        })
     }
 
     /// Reads bytes of a block from one DataNode, as they are there: checksums are not compared.
     ///
     /// # Errors
     /// The DataNode's refusal, or a failure to reach it.
-    pub async fn read_chunk(
-        &self,
-        node: &DatanodeDetails,
+    pub fn read_chunk<'a>(
+        &'a self,
+        node: &'a DatanodeDetails,
         block: BlockId,
         chunk: dn::ChunkInfo,
-    ) -> Result<Bytes> {
-        let expect = usize::try_from(chunk.len).unwrap_or(usize::MAX);
-        let request = dn::ReadChunkRequestProto {
-            block_id: block.to_datanode(0),
-            chunk_data: chunk,
-            read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
-        };
-        let command = Command {
-            kind: dn::Type::ReadChunk,
-            request_field: 16,
-            response_field: 16,
-            request: &request,
-        };
-        let target = Target { block, pipeline: None, token: None };
-        let call = self.datanodes.call(node, &target, command, Vec::new(), expect, self.timeout);
-        let (_, bytes): (dn::ReadChunkResponseProto, _) =
-            call.await.map_err(|failure| failure.into_error(node.id))?;
-        Ok(bytes)
+    ) -> BoxFuture<'a, Result<Bytes>> {
+        Box::pin(async move {
+            let expect = usize::try_from(chunk.len).unwrap_or(usize::MAX);
+            let request = dn::ReadChunkRequestProto {
+                block_id: block.to_datanode(0),
+                chunk_data: chunk,
+                read_chunk_version: Some(dn::ReadChunkVersion::V1 as i32),
+            };
+            let command = Command {
+                kind: dn::Type::ReadChunk,
+                request_field: 16,
+                response_field: 16,
+                request: &request,
+            };
+            let target = Target { block, pipeline: None, token: None };
+            let call =
+                self.datanodes.call(node, &target, command, Vec::new(), expect, self.timeout);
+            let (_, bytes): (dn::ReadChunkResponseProto, _) =
+                call.await.map_err(|failure| failure.into_error(node.id))?;
+            Ok(bytes)
+        })
     }
 
     /// Sends a command to the pipeline's leader, whichever member that is.

@@ -2,6 +2,7 @@
 //! removed.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use prost::Message;
 use proto::om_admin::{
     DecommissionOmRequest, DecommissionOmResponse, OmAdminCall, OmConfigurationRequest,
@@ -16,91 +17,112 @@ use crate::{Client, Error, Result};
 impl Client {
     /// What each OM has in its configuration by now, and the members of the service as far as it
     /// knows.
-    pub async fn om_configurations(&self) -> Vec<(String, Result<OmConfigurationResponse>)> {
-        let options = self.options();
-        let asked = options.om_addresses.iter().map(async |address| {
-            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
-            let answer =
-                self.call_admin(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
-            (address.clone(), answer)
-        });
-        futures::future::join_all(asked).await
+    pub fn om_configurations(
+        &self,
+    ) -> BoxFuture<'_, Vec<(String, Result<OmConfigurationResponse>)>> {
+        Box::pin(async move {
+            let options = self.options();
+            let asked = options.om_addresses.iter().map(async |address| {
+                let one =
+                    Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+                let answer =
+                    self.call_admin(&one, "getOMConfiguration", &OmConfigurationRequest {}).await;
+                (address.clone(), answer)
+            });
+            futures::future::join_all(asked).await
+        })
     }
 
     /// Where the time of each OM's requests went since its present period began; `reset` has it
     /// begin a new one. In the order of the configured addresses.
-    pub async fn om_latencies(&self, reset: bool) -> Vec<(String, Result<OmLatencyResponse>)> {
-        let options = self.options();
-        let asked = options.om_addresses.iter().map(async |address| {
-            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
-            let request = OmLatencyRequest { reset: Some(reset) };
-            (address.clone(), self.call_admin(&one, "latency", &request).await)
-        });
-        futures::future::join_all(asked).await
+    pub fn om_latencies(
+        &self,
+        reset: bool,
+    ) -> BoxFuture<'_, Vec<(String, Result<OmLatencyResponse>)>> {
+        Box::pin(async move {
+            let options = self.options();
+            let asked = options.om_addresses.iter().map(async |address| {
+                let one =
+                    Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+                let request = OmLatencyRequest { reset: Some(reset) };
+                (address.clone(), self.call_admin(&one, "latency", &request).await)
+            });
+            futures::future::join_all(asked).await
+        })
     }
 
     /// How far each OM is with getting prepared at `index`.
-    pub async fn om_prepare_states(
+    pub fn om_prepare_states(
         &self,
         index: u64,
-    ) -> Vec<(String, Result<PrepareStatusResponse>)> {
-        let options = self.options();
-        let request = OmRequest {
-            cmd_type: Type::PrepareStatus as i32,
-            client_id: "admin".to_owned(),
-            prepare_status_request: Some(Box::new(PrepareStatusRequest { txn_id: index })),
-            ..OmRequest::default()
-        };
-        let request = Bytes::from(request.encode_to_vec());
-        let asked = options.om_addresses.iter().map(async |address| {
-            let policy = options.retry_policy();
-            let one = Transport::om(std::slice::from_ref(address), policy, None);
-            (address.clone(), prepare_state(&one, request.clone()).await)
-        });
-        futures::future::join_all(asked).await
+    ) -> BoxFuture<'_, Vec<(String, Result<PrepareStatusResponse>)>> {
+        Box::pin(async move {
+            let options = self.options();
+            let request = OmRequest {
+                cmd_type: Type::PrepareStatus as i32,
+                client_id: "admin".to_owned(),
+                prepare_status_request: Some(Box::new(PrepareStatusRequest { txn_id: index })),
+                ..OmRequest::default()
+            };
+            let request = Bytes::from(request.encode_to_vec());
+            let asked = options.om_addresses.iter().map(async |address| {
+                let policy = options.retry_policy();
+                let one = Transport::om(std::slice::from_ref(address), policy, None);
+                (address.clone(), prepare_state(&one, request.clone()).await)
+            });
+            futures::future::join_all(asked).await
+        })
     }
 
     /// Removes an OM from the service; what is answered says whether it was done.
     ///
     /// # Errors
     /// When no OM answers.
-    pub async fn decommission_om(
-        &self,
-        node_id: &str,
-        address: &str,
-    ) -> Result<DecommissionOmResponse> {
-        let options = self.options();
-        let leader = Transport::om_admin(&options.om_addresses, options.retry_policy());
-        let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
-        let request = DecommissionOmRequest { node_id, node_address };
-        self.call_admin(&leader, "decommission", &request).await
+    pub fn decommission_om<'a>(
+        &'a self,
+        node_id: &'a str,
+        address: &'a str,
+    ) -> BoxFuture<'a, Result<DecommissionOmResponse>> {
+        Box::pin(async move {
+            let options = self.options();
+            let leader = Transport::om_admin(&options.om_addresses, options.retry_policy());
+            let (node_id, node_address) = (node_id.to_owned(), address.to_owned());
+            let request = DecommissionOmRequest { node_id, node_address };
+            self.call_admin(&leader, "decommission", &request).await
+        })
     }
 
     /// Which ranges of its tables each OM compacts.
-    pub async fn om_range_compactions(
+    pub fn om_range_compactions(
         &self,
-    ) -> Vec<(String, Result<RangeCompactionStatusResponse>)> {
-        let options = self.options();
-        let asked = options.om_addresses.iter().map(async |address| {
-            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
-            let request = RangeCompactionStatusRequest {};
-            (address.clone(), self.call_admin(&one, "rangeCompactionStatus", &request).await)
-        });
-        futures::future::join_all(asked).await
+    ) -> BoxFuture<'_, Vec<(String, Result<RangeCompactionStatusResponse>)>> {
+        Box::pin(async move {
+            let options = self.options();
+            let asked = options.om_addresses.iter().map(async |address| {
+                let one =
+                    Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+                let request = RangeCompactionStatusRequest {};
+                (address.clone(), self.call_admin(&one, "rangeCompactionStatus", &request).await)
+            });
+            futures::future::join_all(asked).await
+        })
     }
 
     /// Has each OM compact a range of its tables, or look for ranges that are worth it; what is
     /// answered says whether it will be done.
-    pub async fn compact_om_ranges(
-        &self,
-        request: &RangeCompactionRunRequest,
-    ) -> Vec<(String, Result<RangeCompactionRunResponse>)> {
-        let options = self.options();
-        let asked = options.om_addresses.iter().map(async |address| {
-            let one = Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
-            (address.clone(), self.call_admin(&one, "rangeCompactionRun", request).await)
-        });
-        futures::future::join_all(asked).await
+    pub fn compact_om_ranges<'a>(
+        &'a self,
+        request: &'a RangeCompactionRunRequest,
+    ) -> BoxFuture<'a, Vec<(String, Result<RangeCompactionRunResponse>)>> {
+        Box::pin(async move {
+            let options = self.options();
+            let asked = options.om_addresses.iter().map(async |address| {
+                let one =
+                    Transport::om_admin(std::slice::from_ref(address), options.retry_policy());
+                (address.clone(), self.call_admin(&one, "rangeCompactionRun", request).await)
+            });
+            futures::future::join_all(asked).await
+        })
     }
 
     async fn call_admin<A: Message + Default>(

@@ -1,6 +1,7 @@
 //! Buckets: create, info, change, list, delete.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::hdds::{DefaultReplicationConfig, StorageTypeProto};
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
@@ -76,80 +77,103 @@ impl Client {
     /// # Errors
     /// `BUCKET_ALREADY_EXISTS`, `VOLUME_NOT_FOUND`, `INVALID_BUCKET_NAME`, or a failure to reach
     /// OM.
-    pub async fn create_bucket(&self, volume: &str, bucket: &str, spec: BucketSpec) -> Result<()> {
-        let info = to_create(volume, bucket, spec, self.user());
-        self.om::<CreateBucket>(&om::CreateBucketRequest { bucket_info: info }).await.map(drop)
+    pub fn create_bucket<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        spec: BucketSpec,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let info = to_create(volume, bucket, spec, self.user());
+            self.om::<CreateBucket>(&om::CreateBucketRequest { bucket_info: info }).await.map(drop)
+        })
     }
 
     /// All about a bucket.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, `VOLUME_NOT_FOUND`, or a failure to reach OM.
-    pub async fn bucket_info(&self, volume: &str, bucket: &str) -> Result<BucketInfo> {
-        let request = om::InfoBucketRequest {
-            volume_name: volume.to_owned(),
-            bucket_name: bucket.to_owned(),
-        };
-        let reply = self.om::<InfoBucket>(&request).await?;
-        reply.bucket_info.ok_or_else(|| Error::om_reply("no bucket in InfoBucket"))
+    pub fn bucket_info<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+    ) -> BoxFuture<'a, Result<BucketInfo>> {
+        Box::pin(async move {
+            let request = om::InfoBucketRequest {
+                volume_name: volume.to_owned(),
+                bucket_name: bucket.to_owned(),
+            };
+            let reply = self.om::<InfoBucket>(&request).await?;
+            reply.bucket_info.ok_or_else(|| Error::om_reply("no bucket in InfoBucket"))
+        })
     }
 
     /// Changes owner, quotas, replication or metadata of a bucket.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn change_bucket(
-        &self,
-        volume: &str,
-        bucket: &str,
+    pub fn change_bucket<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
         change: BucketChange,
-    ) -> Result<()> {
-        let args = om::BucketArgs {
-            volume_name: volume.to_owned(),
-            bucket_name: bucket.to_owned(),
-            owner_name: change.owner,
-            quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
-            quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
-            default_replication_config: change.replication.as_ref().map(default_replication),
-            metadata: pairs_to_wire(&change.metadata),
-            ..Default::default()
-        };
-        let request =
-            om::SetBucketPropertyRequest { bucket_args: Some(args), ..Default::default() };
-        self.om::<SetBucketProperty>(&request).await.map(drop)
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let args = om::BucketArgs {
+                volume_name: volume.to_owned(),
+                bucket_name: bucket.to_owned(),
+                owner_name: change.owner,
+                quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
+                quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
+                default_replication_config: change.replication.as_ref().map(default_replication),
+                metadata: pairs_to_wire(&change.metadata),
+                ..Default::default()
+            };
+            let request =
+                om::SetBucketPropertyRequest { bucket_args: Some(args), ..Default::default() };
+            self.om::<SetBucketProperty>(&request).await.map(drop)
+        })
     }
 
     /// Deletes an empty bucket.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, `BUCKET_NOT_EMPTY`, or a failure to reach OM.
-    pub async fn delete_bucket(&self, volume: &str, bucket: &str) -> Result<()> {
-        let request = om::DeleteBucketRequest {
-            volume_name: volume.to_owned(),
-            bucket_name: bucket.to_owned(),
-        };
-        self.om::<DeleteBucket>(&request).await.map(drop)
+    pub fn delete_bucket<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::DeleteBucketRequest {
+                volume_name: volume.to_owned(),
+                bucket_name: bucket.to_owned(),
+            };
+            self.om::<DeleteBucket>(&request).await.map(drop)
+        })
     }
 
     /// One page of buckets after `start_after`; empty at the end.
     ///
     /// # Errors
     /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
-    pub async fn list_buckets_page(
-        &self,
-        volume: &str,
-        prefix: &str,
-        start_after: &str,
+    pub fn list_buckets_page<'a>(
+        &'a self,
+        volume: &'a str,
+        prefix: &'a str,
+        start_after: &'a str,
         count: u32,
-    ) -> Result<Vec<BucketInfo>> {
-        let request = om::ListBucketsRequest {
-            volume_name: volume.to_owned(),
-            start_key: Some(start_after.to_owned()),
-            prefix: Some(prefix.to_owned()),
-            count: Some(i32::try_from(count).unwrap_or(i32::MAX)),
-            has_snapshot: None,
-        };
-        Ok(self.om::<ListBuckets>(&request).await?.bucket_info)
+    ) -> BoxFuture<'a, Result<Vec<BucketInfo>>> {
+        Box::pin(async move {
+            let request = om::ListBucketsRequest {
+                volume_name: volume.to_owned(),
+                start_key: Some(start_after.to_owned()),
+                prefix: Some(prefix.to_owned()),
+                count: Some(i32::try_from(count).unwrap_or(i32::MAX)),
+                has_snapshot: None,
+            };
+            Ok(self.om::<ListBuckets>(&request).await?.bucket_info)
+        })
     }
 
     /// All buckets of a volume, page by page.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::hdds::ExcludeListProto;
 use proto::ozone::{self as om, BasicKeyInfo, KeyArgs, KeyInfo, KeyLocation, Status};
@@ -31,35 +32,41 @@ impl Client {
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, a precondition that does not hold, or a failure to reach OM.
-    pub async fn create_key(&self, key: CreateKey) -> Result<KeyWriter> {
-        KeyWriter::open(self.clone(), key).await
+    pub fn create_key(&self, key: CreateKey) -> BoxFuture<'_, Result<KeyWriter>> {
+        Box::pin(async move { KeyWriter::open(self.clone(), key).await })
     }
 
     /// Writes a whole key from memory.
     ///
     /// # Errors
     /// As [`Client::create_key`] and [`KeyWriter::finish`].
-    pub async fn put_key(&self, key: CreateKey, data: Bytes) -> Result<KeyInfo> {
-        let mut writer = self.create_key(key.size_hint(data.len() as u64)).await?;
-        writer.write(data).await?;
-        writer.finish(FinishOptions::default()).await
+    pub fn put_key(&self, key: CreateKey, data: Bytes) -> BoxFuture<'_, Result<KeyInfo>> {
+        Box::pin(async move {
+            let mut writer = self.create_key(key.size_hint(data.len() as u64)).await?;
+            writer.write(data).await?;
+            writer.finish(FinishOptions::default()).await
+        })
     }
 
     /// Opens a key for reading.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn open_key(&self, path: &KeyPath) -> Result<KeyReader> {
-        let info = self.locate_key(path, false).await?;
-        KeyReader::new(self.clone(), path.clone(), info)
+    pub fn open_key<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<KeyReader>> {
+        Box::pin(async move {
+            let info = self.locate_key(path, false).await?;
+            KeyReader::new(self.clone(), path.clone(), info)
+        })
     }
 
     /// All about a key, without where its blocks are now.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn key_info(&self, path: &KeyPath) -> Result<KeyInfo> {
-        self.get_key_info(KeyArgs { head_op: Some(true), ..path.args() }).await
+    pub fn key_info<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<KeyInfo>> {
+        Box::pin(
+            async move { self.get_key_info(KeyArgs { head_op: Some(true), ..path.args() }).await },
+        )
     }
 
     /// All about a key, with the pipelines of its blocks; `fresh` makes OM ask SCM for them.
@@ -84,15 +91,17 @@ impl Client {
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn list_keys_page(
-        &self,
-        list: &ListKeys,
+    pub fn list_keys_page<'a>(
+        &'a self,
+        list: &'a ListKeys,
         count: u32,
-    ) -> Result<(Vec<BasicKeyInfo>, bool)> {
-        let request = list_request(list, count);
-        let reply = self.om::<command::ListKeysLight>(&request).await?;
-        let full = reply.basic_key_info.len() >= count as usize;
-        Ok((reply.basic_key_info, reply.is_truncated.unwrap_or(full)))
+    ) -> BoxFuture<'a, Result<(Vec<BasicKeyInfo>, bool)>> {
+        Box::pin(async move {
+            let request = list_request(list, count);
+            let reply = self.om::<command::ListKeysLight>(&request).await?;
+            let full = reply.basic_key_info.len() >= count as usize;
+            Ok((reply.basic_key_info, reply.is_truncated.unwrap_or(full)))
+        })
     }
 
     /// All keys of a listing in order of their names, page by page.
@@ -117,14 +126,16 @@ impl Client {
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn list_key_infos_page(
-        &self,
-        list: &ListKeys,
+    pub fn list_key_infos_page<'a>(
+        &'a self,
+        list: &'a ListKeys,
         count: u32,
-    ) -> Result<(Vec<KeyInfo>, bool)> {
-        let reply = self.om::<command::ListKeys>(&list_request(list, count)).await?;
-        let full = reply.key_info.len() >= count as usize;
-        Ok((reply.key_info, reply.is_truncated.unwrap_or(full)))
+    ) -> BoxFuture<'a, Result<(Vec<KeyInfo>, bool)>> {
+        Box::pin(async move {
+            let reply = self.om::<command::ListKeys>(&list_request(list, count)).await?;
+            let full = reply.key_info.len() >= count as usize;
+            Ok((reply.key_info, reply.is_truncated.unwrap_or(full)))
+        })
     }
 
     /// Makes a directory, and those above it, in a bucket that has directories. One that is there
@@ -132,31 +143,38 @@ impl Client {
     ///
     /// # Errors
     /// `FILE_ALREADY_EXISTS` when a file is in the way, or a failure to reach OM.
-    pub async fn create_directory(&self, path: &KeyPath) -> Result<()> {
-        let request = om::CreateDirectoryRequest { key_args: path.args() };
-        let (reply, _) = self.om_reply::<command::CreateDirectory>(&request).await?;
-        match reply.status {
-            Status::DirectoryAlreadyExists => Ok(()),
-            _ => reply.ok().map(drop),
-        }
+    pub fn create_directory<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::CreateDirectoryRequest { key_args: path.args() };
+            let (reply, _) = self.om_reply::<command::CreateDirectory>(&request).await?;
+            match reply.status {
+                Status::DirectoryAlreadyExists => Ok(()),
+                _ => reply.ok().map(drop),
+            }
+        })
     }
 
     /// Gives a key another name within its bucket.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, `KEY_ALREADY_EXISTS`, or a failure to reach OM.
-    pub async fn rename_key(&self, path: &KeyPath, to: &str) -> Result<()> {
-        let request = om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
-        self.om::<command::RenameKey>(&request).await.map(drop)
+    pub fn rename_key<'a>(&'a self, path: &'a KeyPath, to: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request =
+                om::RenameKeyRequest { key_args: path.args(), to_key_name: to.to_owned() };
+            self.om::<command::RenameKey>(&request).await.map(drop)
+        })
     }
 
     /// Deletes a key.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn delete_key(&self, path: &KeyPath) -> Result<()> {
-        let request = om::DeleteKeyRequest { key_args: path.args() };
-        self.om::<command::DeleteKey>(&request).await.map(drop)
+    pub fn delete_key<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::DeleteKeyRequest { key_args: path.args() };
+            self.om::<command::DeleteKey>(&request).await.map(drop)
+        })
     }
 
     /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name
@@ -164,36 +182,43 @@ impl Client {
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn delete_keys(
-        &self,
-        volume: &str,
-        bucket: &str,
+    pub fn delete_keys<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
         keys: Vec<String>,
-    ) -> Result<Vec<(String, String, String)>> {
-        let args = om::DeleteKeyArgs {
-            volume_name: volume.to_owned(),
-            bucket_name: bucket.to_owned(),
-            keys,
-            ..om::DeleteKeyArgs::default()
-        };
-        let request = om::DeleteKeysRequest { delete_keys: Some(args) };
-        let (reply, _) = self.om_reply::<command::DeleteKeys>(&request).await?;
-        let body = match (reply.status, reply.body) {
-            (Status::PartialDelete, Some(body)) => body,
-            (status, body) => {
-                return command::Reply { status, message: reply.message, body, written_at: None }
+    ) -> BoxFuture<'a, Result<Vec<(String, String, String)>>> {
+        Box::pin(async move {
+            let args = om::DeleteKeyArgs {
+                volume_name: volume.to_owned(),
+                bucket_name: bucket.to_owned(),
+                keys,
+                ..om::DeleteKeyArgs::default()
+            };
+            let request = om::DeleteKeysRequest { delete_keys: Some(args) };
+            let (reply, _) = self.om_reply::<command::DeleteKeys>(&request).await?;
+            let body = match (reply.status, reply.body) {
+                (Status::PartialDelete, Some(body)) => body,
+                (status, body) => {
+                    return command::Reply {
+                        status,
+                        message: reply.message,
+                        body,
+                        written_at: None,
+                    }
                     .ok()
                     .map(|_| Vec::new());
-            }
-        };
-        Ok(body
-            .errors
-            .into_iter()
-            .map(|e| {
-                let (key, code) = (e.key.unwrap_or_default(), e.error_code.unwrap_or_default());
-                (key, code, e.error_msg.unwrap_or_default())
-            })
-            .collect())
+                }
+            };
+            Ok(body
+                .errors
+                .into_iter()
+                .map(|e| {
+                    let (key, code) = (e.key.unwrap_or_default(), e.error_code.unwrap_or_default());
+                    (key, code, e.error_msg.unwrap_or_default())
+                })
+                .collect())
+        })
     }
 
     pub(crate) async fn open_for_write(&self, args: KeyArgs) -> Result<OpenKey> {

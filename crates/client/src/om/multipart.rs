@@ -1,5 +1,6 @@
 //! Multipart uploads: create, commit part, list parts and uploads, complete, abort.
 
+use futures::future::BoxFuture;
 use proto::ozone::{self as om, KeyArgs, Status};
 use types::ReplicationConfig;
 
@@ -61,14 +62,16 @@ impl Client {
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn create_upload(&self, upload: CreateUpload) -> Result<String> {
-        let mut args = upload.path.args();
-        set_replication(&mut args, upload.replication.as_ref());
-        args.metadata = pairs_to_wire(&upload.metadata);
-        args.tags = pairs_to_wire(&upload.tags);
-        let request = om::MultipartInfoInitiateRequest { key_args: args };
-        let reply = self.om::<command::InitiateMultiPartUpload>(&request).await?;
-        Ok(reply.multipart_upload_id)
+    pub fn create_upload(&self, upload: CreateUpload) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move {
+            let mut args = upload.path.args();
+            set_replication(&mut args, upload.replication.as_ref());
+            args.metadata = pairs_to_wire(&upload.metadata);
+            args.tags = pairs_to_wire(&upload.tags);
+            let request = om::MultipartInfoInitiateRequest { key_args: args };
+            let reply = self.om::<command::InitiateMultiPartUpload>(&request).await?;
+            Ok(reply.multipart_upload_id)
+        })
     }
 
     /// Makes a written part belong to its upload.
@@ -96,102 +99,117 @@ impl Client {
     /// # Errors
     /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, `INVALID_PART`, `INVALID_PART_ORDER`, `ENTITY_TOO_SMALL`,
     /// or a failure to reach OM.
-    pub async fn complete_upload(
-        &self,
-        path: &KeyPath,
-        upload_id: &str,
-        parts: &[CompletedPart],
+    pub fn complete_upload<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        upload_id: &'a str,
+        parts: &'a [CompletedPart],
         metadata: Vec<(String, String)>,
         only_if_absent: bool,
-    ) -> Result<CompletedUpload> {
-        let mut args = upload_args(path, upload_id);
-        args.metadata = pairs_to_wire(&metadata);
-        args.expected_data_generation = only_if_absent.then_some(0);
-        let parts_list = parts
-            .iter()
-            .map(|part| om::Part {
-                part_number: part.part_number,
-                part_name: part.etag.clone(),
-                e_tag: Some(part.etag.clone()),
-            })
-            .collect();
-        let request = om::MultipartUploadCompleteRequest { key_args: args, parts_list };
-        let reply = self.om::<command::CompleteMultiPartUpload>(&request).await?;
-        Ok(CompletedUpload { etag: reply.hash.unwrap_or_default() })
+    ) -> BoxFuture<'a, Result<CompletedUpload>> {
+        Box::pin(async move {
+            let mut args = upload_args(path, upload_id);
+            args.metadata = pairs_to_wire(&metadata);
+            args.expected_data_generation = only_if_absent.then_some(0);
+            let parts_list = parts
+                .iter()
+                .map(|part| om::Part {
+                    part_number: part.part_number,
+                    part_name: part.etag.clone(),
+                    e_tag: Some(part.etag.clone()),
+                })
+                .collect();
+            let request = om::MultipartUploadCompleteRequest { key_args: args, parts_list };
+            let reply = self.om::<command::CompleteMultiPartUpload>(&request).await?;
+            Ok(CompletedUpload { etag: reply.hash.unwrap_or_default() })
+        })
     }
 
     /// Drops an upload and its parts.
     ///
     /// # Errors
     /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, or a failure to reach OM.
-    pub async fn abort_upload(&self, path: &KeyPath, upload_id: &str) -> Result<()> {
-        let request = om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
-        let (reply, repeated) = self.om_reply::<command::AbortMultiPartUpload>(&request).await?;
-        if repeated && reply.status == Status::NoSuchMultipartUploadError {
-            return Ok(());
-        }
-        reply.ok().map(drop)
+    pub fn abort_upload<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        upload_id: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request =
+                om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
+            let (reply, repeated) =
+                self.om_reply::<command::AbortMultiPartUpload>(&request).await?;
+            if repeated && reply.status == Status::NoSuchMultipartUploadError {
+                return Ok(());
+            }
+            reply.ok().map(drop)
+        })
     }
 
     /// At most `count` parts with numbers above `after`.
     ///
     /// # Errors
     /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, or a failure to reach OM.
-    pub async fn list_parts(
-        &self,
-        path: &KeyPath,
-        upload_id: &str,
+    pub fn list_parts<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        upload_id: &'a str,
         after: u32,
         count: u32,
-    ) -> Result<PartPage> {
-        let request = om::MultipartUploadListPartsRequest {
-            volume: path.volume.clone(),
-            bucket: path.bucket.clone(),
-            key: path.key.clone(),
-            upload_id: upload_id.to_owned(),
-            part_numbermarker: Some(after),
-            max_parts: Some(count),
-        };
-        let reply = self.om::<command::ListMultiPartUploadParts>(&request).await?;
-        let more = reply.is_truncated.unwrap_or(false);
-        let last = reply.parts_list.last().map(|part| part.part_number);
-        let next = if more { reply.next_part_number_marker.or(last) } else { None };
-        let coding = reply.ec_replication_config.as_ref();
-        let replication =
-            reply.r#type.map(|kind| ReplicationConfig::from_wire(kind, reply.factor, coding));
-        let replication = replication.and_then(Result::ok);
-        Ok(PartPage { parts: reply.parts_list, replication, next })
+    ) -> BoxFuture<'a, Result<PartPage>> {
+        Box::pin(async move {
+            let request = om::MultipartUploadListPartsRequest {
+                volume: path.volume.clone(),
+                bucket: path.bucket.clone(),
+                key: path.key.clone(),
+                upload_id: upload_id.to_owned(),
+                part_numbermarker: Some(after),
+                max_parts: Some(count),
+            };
+            let reply = self.om::<command::ListMultiPartUploadParts>(&request).await?;
+            let more = reply.is_truncated.unwrap_or(false);
+            let last = reply.parts_list.last().map(|part| part.part_number);
+            let next = if more { reply.next_part_number_marker.or(last) } else { None };
+            let coding = reply.ec_replication_config.as_ref();
+            let replication =
+                reply.r#type.map(|kind| ReplicationConfig::from_wire(kind, reply.factor, coding));
+            let replication = replication.and_then(Result::ok);
+            Ok(PartPage { parts: reply.parts_list, replication, next })
+        })
     }
 
     /// At most `count` uploads of keys that begin with `prefix`, after a key and upload id.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
-    pub async fn list_uploads(
-        &self,
-        volume: &str,
-        bucket: &str,
-        prefix: &str,
-        after: (&str, &str),
+    pub fn list_uploads<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        prefix: &'a str,
+        after: (&'a str, &'a str),
         count: u32,
-    ) -> Result<UploadPage> {
-        let request = om::ListMultipartUploadsRequest {
-            volume: volume.to_owned(),
-            bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
-            key_marker: Some(after.0.to_owned()),
-            upload_id_marker: Some(after.1.to_owned()),
-            max_uploads: Some(i32::try_from(count).unwrap_or(i32::MAX)),
-            with_pagination: Some(true),
-        };
-        let reply = self.om::<command::ListMultipartUploads>(&request).await?;
-        let last = reply.uploads_list.last().map(|u| (u.key_name.clone(), u.upload_id.clone()));
-        let next = match (reply.is_truncated, reply.next_key_marker, reply.next_upload_id_marker) {
-            (Some(true), Some(key), Some(id)) => Some((key, id)),
-            (Some(true), _, _) => last,
-            _ => None,
-        };
-        Ok(UploadPage { uploads: reply.uploads_list, next })
+    ) -> BoxFuture<'a, Result<UploadPage>> {
+        Box::pin(async move {
+            let request = om::ListMultipartUploadsRequest {
+                volume: volume.to_owned(),
+                bucket: bucket.to_owned(),
+                prefix: prefix.to_owned(),
+                key_marker: Some(after.0.to_owned()),
+                upload_id_marker: Some(after.1.to_owned()),
+                max_uploads: Some(i32::try_from(count).unwrap_or(i32::MAX)),
+                with_pagination: Some(true),
+            };
+            let reply = self.om::<command::ListMultipartUploads>(&request).await?;
+            let last = reply.uploads_list.last().map(|u| (u.key_name.clone(), u.upload_id.clone()));
+            let next =
+                match (reply.is_truncated, reply.next_key_marker, reply.next_upload_id_marker) {
+                    (Some(true), Some(key), Some(id)) => Some((key, id)),
+                    (Some(true), _, _) => last,
+                    _ => None,
+                };
+            Ok(UploadPage { uploads: reply.uploads_list, next })
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Snapshots of buckets: create, info, list, rename, delete, diff.
 
+use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::ozone::{self as om, SnapshotDiffJobProto, SnapshotDiffResponse, SnapshotInfo};
 
@@ -31,74 +32,87 @@ impl Client {
     /// # Errors
     /// `FILE_ALREADY_EXISTS`, `INVALID_SNAPSHOT_ERROR`, `TOO_MANY_SNAPSHOTS`, or a failure to reach
     /// OM.
-    pub async fn create_snapshot(
-        &self,
-        volume: &str,
-        bucket: &str,
-        name: Option<&str>,
-    ) -> Result<SnapshotInfo> {
-        let request = om::CreateSnapshotRequest {
-            volume_name: Some(volume.to_owned()),
-            bucket_name: Some(bucket.to_owned()),
-            snapshot_name: name.map(str::to_owned),
-            ..Default::default()
-        };
-        let answer = self.om::<CreateSnapshot>(&request).await?;
-        answer.snapshot_info.ok_or_else(|| Error::om_reply("no snapshot in CreateSnapshot"))
+    pub fn create_snapshot<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        name: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<SnapshotInfo>> {
+        Box::pin(async move {
+            let request = om::CreateSnapshotRequest {
+                volume_name: Some(volume.to_owned()),
+                bucket_name: Some(bucket.to_owned()),
+                snapshot_name: name.map(str::to_owned),
+                ..Default::default()
+            };
+            let answer = self.om::<CreateSnapshot>(&request).await?;
+            answer.snapshot_info.ok_or_else(|| Error::om_reply("no snapshot in CreateSnapshot"))
+        })
     }
 
     /// All about a snapshot.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
-    pub async fn snapshot_info(
-        &self,
-        volume: &str,
-        bucket: &str,
-        name: &str,
-    ) -> Result<SnapshotInfo> {
-        let request = om::SnapshotInfoRequest {
-            volume_name: Some(volume.to_owned()),
-            bucket_name: Some(bucket.to_owned()),
-            snapshot_name: Some(name.to_owned()),
-        };
-        let answer = self.om::<GetSnapshotInfo>(&request).await?;
-        answer.snapshot_info.ok_or_else(|| Error::om_reply("no snapshot in GetSnapshotInfo"))
+    pub fn snapshot_info<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<SnapshotInfo>> {
+        Box::pin(async move {
+            let request = om::SnapshotInfoRequest {
+                volume_name: Some(volume.to_owned()),
+                bucket_name: Some(bucket.to_owned()),
+                snapshot_name: Some(name.to_owned()),
+            };
+            let answer = self.om::<GetSnapshotInfo>(&request).await?;
+            answer.snapshot_info.ok_or_else(|| Error::om_reply("no snapshot in GetSnapshotInfo"))
+        })
     }
 
     /// Gives a snapshot another name.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, `FILE_ALREADY_EXISTS`, `FEATURE_NOT_ENABLED`, or a failure to reach OM.
-    pub async fn rename_snapshot(
-        &self,
-        volume: &str,
-        bucket: &str,
-        from: &str,
-        to: &str,
-    ) -> Result<()> {
-        let request = om::RenameSnapshotRequest {
-            volume_name: Some(volume.to_owned()),
-            bucket_name: Some(bucket.to_owned()),
-            snapshot_old_name: Some(from.to_owned()),
-            snapshot_new_name: Some(to.to_owned()),
-            rename_time: None,
-        };
-        self.om::<RenameSnapshot>(&request).await.map(drop)
+    pub fn rename_snapshot<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        from: &'a str,
+        to: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::RenameSnapshotRequest {
+                volume_name: Some(volume.to_owned()),
+                bucket_name: Some(bucket.to_owned()),
+                snapshot_old_name: Some(from.to_owned()),
+                snapshot_new_name: Some(to.to_owned()),
+                rename_time: None,
+            };
+            self.om::<RenameSnapshot>(&request).await.map(drop)
+        })
     }
 
     /// Deletes a snapshot.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
-    pub async fn delete_snapshot(&self, volume: &str, bucket: &str, name: &str) -> Result<()> {
-        let request = om::DeleteSnapshotRequest {
-            volume_name: Some(volume.to_owned()),
-            bucket_name: Some(bucket.to_owned()),
-            snapshot_name: Some(name.to_owned()),
-            deletion_time: None,
-        };
-        self.om::<DeleteSnapshot>(&request).await.map(drop)
+    pub fn delete_snapshot<'a>(
+        &'a self,
+        volume: &'a str,
+        bucket: &'a str,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::DeleteSnapshotRequest {
+                volume_name: Some(volume.to_owned()),
+                bucket_name: Some(bucket.to_owned()),
+                snapshot_name: Some(name.to_owned()),
+                deletion_time: None,
+            };
+            self.om::<DeleteSnapshot>(&request).await.map(drop)
+        })
     }
 
     /// The snapshots of a bucket whose names begin with `prefix` and are behind `start_after`, page
@@ -130,51 +144,63 @@ impl Client {
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
-    pub async fn submit_snapshot_diff(&self, pair: SnapshotPair<'_>) -> Result<String> {
-        let request = om::SubmitSnapshotDiffRequest {
-            volume_name: Some(pair.volume.to_owned()),
-            bucket_name: Some(pair.bucket.to_owned()),
-            from_snapshot: Some(pair.from.to_owned()),
-            to_snapshot: Some(pair.to.to_owned()),
-            ..Default::default()
-        };
-        Ok(self.om::<SubmitSnapshotDiff>(&request).await?.response.unwrap_or_default())
+    pub fn submit_snapshot_diff<'a>(
+        &'a self,
+        pair: SnapshotPair<'a>,
+    ) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let request = om::SubmitSnapshotDiffRequest {
+                volume_name: Some(pair.volume.to_owned()),
+                bucket_name: Some(pair.bucket.to_owned()),
+                from_snapshot: Some(pair.from.to_owned()),
+                to_snapshot: Some(pair.to.to_owned()),
+                ..Default::default()
+            };
+            Ok(self.om::<SubmitSnapshotDiff>(&request).await?.response.unwrap_or_default())
+        })
     }
 
     /// A page of the differences of two snapshots, if they were compared.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
-    pub async fn snapshot_diff(
-        &self,
-        pair: SnapshotPair<'_>,
-        token: &str,
+    pub fn snapshot_diff<'a>(
+        &'a self,
+        pair: SnapshotPair<'a>,
+        token: &'a str,
         page_size: u32,
-    ) -> Result<SnapshotDiffResponse> {
-        let request = om::SnapshotDiffRequest {
-            volume_name: Some(pair.volume.to_owned()),
-            bucket_name: Some(pair.bucket.to_owned()),
-            from_snapshot: Some(pair.from.to_owned()),
-            to_snapshot: Some(pair.to.to_owned()),
-            token: Some(token.to_owned()),
-            page_size: Some(page_size),
-            ..Default::default()
-        };
-        self.om::<SnapshotDiff>(&request).await
+    ) -> BoxFuture<'a, Result<SnapshotDiffResponse>> {
+        Box::pin(async move {
+            let request = om::SnapshotDiffRequest {
+                volume_name: Some(pair.volume.to_owned()),
+                bucket_name: Some(pair.bucket.to_owned()),
+                from_snapshot: Some(pair.from.to_owned()),
+                to_snapshot: Some(pair.to.to_owned()),
+                token: Some(token.to_owned()),
+                page_size: Some(page_size),
+                ..Default::default()
+            };
+            self.om::<SnapshotDiff>(&request).await
+        })
     }
 
     /// Cancels a comparison; gives what OM says to that.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
-    pub async fn cancel_snapshot_diff(&self, pair: SnapshotPair<'_>) -> Result<String> {
-        let request = om::CancelSnapshotDiffRequest {
-            volume_name: Some(pair.volume.to_owned()),
-            bucket_name: Some(pair.bucket.to_owned()),
-            from_snapshot: Some(pair.from.to_owned()),
-            to_snapshot: Some(pair.to.to_owned()),
-        };
-        Ok(self.om::<CancelSnapshotDiff>(&request).await?.reason.unwrap_or_default())
+    pub fn cancel_snapshot_diff<'a>(
+        &'a self,
+        pair: SnapshotPair<'a>,
+    ) -> BoxFuture<'a, Result<String>> {
+        Box::pin(async move {
+            let request = om::CancelSnapshotDiffRequest {
+                volume_name: Some(pair.volume.to_owned()),
+                bucket_name: Some(pair.bucket.to_owned()),
+                from_snapshot: Some(pair.from.to_owned()),
+                to_snapshot: Some(pair.to.to_owned()),
+            };
+            Ok(self.om::<CancelSnapshotDiff>(&request).await?.reason.unwrap_or_default())
+        })
     }
 
     /// The comparisons of a bucket's snapshots behind job `start_after`, those of one status, or

@@ -1,5 +1,6 @@
 //! Object tags: get, put, delete.
 
+use futures::future::BoxFuture;
 use proto::ozone as om;
 
 use super::args::{KeyPath, pairs_from_wire, pairs_to_wire};
@@ -11,27 +12,37 @@ impl Client {
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn tags(&self, path: &KeyPath) -> Result<Vec<(String, String)>> {
-        let request = om::GetObjectTaggingRequest { key_args: path.args() };
-        Ok(pairs_from_wire(self.om::<command::GetObjectTagging>(&request).await?.tags))
+    pub fn tags<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<Vec<(String, String)>>> {
+        Box::pin(async move {
+            let request = om::GetObjectTaggingRequest { key_args: path.args() };
+            Ok(pairs_from_wire(self.om::<command::GetObjectTagging>(&request).await?.tags))
+        })
     }
 
     /// Replaces the tags of a key.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn set_tags(&self, path: &KeyPath, tags: &[(String, String)]) -> Result<()> {
-        let key_args = om::KeyArgs { tags: pairs_to_wire(tags), ..path.args() };
-        let request = om::PutObjectTaggingRequest { key_args };
-        self.om::<command::PutObjectTagging>(&request).await.map(drop)
+    pub fn set_tags<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        tags: &'a [(String, String)],
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let key_args = om::KeyArgs { tags: pairs_to_wire(tags), ..path.args() };
+            let request = om::PutObjectTaggingRequest { key_args };
+            self.om::<command::PutObjectTagging>(&request).await.map(drop)
+        })
     }
 
     /// Removes the tags of a key.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn delete_tags(&self, path: &KeyPath) -> Result<()> {
-        let request = om::DeleteObjectTaggingRequest { key_args: path.args() };
-        self.om::<command::DeleteObjectTagging>(&request).await.map(drop)
+    pub fn delete_tags<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::DeleteObjectTaggingRequest { key_args: path.args() };
+            self.om::<command::DeleteObjectTagging>(&request).await.map(drop)
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Volumes: create, info, change, list, delete.
 
+use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::ozone::{self as om, VolumeInfo, list_volume_request::Scope};
 
@@ -31,82 +32,96 @@ impl Client {
     ///
     /// # Errors
     /// `VOLUME_ALREADY_EXISTS`, or a failure to reach OM.
-    pub async fn create_volume(
-        &self,
-        volume: &str,
-        owner: Option<&str>,
+    pub fn create_volume<'a>(
+        &'a self,
+        volume: &'a str,
+        owner: Option<&'a str>,
         quota_in_bytes: i64,
         quota_in_namespace: i64,
-    ) -> Result<()> {
-        let info = VolumeInfo {
-            admin_name: self.user().to_owned(),
-            owner_name: owner.unwrap_or(self.user()).to_owned(),
-            volume: volume.to_owned(),
-            quota_in_bytes: Some(quota_in_bytes as u64),
-            quota_in_namespace: Some(quota_in_namespace),
-            ..Default::default()
-        };
-        self.om::<CreateVolume>(&om::CreateVolumeRequest { volume_info: info }).await.map(drop)
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let info = VolumeInfo {
+                admin_name: self.user().to_owned(),
+                owner_name: owner.unwrap_or(self.user()).to_owned(),
+                volume: volume.to_owned(),
+                quota_in_bytes: Some(quota_in_bytes as u64),
+                quota_in_namespace: Some(quota_in_namespace),
+                ..Default::default()
+            };
+            self.om::<CreateVolume>(&om::CreateVolumeRequest { volume_info: info }).await.map(drop)
+        })
     }
 
     /// All about a volume.
     ///
     /// # Errors
     /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
-    pub async fn volume_info(&self, volume: &str) -> Result<VolumeInfo> {
-        let request = om::InfoVolumeRequest { volume_name: volume.to_owned() };
-        let reply = self.om::<InfoVolume>(&request).await?;
-        reply.volume_info.ok_or_else(|| Error::om_reply("no volume in InfoVolume"))
+    pub fn volume_info<'a>(&'a self, volume: &'a str) -> BoxFuture<'a, Result<VolumeInfo>> {
+        Box::pin(async move {
+            let request = om::InfoVolumeRequest { volume_name: volume.to_owned() };
+            let reply = self.om::<InfoVolume>(&request).await?;
+            reply.volume_info.ok_or_else(|| Error::om_reply("no volume in InfoVolume"))
+        })
     }
 
     /// Changes owner or quotas of a volume.
     ///
     /// # Errors
     /// `VOLUME_NOT_FOUND`, or a failure to reach OM.
-    pub async fn change_volume(&self, volume: &str, change: VolumeChange) -> Result<()> {
-        let request = om::SetVolumePropertyRequest {
-            volume_name: volume.to_owned(),
-            owner_name: change.owner,
-            quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
-            quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
-            ..Default::default()
-        };
-        self.om::<SetVolumeProperty>(&request).await.map(drop)
+    pub fn change_volume<'a>(
+        &'a self,
+        volume: &'a str,
+        change: VolumeChange,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::SetVolumePropertyRequest {
+                volume_name: volume.to_owned(),
+                owner_name: change.owner,
+                quota_in_bytes: change.quota_in_bytes.map(|q| q as u64),
+                quota_in_namespace: change.quota_in_namespace.map(|q| q as u64),
+                ..Default::default()
+            };
+            self.om::<SetVolumeProperty>(&request).await.map(drop)
+        })
     }
 
     /// Deletes an empty volume.
     ///
     /// # Errors
     /// `VOLUME_NOT_FOUND`, `VOLUME_NOT_EMPTY`, or a failure to reach OM.
-    pub async fn delete_volume(&self, volume: &str) -> Result<()> {
-        let request = om::DeleteVolumeRequest { volume_name: volume.to_owned() };
-        self.om::<DeleteVolume>(&request).await.map(drop)
+    pub fn delete_volume<'a>(&'a self, volume: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let request = om::DeleteVolumeRequest { volume_name: volume.to_owned() };
+            self.om::<DeleteVolume>(&request).await.map(drop)
+        })
     }
 
     /// One page of volumes after `start_after`; empty at the end.
     ///
     /// # Errors
     /// A failure to reach OM.
-    pub async fn list_volumes_page(
-        &self,
+    pub fn list_volumes_page<'a>(
+        &'a self,
         scope: VolumeScope,
-        user: Option<&str>,
-        prefix: &str,
-        start_after: &str,
+        user: Option<&'a str>,
+        prefix: &'a str,
+        start_after: &'a str,
         count: u32,
-    ) -> Result<Vec<VolumeInfo>> {
-        let scope = match scope {
-            VolumeScope::ByUser => Scope::VolumesByUser,
-            VolumeScope::Cluster => Scope::VolumesByCluster,
-        };
-        let request = om::ListVolumeRequest {
-            scope: scope as i32,
-            user_name: Some(user.unwrap_or(self.user()).to_owned()),
-            prefix: Some(prefix.to_owned()),
-            prev_key: Some(start_after.to_owned()),
-            max_keys: Some(count),
-        };
-        Ok(self.om::<ListVolume>(&request).await?.volume_info)
+    ) -> BoxFuture<'a, Result<Vec<VolumeInfo>>> {
+        Box::pin(async move {
+            let scope = match scope {
+                VolumeScope::ByUser => Scope::VolumesByUser,
+                VolumeScope::Cluster => Scope::VolumesByCluster,
+            };
+            let request = om::ListVolumeRequest {
+                scope: scope as i32,
+                user_name: Some(user.unwrap_or(self.user()).to_owned()),
+                prefix: Some(prefix.to_owned()),
+                prev_key: Some(start_after.to_owned()),
+                max_keys: Some(count),
+            };
+            Ok(self.om::<ListVolume>(&request).await?.volume_info)
+        })
     }
 
     /// All volumes, page by page.

@@ -2,6 +2,7 @@
 //! good.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 
 use super::{KeyReader, Pieces};
 use crate::om::args::KeyPath;
@@ -39,20 +40,27 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::open_key`], and as the items of [`KeyReader::stream`].
-    pub async fn begin_key(&self, path: &KeyPath) -> Result<(KeyReader, Pieces)> {
-        newest(|| async {
-            let reader = self.open_key(path).await?;
-            let pieces = reader.begin(0..reader.len()).await?;
-            Ok((reader, pieces))
+    pub fn begin_key<'a>(
+        &'a self,
+        path: &'a KeyPath,
+    ) -> BoxFuture<'a, Result<(KeyReader, Pieces)>> {
+        Box::pin(async move {
+            newest(|| async {
+                let reader = self.open_key(path).await?;
+                let pieces = reader.begin(0..reader.len()).await?;
+                Ok((reader, pieces))
+            })
+            .await
         })
-        .await
     }
 
     /// A whole key in memory; the new version when it is overwritten meanwhile.
     ///
     /// # Errors
     /// As [`Client::open_key`] and [`KeyReader::read`].
-    pub async fn read_key(&self, path: &KeyPath) -> Result<Bytes> {
-        newest(|| async { self.open_key(path).await?.read_all().await }).await
+    pub fn read_key<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<Bytes>> {
+        Box::pin(
+            async move { newest(|| async { self.open_key(path).await?.read_all().await }).await },
+        )
     }
 }

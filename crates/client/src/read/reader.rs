@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
 use limits::{FairSemaphore, MemoryBudget, MemoryClass, MemoryPermit};
 use proto::datanode::ChunkInfo;
@@ -182,16 +183,18 @@ impl KeyReader {
     ///
     /// # Errors
     /// As the stream's items.
-    pub async fn begin(&self, range: Range<u64>) -> Result<Pieces> {
-        let options = self.inner.client.options();
-        let memory = options.memory.as_ref().map(|budget| Memory {
-            class: budget.class(MemoryClass::Download).clone(),
-            key: MemoryBudget::key(&self.inner.client.user()),
-        });
-        let mut pieces = self.stream_within(range, memory);
-        Ok(match pieces.try_next().await? {
-            Some(first) => stream::once(async { Ok(first) }).chain(pieces).boxed(),
-            None => pieces,
+    pub fn begin(&self, range: Range<u64>) -> BoxFuture<'_, Result<Pieces>> {
+        Box::pin(async move {
+            let options = self.inner.client.options();
+            let memory = options.memory.as_ref().map(|budget| Memory {
+                class: budget.class(MemoryClass::Download).clone(),
+                key: MemoryBudget::key(&self.inner.client.user()),
+            });
+            let mut pieces = self.stream_within(range, memory);
+            Ok(match pieces.try_next().await? {
+                Some(first) => stream::once(async { Ok(first) }).chain(pieces).boxed(),
+                None => pieces,
+            })
         })
     }
 
@@ -199,27 +202,29 @@ impl KeyReader {
     ///
     /// # Errors
     /// As the stream's items.
-    pub async fn read(&self, range: Range<u64>) -> Result<Bytes> {
-        let length = range.end.min(self.len()).saturating_sub(range.start);
-        let mut stream = self.stream(range);
-        let Some(first) = stream.try_next().await? else { return Ok(Bytes::new()) };
-        if first.len() as u64 == length {
-            return Ok(first);
-        }
-        let mut all = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
-        all.extend_from_slice(&first);
-        while let Some(piece) = stream.try_next().await? {
-            all.extend_from_slice(&piece);
-        }
-        Ok(all.freeze())
+    pub fn read(&self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move {
+            let length = range.end.min(self.len()).saturating_sub(range.start);
+            let mut stream = self.stream(range);
+            let Some(first) = stream.try_next().await? else { return Ok(Bytes::new()) };
+            if first.len() as u64 == length {
+                return Ok(first);
+            }
+            let mut all = BytesMut::with_capacity(usize::try_from(length).unwrap_or(0));
+            all.extend_from_slice(&first);
+            while let Some(piece) = stream.try_next().await? {
+                all.extend_from_slice(&piece);
+            }
+            Ok(all.freeze())
+        })
     }
 
     /// The whole key in memory.
     ///
     /// # Errors
     /// As [`KeyReader::read`].
-    pub async fn read_all(&self) -> Result<Bytes> {
-        self.read(0..self.len()).await
+    pub fn read_all(&self) -> BoxFuture<'_, Result<Bytes>> {
+        Box::pin(async move { self.read(0..self.len()).await })
     }
 
     /// What has to be done for `range`; the chunks of a block are asked for when the read gets

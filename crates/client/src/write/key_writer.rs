@@ -1,6 +1,7 @@
 //! The handle by which a caller writes a key.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use proto::ozone::KeyInfo;
 
 use super::replicated::ReplicatedWriter;
@@ -48,6 +49,7 @@ impl KeyWriter {
     ///
     /// # Errors
     /// When the data cannot be written through any pipeline; the writer is of no use afterwards.
+    // Not boxed: it is called for each piece of a chunk. What it does once a chunk is.
     pub async fn write(&mut self, data: Bytes) -> Result<()> {
         self.written += data.len() as u64;
         match &mut self.data {
@@ -75,14 +77,16 @@ impl KeyWriter {
     /// # Errors
     /// As [`KeyWriter::write`]; `NOT_SUPPORTED_OPERATION` when the servers do not allow it, a usage
     /// error for keys that are erasure-coded or part of a multipart upload.
-    pub async fn hsync(&mut self) -> Result<()> {
-        match &mut self.data {
-            Data::Replicated(writer) => writer.hsync().await,
-            Data::Striped(_) => {
-                let path = &self.path;
-                Err(Error::Usage(format!("{path} is erasure-coded and cannot be synced")))
+    pub fn hsync(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            match &mut self.data {
+                Data::Replicated(writer) => writer.hsync().await,
+                Data::Striped(_) => {
+                    let path = &self.path;
+                    Err(Error::Usage(format!("{path} is erasure-coded and cannot be synced")))
+                }
             }
-        }
+        })
     }
 
     /// Makes the key durable and visible.
@@ -90,10 +94,12 @@ impl KeyWriter {
     /// # Errors
     /// When data or key cannot be made durable, or a precondition of the key does not hold any
     /// more.
-    pub async fn finish(self, options: FinishOptions) -> Result<KeyInfo> {
-        match self.data {
-            Data::Replicated(writer) => writer.finish(options).await,
-            Data::Striped(writer) => writer.finish(options).await,
-        }
+    pub fn finish(self, options: FinishOptions) -> BoxFuture<'static, Result<KeyInfo>> {
+        Box::pin(async move {
+            match self.data {
+                Data::Replicated(writer) => writer.finish(options).await,
+                Data::Striped(writer) => writer.finish(options).await,
+            }
+        })
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::pin;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::{KeyInfo, KeyLocation};
 
@@ -59,9 +60,18 @@ impl ReplicatedWriter {
 
     /// As [`super::KeyWriter::ready`].
     pub(super) async fn ready(&mut self) -> Result<()> {
-        if self.buffer.is_begun() {
+        if self.buffer.is_begun() || self.session.client.options().memory.is_none() {
             return Ok(());
         }
+        self.begin_chunk().await
+    }
+
+    /// Gets the memory of the next chunk.
+    fn begin_chunk(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.wait_for_memory())
+    }
+
+    async fn wait_for_memory(&mut self) -> Result<()> {
         let Some(budget) = &self.session.client.options().memory else { return Ok(()) };
         let class = budget.class(MemoryClass::Upload).clone();
         let key = MemoryBudget::key(&self.session.client.user());
@@ -146,7 +156,12 @@ impl ReplicatedWriter {
         usize::try_from(block).unwrap_or(usize::MAX).clamp(1, self.options().chunk_size)
     }
 
-    async fn send_chunk(&mut self) -> Result<()> {
+    /// Sends the chunk that was collected.
+    fn send_chunk(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.send())
+    }
+
+    async fn send(&mut self) -> Result<()> {
         let chunk = self.buffer.take(self.options().checksum);
         if self.block.is_none() {
             self.open_block(false).await?;

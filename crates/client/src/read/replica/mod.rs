@@ -12,6 +12,7 @@ mod stripe_sums;
 mod verify;
 
 use erasure::{BlockGroup, Scheme};
+use futures::future::BoxFuture;
 use proto::datanode as dn;
 use proto::ozone::{KeyInfo, KeyLocation};
 use types::{BlockId, DatanodeDetails, Pipeline, ReplicationConfig};
@@ -47,19 +48,24 @@ impl Client {
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
-    pub async fn key_replicas(&self, path: &KeyPath) -> Result<(KeyInfo, Vec<ReplicatedBlock>)> {
-        let info = self.locate_key(path, true).await?;
-        let locations = info.key_location_list.last();
-        let locations = locations.map(|version| version.key_locations.as_slice());
-        let mut reader = BlockReader::new(self.datanodes().clone(), self.options());
-        // What is asked here is whether the checksums are right.
-        reader.verify = true;
-        let blocks = locations
-            .unwrap_or_default()
-            .iter()
-            .map(|location| ReplicatedBlock::new(location, &reader))
-            .collect::<Result<_>>()?;
-        Ok((info, blocks))
+    pub fn key_replicas<'a>(
+        &'a self,
+        path: &'a KeyPath,
+    ) -> BoxFuture<'a, Result<(KeyInfo, Vec<ReplicatedBlock>)>> {
+        Box::pin(async move {
+            let info = self.locate_key(path, true).await?;
+            let locations = info.key_location_list.last();
+            let locations = locations.map(|version| version.key_locations.as_slice());
+            let mut reader = BlockReader::new(self.datanodes().clone(), self.options());
+            // What is asked here is whether the checksums are right.
+            reader.verify = true;
+            let blocks = locations
+                .unwrap_or_default()
+                .iter()
+                .map(|location| ReplicatedBlock::new(location, &reader))
+                .collect::<Result<_>>()?;
+            Ok((info, blocks))
+        })
     }
 }
 
@@ -104,32 +110,36 @@ impl BlockReplica {
     ///
     /// # Errors
     /// The DataNode's refusal, or a failure to reach it.
-    pub async fn block_data(&self) -> Result<dn::BlockData> {
-        let request = dn::GetBlockRequestProto { block_id: self.block.wire_id() };
-        let command = Command {
-            kind: dn::Type::GetBlock,
-            request_field: 13,
-            response_field: 12,
-            request: &request,
-        };
-        let reply: dn::GetBlockResponseProto = self.call(command).await?;
-        Ok(reply.block_data)
+    pub fn block_data(&self) -> BoxFuture<'_, Result<dn::BlockData>> {
+        Box::pin(async move {
+            let request = dn::GetBlockRequestProto { block_id: self.block.wire_id() };
+            let command = Command {
+                kind: dn::Type::GetBlock,
+                request_field: 13,
+                response_field: 12,
+                request: &request,
+            };
+            let reply: dn::GetBlockResponseProto = self.call(command).await?;
+            Ok(reply.block_data)
+        })
     }
 
     /// What the DataNode says of its replica of the container.
     ///
     /// # Errors
     /// The DataNode's refusal, or a failure to reach it.
-    pub async fn container(&self) -> Result<dn::ContainerDataProto> {
-        let command = Command {
-            kind: dn::Type::ReadContainer,
-            request_field: 7,
-            response_field: 6,
-            request: &dn::ReadContainerRequestProto {},
-        };
-        let reply: dn::ReadContainerResponseProto = self.call(command).await?;
-        let invalid = || Error::protocol(format!("datanode {}", self.node.id), "no container");
-        reply.container_data.ok_or_else(invalid)
+    pub fn container(&self) -> BoxFuture<'_, Result<dn::ContainerDataProto>> {
+        Box::pin(async move {
+            let command = Command {
+                kind: dn::Type::ReadContainer,
+                request_field: 7,
+                response_field: 6,
+                request: &dn::ReadContainerRequestProto {},
+            };
+            let reply: dn::ReadContainerResponseProto = self.call(command).await?;
+            let invalid = || Error::protocol(format!("datanode {}", self.node.id), "no container");
+            reply.container_data.ok_or_else(invalid)
+        })
     }
 
     async fn call<Q: prost::Message, A: prost::Message + Default>(

@@ -1,6 +1,6 @@
 //! Whether the bytes of each replica of a block have their checksums.
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, StreamExt};
 use proto::datanode as dn;
 
@@ -20,37 +20,41 @@ impl ReplicatedBlock {
     /// those of a block group also with the checksums of the stripes that their writer left on the
     /// others. Returns what is wrong with each, in the order of `replicas`; nothing with one that
     /// is as it was written.
-    pub async fn verify(&self) -> Vec<Vec<Error>> {
-        let recorded = join_all(self.replicas.iter().map(BlockReplica::block_data)).await;
-        let reads = self.replicas.iter().zip(&recorded).map(|(replica, recorded)| async move {
-            match recorded {
-                Ok(data) => replica.verify(data).await,
-                // There is nothing of the block on a replica that would be all padding.
-                Err(e) if e.kind() == ErrorKind::NotFound && replica.block.length == 0 => vec![],
-                Err(e) => vec![e.clone()],
-            }
-        });
-        let mut failures = join_all(reads).await;
-        if let Some(group) = self.group {
-            let known = recorded.iter().enumerate().zip(&self.replicas);
-            let known = known.filter_map(|((position, data), replica)| {
-                Some((position, (replica.index, data.as_ref().ok()?)))
+    pub fn verify(&self) -> BoxFuture<'_, Vec<Vec<Error>>> {
+        Box::pin(async move {
+            let recorded = join_all(self.replicas.iter().map(BlockReplica::block_data)).await;
+            let reads = self.replicas.iter().zip(&recorded).map(|(replica, recorded)| async move {
+                match recorded {
+                    Ok(data) => replica.verify(data).await,
+                    // There is nothing of the block on a replica that would be all padding.
+                    Err(e) if e.kind() == ErrorKind::NotFound && replica.block.length == 0 => {
+                        vec![]
+                    }
+                    Err(e) => vec![e.clone()],
+                }
             });
-            let (positions, known): (Vec<usize>, Vec<(u32, &dn::BlockData)>) = known.unzip();
-            for (number, position) in positions.into_iter().enumerate() {
-                let replica = self.replicas.get(position).zip(failures.get_mut(position));
-                let Some((replica, failures)) = replica else { continue };
-                let (block, datanode) = (self.id, replica.node.id);
-                let differences = stripe_sums::differences(group, number, &known);
-                failures.extend(differences.map(|message| Error::Corrupt {
-                    block,
-                    datanode,
-                    message,
-                }));
-                failures.truncate(MOST_FAILURES);
+            let mut failures = join_all(reads).await;
+            if let Some(group) = self.group {
+                let known = recorded.iter().enumerate().zip(&self.replicas);
+                let known = known.filter_map(|((position, data), replica)| {
+                    Some((position, (replica.index, data.as_ref().ok()?)))
+                });
+                let (positions, known): (Vec<usize>, Vec<(u32, &dn::BlockData)>) = known.unzip();
+                for (number, position) in positions.into_iter().enumerate() {
+                    let replica = self.replicas.get(position).zip(failures.get_mut(position));
+                    let Some((replica, failures)) = replica else { continue };
+                    let (block, datanode) = (self.id, replica.node.id);
+                    let differences = stripe_sums::differences(group, number, &known);
+                    failures.extend(differences.map(|message| Error::Corrupt {
+                        block,
+                        datanode,
+                        message,
+                    }));
+                    failures.truncate(MOST_FAILURES);
+                }
             }
-        }
-        failures
+            failures
+        })
     }
 }
 
@@ -63,10 +67,10 @@ impl BlockReplica {
             Err(error) => return vec![error],
         };
         let pieces = plan::plan(&chunks, 0..length, self.reader.most);
-        let reads = pieces.iter().filter_map(|piece| {
+        let reads = pieces.into_iter().filter_map(|piece| {
             let chunk = chunks.get(piece.chunk)?;
             Some(async move {
-                let read = self.reader.piece(&self.block, chunk, piece).await;
+                let read = self.reader.piece(&self.block, chunk, &piece).await;
                 read.map(drop).map_err(|error| in_chunk(of_one(error), chunk))
             })
         });

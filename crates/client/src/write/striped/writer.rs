@@ -5,6 +5,7 @@ use std::pin::pin;
 use bytes::Bytes;
 use erasure::{Codec, Scheme};
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::KeyInfo;
 use types::replication::EcConfig;
@@ -76,9 +77,18 @@ impl StripedWriter {
             }
             self.send(false).await?;
         }
-        if self.stripe.memory.is_some() {
+        if self.stripe.memory.is_some() || self.client.options().memory.is_none() {
             return Ok(());
         }
+        self.begin_stripe().await
+    }
+
+    /// Gets the memory of the next stripe.
+    fn begin_stripe(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.wait_for_memory())
+    }
+
+    async fn wait_for_memory(&mut self) -> Result<()> {
         let Some(budget) = &self.client.options().memory else { return Ok(()) };
         let class = budget.class(MemoryClass::Upload).clone();
         let key = MemoryBudget::key(&self.client.user());
@@ -126,10 +136,13 @@ impl StripedWriter {
     }
 
     /// Has the stripe written.
-    async fn send(&mut self, last: bool) -> Result<()> {
-        let stripe = std::mem::take(&mut self.stripe);
-        // A key that is longer than it was said to be may go on for ever.
-        let left = self.size_hint.checked_sub(self.written).filter(|_| self.size_hint > 0);
-        self.groups.write(stripe, last, left.unwrap_or(u64::MAX)).await
+    /// Sends the stripe that was gathered.
+    fn send(&mut self, last: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let stripe = std::mem::take(&mut self.stripe);
+            // A key that is longer than it was said to be may go on for ever.
+            let left = self.size_hint.checked_sub(self.written).filter(|_| self.size_hint > 0);
+            self.groups.write(stripe, last, left.unwrap_or(u64::MAX)).await
+        })
     }
 }
