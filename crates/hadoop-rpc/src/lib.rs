@@ -45,10 +45,12 @@ mod retry;
 mod server;
 mod write;
 
-pub use client::{Attempt, CallError, Client, ClientOptions, Identity};
+pub use client::{Attempt, CallError, CallFuture, Client, ClientOptions, Identity};
 pub use fault::{ErrorCode, Exception, Fault};
 pub use retry::RetryLimits;
-pub use server::{Answer, AnswerFuture, Call, Server, ServerOptions, ServerStats, Service, Work};
+pub use server::{
+    Answer, AnswerFuture, Call, ConnectionFuture, Server, ServerOptions, ServerStats, Service, Work,
+};
 
 /// What a connection opens with, so that other protocols can share the port.
 pub const PREFACE: [u8; 4] = *b"hrpc";

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
 use raft::eraftpb::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -451,7 +452,15 @@ impl RaftHost {
     ///
     /// # Errors
     /// When the piece is damaged or not the next one, or the disk fails.
-    pub async fn receive_snapshot(&self, header: Bytes, data: Bytes) -> Result<u64, ReceiveError> {
+    pub fn receive_snapshot(
+        &self,
+        header: Bytes,
+        data: Bytes,
+    ) -> BoxFuture<'_, Result<u64, ReceiveError>> {
+        Box::pin(self.take_piece(header, data))
+    }
+
+    async fn take_piece(&self, header: Bytes, data: Bytes) -> Result<u64, ReceiveError> {
         let piece = crate::snapshot::piece::Piece::decode(header, data)?;
         if piece.ask {
             return Ok(self.core.receiver.next(piece.group, piece.snapshot));
@@ -487,7 +496,11 @@ impl RaftHost {
 
     /// Stops all groups and threads. Logs stay open: close them afterwards with
     /// [`LogHandle::close`]. What was acknowledged is durable with or without this.
-    pub async fn shutdown(&self) {
+    pub fn shutdown(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.stop_all())
+    }
+
+    async fn stop_all(&self) {
         let core = &self.core;
         core.down.store(true, Ordering::Release);
         let ids: Vec<Uuid> = core.groups.read().values().map(|r| r.shared.id).collect();

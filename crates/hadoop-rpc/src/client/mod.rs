@@ -3,6 +3,7 @@
 mod connection;
 mod error;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
@@ -12,6 +13,9 @@ use parking_lot::Mutex;
 
 use self::connection::{Begun, Connection};
 pub use self::error::CallError;
+
+/// A call that is made, and its encoded response.
+pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
 
 /// Limits of a client.
 #[derive(Debug, Clone)]
@@ -129,13 +133,13 @@ impl Client {
     ///
     /// # Errors
     /// When the server refuses, the connection fails, or no answer comes in time.
-    pub async fn call(
-        &self,
-        method: &str,
+    pub fn call<'a>(
+        &'a self,
+        method: &'a str,
         request: Bytes,
         timeout: Duration,
-    ) -> Result<Bytes, CallError> {
-        self.send(self.inner.identity.attempt(), method, request, timeout).await
+    ) -> CallFuture<'a> {
+        self.send(self.inner.identity.attempt(), method, request, timeout)
     }
 
     /// Sends a call that may have been sent before ([`Attempt::again`]), by this client or another
@@ -143,17 +147,19 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::call`].
-    pub async fn send(
-        &self,
+    pub fn send<'a>(
+        &'a self,
         attempt: Attempt,
-        method: &str,
+        method: &'a str,
         request: Bytes,
         timeout: Duration,
-    ) -> Result<Bytes, CallError> {
-        let exchange = self.exchange(attempt, method, request);
-        tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| {
-            let millis = timeout.as_millis() as u64;
-            Err(CallError::Timeout { address: Arc::clone(&self.inner.address), millis })
+    ) -> CallFuture<'a> {
+        Box::pin(async move {
+            let exchange = self.exchange(attempt, method, request);
+            tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| {
+                let millis = timeout.as_millis() as u64;
+                Err(CallError::Timeout { address: Arc::clone(&self.inner.address), millis })
+            })
         })
     }
 

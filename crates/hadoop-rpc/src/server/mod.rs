@@ -29,6 +29,9 @@ pub type Answer = Result<Bytes, Fault>;
 /// An answer in the making.
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
+/// A connection that is served, until it ends.
+pub type ConnectionFuture<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + Send + 'a>>;
+
 /// What a call amounts to. Nothing is done before the future within is polled.
 pub enum Work {
     /// Does no harm when it is done again. Polled once on the connection's own task, so that what
@@ -194,14 +197,16 @@ impl Server {
     ///
     /// # Errors
     /// When the connection fails, or its client breaks the protocol.
-    pub async fn connection(
+    pub fn connection(
         &self,
         socket: TcpStream,
         peer: SocketAddr,
         open: Open,
-    ) -> io::Result<()> {
-        let _counted = Counted::count(&self.shared.stats.connections);
-        connection::serve(socket, peer, open, &self.shared).await
+    ) -> ConnectionFuture<'_> {
+        Box::pin(async move {
+            let _counted = Counted::count(&self.shared.stats.connections);
+            connection::serve(socket, peer, open, &self.shared).await
+        })
     }
 
     /// Serves what `listener` accepts, until [`Server::shutdown`].
