@@ -1,5 +1,7 @@
-//! Exports the C library's functions that the program defines, so that shared libraries take them,
-//! too; and has RocksDB's calls of functions that the program wraps come to it.
+//! Exports the C library's functions that the world defines, so that shared libraries take them,
+//! too; and has RocksDB's calls of functions that the world wraps come to it. That is so of each
+//! executable: of the program, and of the library's unit tests, for which cargo has no narrower
+//! kind of argument.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +10,7 @@ fn main() {
     println!("cargo:rerun-if-changed=src/world");
     export(Path::new("src/world"));
     for name in ["pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "getsockname", "getpeername"] {
-        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+        println!("cargo:rustc-link-arg=-Wl,--export-dynamic-symbol={name}");
     }
 }
 
@@ -26,9 +28,9 @@ fn export(dir: &Path) {
             match name.filter(|name| !name.starts_with('$') && *name != "end") {
                 None => {}
                 Some(name) => match name.strip_prefix("__wrap_") {
-                    Some(theirs) => println!("cargo:rustc-link-arg-bins=-Wl,--wrap={theirs}"),
+                    Some(theirs) => println!("cargo:rustc-link-arg=-Wl,--wrap={theirs}"),
                     None => {
-                        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}")
+                        println!("cargo:rustc-link-arg=-Wl,--export-dynamic-symbol={name}")
                     }
                 },
             }

@@ -1,32 +1,7 @@
-//! Whole clusters in one process on virtual time, from a seed.
-//!
-//! `simulation run` runs seeds, each in a process of its own; docs/simulation.md says how to use it
-//! and what it found.
-//!
-//! * [`world`]: the simulated operating system: threads, time, network, disks. Start here to see
-//!   how it works.
-//! * [`scenario`]: what is simulated, and what goes wrong.
-//! * [`history`]: whether what clients saw can be explained.
-//! * [`seeds`]: one run for a seed, many runs, their sum.
-
-mod history;
-mod scenario;
-mod seeds;
-mod world;
+//! The program: see the library.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use seeds::Command;
-
 fn main() -> ExitCode {
-    match Command::parse().run() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("simulation: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    simulation::run()
 }
