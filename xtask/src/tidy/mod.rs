@@ -4,6 +4,7 @@
 //! * [`circles`]: which module may use which
 //! * [`purity`]: what a rules crate must not depend on
 //! * [`numbers`]: numbers of messages in the rules
+//! * [`edges`]: what public functions at the edge of a crate return
 //! * [`errors`]: errors of libraries are types
 //! * [`unused`]: dependencies that no source names
 //! * [`files`]: size and opening words of source files
@@ -18,6 +19,7 @@ mod book;
 mod circles;
 mod comments;
 mod commits;
+mod edges;
 mod errors;
 mod files;
 mod layers;
@@ -67,6 +69,7 @@ pub fn run(root: &Path) -> Result<bool> {
     purity::check(&manifests, &mut findings);
     unused::check(root, &manifests, &mut findings)?;
     files::check(root, &manifests, &mut findings)?;
+    edges::check(root, &mut findings)?;
     errors::check(root, &manifests, &mut findings)?;
     numbers::check(root, &manifests, &mut findings)?;
     comments::check(root, &mut findings)?;

@@ -1,0 +1,90 @@
+//! Public functions at the edge of a crate return boxed futures: the body of an `async fn` is
+//! compiled by each crate that polls it, and again by each of that crate's tests.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::Findings;
+use super::files::rust_files;
+
+/// What other crates call: files, and folders of which each file counts.
+const EDGES: &[&str] = &[
+    "crates/client/src",
+    "crates/datanode/src/handle.rs",
+    "crates/datanode/src/start.rs",
+    "crates/freon/src",
+    "crates/om/src/handle.rs",
+    "crates/om/src/start.rs",
+    "crates/s3gateway/src",
+    "crates/scm/src/handle.rs",
+    "crates/scm/src/start.rs",
+    "crates/server/src",
+    "crates/shell/src/lib.rs",
+];
+
+/// Functions that are as they are for a reason.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    ("crates/client/src/read/newest.rs", "newest", "is generic"),
+    ("crates/client/src/write/key_writer.rs", "ready", "is called for each piece of a chunk"),
+    ("crates/client/src/write/key_writer.rs", "write", "is called for each piece of a chunk"),
+];
+
+/// Checks the edges.
+///
+/// # Errors
+/// When a file cannot be read.
+pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
+    for edge in EDGES {
+        let path = root.join(edge);
+        let mut files: Vec<PathBuf> = Vec::new();
+        if path.is_dir() {
+            rust_files(&path, &mut files)?;
+        } else {
+            files.push(path);
+        }
+        for file in files {
+            let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+            for (line, name) in async_functions(&text) {
+                let as_is =
+                    |(file, function, _): &(&str, &str, &str)| shown == *file && name == *function;
+                if !EXCEPTIONS.iter().any(as_is) {
+                    findings.error(format!(
+                        "{shown}:{line}: {name} is a public async fn, have it return a BoxFuture"
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Public async functions, with their lines.
+fn async_functions(text: &str) -> Vec<(usize, &str)> {
+    let lines = text.lines().enumerate();
+    let found = lines.filter_map(|(at, line)| {
+        let name = line.trim_start().strip_prefix("pub async fn ")?;
+        Some((at + 1, name.split(['(', '<']).next()?))
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_async_functions_are_found() {
+        let text = "pub async fn a() {}\nimpl B {\n    pub async fn b<T>(&self, t: T) {}\n}\n";
+        assert_eq!(async_functions(text), [(1, "a"), (3, "b")]);
+    }
+
+    #[test]
+    fn boxed_and_private_ones_pass() {
+        let text = "pub fn a() -> BoxFuture<'static, ()> {\n    Box::pin(b())\n}\n\
+                    async fn b() {}\npub(crate) async fn c() {}\n/// Not a pub async fn d().\n";
+        assert_eq!(async_functions(text), []);
+    }
+}
