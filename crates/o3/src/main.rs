@@ -11,6 +11,7 @@ mod roles;
 mod server_command;
 mod settings;
 mod version;
+mod words;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -25,7 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let cli = Cli::parse_from(cli::words(std::env::args_os()));
+    let cli = Cli::parse_from(words::words(std::env::args_os()));
     let outcome = match cli.command {
         Command::Server(args) => server_command::run(args, began),
         Command::Role(role) => roles::run(role, began),

@@ -16,3 +16,6 @@ mod storage_types;
 mod tracing;
 mod transcript;
 mod usage;
+// The binary has no test harness of its own: it would be linked with RocksDB for one test.
+#[path = "../src/words.rs"]
+mod words;

@@ -49,7 +49,10 @@ fn run(runs: &Runs) -> String {
 }
 
 fn simulate(runs: &Runs) -> (bool, String, String) {
+    // Tests that cargo-nextest runs beside each other have a number each.
+    let place = std::env::var_os("NEXTEST_TEST_GROUP_SLOT").filter(|slot| slot != "none");
     let output = Command::new(env!("CARGO_BIN_EXE_simulation"))
+        .envs(place.map(|place| ("SIMULATION_PROCESSOR", place)))
         .args(["run", "--scenario", runs.scenario, "--faults", runs.faults])
         .args(["--seed", &runs.seed.to_string(), "--count", &runs.count.to_string()])
         .args(["--seconds", &runs.seconds.to_string()])

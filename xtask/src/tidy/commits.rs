@@ -68,7 +68,9 @@ fn problem(subject: &str) -> Option<String> {
     };
     let is_scope = |part: &str| {
         !part.is_empty()
-            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c))
+            && part
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./".contains(c))
     };
     if !scope.split(", ").all(is_scope) {
         return Some(format!("the scope {scope:?} is not a crate or folder in lower case"));

@@ -13,6 +13,10 @@ use super::Many;
 /// The directory that a process began in.
 const CURRENT_DIR: &str = "/proc/self/cwd";
 
+/// The processor of the first run, among those that this program may use; further runs beside it
+/// have the next ones. Tests that run beside each other name different ones.
+const FIRST_PROCESSOR: &str = "SIMULATION_PROCESSOR";
+
 struct Running {
     seed: u64,
     child: Child,
@@ -29,7 +33,26 @@ struct Sum {
     undecided: u64,
 }
 
-fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
+/// The processors that this program may use, as a set with one of them: the one at a place, counted
+/// round. `None` where the system does not tell.
+fn processor(place: u64) -> Option<libc::cpu_set_t> {
+    // SAFETY: a set is numbers, and the call writes no more than it is told.
+    let (mut all, mut one) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: as above.
+    if unsafe { libc::sched_getaffinity(0, size, &raw mut all) } != 0 {
+        return None;
+    }
+    let numbers = 0..libc::CPU_SETSIZE as usize;
+    // SAFETY: the numbers are below the size of a set.
+    let usable: Vec<usize> = numbers.filter(|n| unsafe { libc::CPU_ISSET(*n, &all) }).collect();
+    let chosen = usable.get(usize::try_from(place).ok()?.checked_rem(usable.len())?)?;
+    // SAFETY: as above.
+    unsafe { libc::CPU_SET(*chosen, &mut one) };
+    Some(one)
+}
+
+fn begin(many: &Many, seed: u64, place: u64) -> anyhow::Result<Running> {
     let one = &many.first;
     let base = one.dir.clone().unwrap_or_else(usual_dir);
     let mut dir = base.join(format!("simulation-{seed}"));
@@ -52,9 +75,14 @@ fn begin(many: &Many, seed: u64) -> anyhow::Result<Running> {
     // What the product reads of an environment would differ from one shell to the next.
     command.env_clear().envs(std::env::var_os("RUST_LOG").map(|level| ("RUST_LOG", level)));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    // SAFETY: two system calls, which a child may make before it becomes the new program.
+    let processor = processor(place);
+    // SAFETY: three system calls, which a child may make before it becomes the new program.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            // One thread runs at a time: on one processor it is woken sooner, and by less work.
+            if let Some(processor) = &processor {
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), processor);
+            }
             // The same addresses each time: some hashes are of addresses.
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
             // The end of this program ends its runs.
@@ -100,13 +128,16 @@ pub fn run(many: &Many) -> anyhow::Result<bool> {
     let mut sum = Sum::default();
     let mut running = VecDeque::new();
     let last = many.first.seed.saturating_add(many.count);
+    let first_place = std::env::var(FIRST_PROCESSOR).ok().and_then(|place| place.parse().ok());
+    let first_place: u64 = first_place.unwrap_or_else(|| u64::from(std::process::id()));
     for seed in many.first.seed..last {
         if running.len() as u64 >= many.jobs.max(1)
             && let Some(first) = running.pop_front()
         {
             end(first, &mut sum)?;
         }
-        running.push_back(begin(many, seed)?);
+        let place = (seed - many.first.seed) % many.jobs.max(1);
+        running.push_back(begin(many, seed, first_place.wrapping_add(place))?);
     }
     for left in running {
         end(left, &mut sum)?;

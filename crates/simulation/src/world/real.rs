@@ -4,9 +4,9 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{
-    c_char, c_int, c_long, c_uint, clockid_t, epoll_event, iovec, mode_t, off64_t, pthread_attr_t,
-    pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_t, size_t, sockaddr, socklen_t,
-    ssize_t, timespec,
+    c_char, c_int, c_long, c_uint, clockid_t, cpu_set_t, epoll_event, iovec, mode_t, off64_t,
+    pid_t, pthread_attr_t, pthread_cond_t, pthread_mutex_t, pthread_rwlock_t, pthread_t, size_t,
+    sockaddr, socklen_t, ssize_t, timespec,
 };
 
 /// A thread's first function.
@@ -40,6 +40,7 @@ real! {
     clock_gettime(clock: clockid_t, out: *mut timespec) -> c_int;
     clock_nanosleep(clock: clockid_t, flags: c_int, t: *const timespec, left: *mut timespec) -> c_int;
     getrandom(buffer: *mut c_void, len: size_t, flags: c_uint) -> ssize_t;
+    sched_getaffinity(pid: pid_t, size: size_t, set: *mut cpu_set_t) -> c_int;
     sched_yield() -> c_int;
     pthread_create(out: *mut pthread_t, attr: *const pthread_attr_t, start: Start, arg: *mut c_void) -> c_int;
     pthread_join(thread: pthread_t, out: *mut *mut c_void) -> c_int;

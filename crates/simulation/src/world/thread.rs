@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use libc::{c_char, c_int, pthread_attr_t, pthread_key_t, pthread_t};
+use libc::{c_char, c_int, pthread_attr_t, pthread_key_t, pthread_t, size_t};
 
 use super::hooks::{self, Hook};
 use super::memory::aside;
@@ -174,6 +174,32 @@ unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) 
     }
     // SAFETY: passed on as it came.
     unsafe { real::pthread_setname_np(thread, name) }
+}
+
+/// Processors of a simulated machine, however many the real one has: the product has as many places
+/// for requests and threads as it finds processors, so that another number is another run.
+const PROCESSORS: usize = 2;
+
+/// See `sched_getaffinity(2)`, by which the standard library counts processors.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sched_getaffinity(
+    pid: libc::pid_t,
+    size: size_t,
+    set: *mut libc::cpu_set_t,
+) -> c_int {
+    if !inside() {
+        // SAFETY: passed on as it came.
+        return unsafe { real::sched_getaffinity(pid, size, set) };
+    }
+    // SAFETY: the caller's set has this size.
+    unsafe {
+        std::ptr::write_bytes(set.cast::<u8>(), 0, size);
+        let bytes = std::slice::from_raw_parts_mut(set.cast::<u8>(), size);
+        for number in 0..PROCESSORS.min(size * 8) {
+            bytes[number / 8] |= 1 << (number % 8);
+        }
+    }
+    0
 }
 
 /// See `sched_yield(2)`.
