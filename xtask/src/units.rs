@@ -1,5 +1,5 @@
-//! What `make run` compiles, `make test` does not compile again: each unit of the one is a unit of the
-//! other, with the same features and the same profile.
+//! What `make run` compiles, `make test` does not compile again: each unit of the one is a unit of
+//! the other, with the same features and the same profile.
 //!
 //! `cargo build` leaves out what only tests depend on, and with it the features that these ask of
 //! crates that the binary links, too. Such features are named in the workspace's table or in

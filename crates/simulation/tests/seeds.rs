@@ -62,8 +62,7 @@ fn simulate(runs: &Runs) -> (bool, String, String) {
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Seeds that found something, a test each, with what it was. The command that a failure prints runs
-/// the same again.
+/// Seeds that found something, a test each, with what it was.
 macro_rules! found {
     ($($name:ident: $scenario:ident $faults:ident $seed:literal x $count:literal,
        $seconds:literal s, $what:literal;)+) => {$(

@@ -1,5 +1,5 @@
-//! Subjects of commits: `scope: imperative`, at most 72 characters, as `git log --oneline` shows them
-//! whole. The rule holds for commits behind [`LAST_WITHOUT`].
+//! Subjects of commits: `scope: imperative`, at most 72 characters. The rule holds for commits
+//! behind [`LAST_WITHOUT`].
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ const IMPERATIVES: &[&str] = &[
 /// Checks the subjects of all commits behind the first that has the rule.
 ///
 /// # Errors
-/// When git cannot be asked in a clone. A tree without git, as of a released archive, has nothing to
-/// check, and a warning says so.
+/// When git cannot be asked in a clone. A tree without git, as of a released archive, has nothing
+/// to check, and a warning says so.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
     if !root.join(".git").exists() {
         findings.warning("no clone: subjects of commits are not checked");

@@ -16,8 +16,8 @@ const LEFT_OVERS: &[&str] = &[
     concat!("TO", "DO"),
 ];
 
-/// A path that a compiler writes into a program is that of another clone when the program is kept in
-/// a target directory that clones share: cargo tells it to those it runs, too.
+/// A path that a compiler writes into a program is that of another clone when the program is kept
+/// in a target directory that clones share: cargo tells it to those it runs, too.
 const COMPILED_PATH: &str = concat!("env!(\"CARGO_MANIFEST", "_DIR\")");
 
 /// How the second process of a test is marked: the test itself runs it with `--ignored`.
