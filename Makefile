@@ -89,11 +89,11 @@ tidy: ## house rules
 bench: ## every benchmark, figures kept: BENCH="components om s3" for some of them
 	@scripts/setup
 	@$(ENV) cargo build --profile $(or $(PROFILE),dist) --bin o3 && \
-		export O3_BIN="$$CARGO_TARGET_DIR/$(or $(PROFILE),dist)/o3" && \
+		export O3_BIN="$$CARGO_TARGET_DIR/$(or $(PROFILE),dist)/o3" BENCH_PROFILE=$(or $(PROFILE),dist) && \
 		cargo run --release --quiet --bin xtask -- bench $(BENCH)
 
 bench-trend: ## the last figures of each benchmark against the median of the ones before
-	@$(ENV) cargo run --release --quiet --bin xtask -- bench trend
+	@$(ENV) BENCH_PROFILE=$(or $(PROFILE),dist) cargo run --release --quiet --bin xtask -- bench trend
 
 docs: ## regenerate the generated references
 	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"

@@ -15,6 +15,8 @@ export INSTA_WORKSPACE_ROOT="${INSTA_WORKSPACE_ROOT:-$PWD}"
 if command -v ccache >/dev/null 2>&1; then
     export CCACHE_DIR="${CCACHE_DIR:-$cache/ccache}"
     export CC="${CC:-ccache cc}"
+    # Messages of the compiler are in another language then, its output is the same.
+    export CCACHE_SLOPPINESS="${CCACHE_SLOPPINESS:-locale}"
 fi
 # RocksDB's files in groups. The path is the same for all clones: another one would compile RocksDB again.
 if [ -x "$cache/bin/rocksdb-c++" ]; then

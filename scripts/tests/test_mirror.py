@@ -91,6 +91,22 @@ class Mirror(unittest.TestCase):
         self.mirror()
         self.assertEqual((self.folder / "b").read_text(), "a file again")
 
+    def test_a_link_to_a_folder_becomes_a_folder(self):
+        (self.source / "link").symlink_to("a")
+        self.mirror()
+        self.assertEqual(os.readlink(self.folder / "link"), "a")
+        (self.source / "link").unlink()
+        self.write("link/one.rs", "behind the link")
+        self.mirror()
+        self.assertFalse((self.folder / "link").is_symlink())
+        self.assertEqual((self.folder / "link/one.rs").read_text(), "behind the link")
+        self.assertEqual((self.folder / "a/one.rs").read_text(), "one")
+
+    def test_a_repository_within_the_clone_is_left_out(self):
+        self.write("nested/file", "of another repository")
+        subprocess.run(["git", "init", "--quiet", str(self.source / "nested")], check=True)
+        self.assertNotIn("nested/file", self.mirror())
+
     def test_git_in_the_folder_is_that_of_the_clone(self):
         self.git("add", "--all")
         self.git("-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--quiet", "-m", "test: begin")

@@ -4,8 +4,8 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
+import subprocess
 import tempfile
-import tomllib
 import unittest
 from pathlib import Path
 
@@ -60,8 +60,8 @@ def judged(flaky, before):
     return reasons, said.getvalue()
 
 
-def earlier(*names):
-    return {"commit": "fedcba9876543210", "flaky": [{"test": name} for name in names]}
+def earlier(*names, whole=True):
+    return {"commit": "fedcba9876543210", "whole": whole, "flaky": [{"test": name} for name in names]}
 
 
 class Flaky(unittest.TestCase):
@@ -76,6 +76,8 @@ class Flaky(unittest.TestCase):
         self.assertEqual(len(judged(["a"], nine)[0]), 1)
         self.assertEqual(judged(["b"], nine)[0], [])
         self.assertEqual(judged(["a"], [*nine, earlier()])[0], [], "ten runs ago")
+        few = [earlier(whole=False)] * 20
+        self.assertEqual(len(judged(["a"], [*nine, *few])[0]), 1, "runs of some tests do not count")
 
     def test_a_report_tells_failed_from_flaky(self):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -91,15 +93,41 @@ class Changed(unittest.TestCase):
     def test_tests_have_the_lines_from_their_attribute_to_their_end(self):
         self.assertEqual(unit.tests_of(SOURCE), [("first", 2, 6), ("second", 11, 15)])
 
-    def test_they_get_no_second_try_whatever_their_group(self):
+    def test_a_test_that_a_macro_names_hides_none(self):
+        source = "#[test]\nfn $name() {\n}\n\n#[test]\nfn third() {\n}\n"
+        self.assertEqual(unit.tests_of(source), [("third", 5, 7)])
+
+    def test_they_are_found_whatever_the_settings_of_git_are(self):
         with tempfile.TemporaryDirectory() as directory:
-            unit.TARGET = Path(directory)
-            read = tomllib.loads(unit.config({"first", "second"}).read_text())
-        overrides = read["profile"]["default"]["overrides"]
-        self.assertEqual(overrides[0]["filter"], "test(/(^|::)(first|second)$/)")
-        self.assertEqual(overrides[0]["retries"], 0)
-        self.assertNotIn("priority", overrides[0], "when it runs is its group's business")
-        self.assertTrue(any(override.get("retries") == 1 for override in overrides[1:]))
+            self.addCleanup(setattr, unit, "ROOT", unit.ROOT)
+            unit.ROOT = Path(directory)
+
+            def git(*arguments):
+                who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+                subprocess.run(["git", *who, *arguments], cwd=directory, check=True, stdout=subprocess.DEVNULL)
+
+            git("init", "--quiet")
+            source = Path(directory, "a.rs")
+            source.write_text(SOURCE)
+            git("add", "--all")
+            git("commit", "--quiet", "-m", "test: begin")
+            for setting in ("diff.noprefix", "diff.mnemonicPrefix"):
+                git("config", setting, "true")
+            git("config", "color.ui", "always")
+            source.write_text(SOURCE.replace("helper();", "helper(); helper();"))
+            self.assertEqual(unit.changed_tests("HEAD"), {"second"})
+            self.assertIsNone(unit.changed_tests("0123456789"), "there is no such commit")
+            self.assertIsNone(unit.changed_tests(None))
+
+    def test_they_get_no_second_try_whatever_their_group(self):
+        for names, expected in [({"first", "second"}, "test(/(^|::)(first|second)$/)"), (None, "all()")]:
+            with tempfile.TemporaryDirectory() as directory:
+                unit.TARGET = Path(directory)
+                text = unit.config(names).read_text()
+            # The first override that says something wins.
+            first, *others = text.split("[[profile.default.overrides]]")[1:]
+            self.assertEqual(first.strip(), f"filter = '{expected}'\nretries = 0")
+            self.assertTrue(any("retries = 1" in override for override in others))
 
     def test_a_failure_is_repeated_by_its_name(self):
         self.assertEqual(unit.expression("om::om_tests ha::one"), "binary_id(om::om_tests) & test(ha::one)")

@@ -27,12 +27,20 @@ fn units(arguments: &[&str]) -> BTreeSet<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let graph: Value = serde_json::from_slice(&output.stdout).expect("a graph");
     let units = graph["units"].as_array().expect("units");
-    // Numbers of dependencies differ from graph to graph; these are units themselves.
     let part = |unit: &Value| {
         let parts = ["pkg_id", "target", "profile", "platform", "mode", "features"];
         parts.map(|name| unit[name].to_string()).join(" ")
     };
-    units.iter().map(part).collect()
+    // A crate is compiled for each set of what it depends on, too. Their numbers differ from graph to
+    // graph, so that they are told by what they are.
+    let whole = |unit: &Value| {
+        let depends = unit["dependencies"].as_array().into_iter().flatten();
+        let index = |dependency: &Value| dependency["index"].as_u64().expect("an index") as usize;
+        let mut depends: Vec<String> = depends.map(|of| part(&units[index(of)])).collect();
+        depends.sort_unstable();
+        format!("{} with {}", part(unit), depends.join(", "))
+    };
+    units.iter().map(whole).collect()
 }
 
 #[test]

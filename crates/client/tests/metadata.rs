@@ -17,7 +17,7 @@ async fn the_leader_is_found_behind_others() {
     let (a, b) = (Om::start(state.clone()).await, Om::start(state.clone()).await);
     *state.leader.lock() = Some(b.address.clone());
     // Nobody listens on the first address.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = testkit::free_addresses(1)[0];
     let client = Client::new(options(vec![nobody.to_string(), a.address, b.address])).unwrap();
     let error = client.key_info(&path("absent")).await.unwrap_err();
     assert!(error.is_status(Status::KeyNotFound), "{error}");
@@ -48,7 +48,7 @@ async fn a_leader_that_hangs_is_left_for_the_one_that_leads() {
 
 #[tokio::test]
 async fn without_any_om_the_deadline_ends_it() {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = testkit::free_addresses(1)[0];
     let mut options = options(vec![nobody.to_string()]);
     options.deadline = std::time::Duration::from_millis(50);
     let client = Client::new(options).unwrap();

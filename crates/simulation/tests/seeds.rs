@@ -16,21 +16,27 @@ struct Runs {
 
 /// Runs beside each other: one for each processor, however many tests there are at a time.
 struct Processors {
-    free: Mutex<usize>,
+    /// Numbers of those that no run has; `None` before the first.
+    free: Mutex<Option<Vec<u64>>>,
     freed: Condvar,
 }
 
-static PROCESSORS: Processors = Processors { free: Mutex::new(0), freed: Condvar::new() };
+static PROCESSORS: Processors = Processors { free: Mutex::new(None), freed: Condvar::new() };
 
 impl Processors {
-    fn with_one<T>(&self, f: impl FnOnce() -> T) -> T {
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        let count = || std::thread::available_parallelism().map_or(1, usize::from);
-        ONCE.call_once(|| *self.free.lock().expect("not poisoned") = count());
-        let free = self.free.lock().expect("not poisoned");
-        *self.freed.wait_while(free, |free| *free == 0).expect("not poisoned") -= 1;
-        let result = f();
-        *self.free.lock().expect("not poisoned") += 1;
+    fn with_one<T>(&self, f: impl FnOnce(u64) -> T) -> T {
+        let all =
+            || (0..std::thread::available_parallelism().map_or(1, usize::from) as u64).collect();
+        let mut free = self.free.lock().expect("not poisoned");
+        free.get_or_insert_with(all);
+        let mut free = self
+            .freed
+            .wait_while(free, |free| free.as_ref().is_none_or(Vec::is_empty))
+            .expect("not poisoned");
+        let number = free.as_mut().and_then(Vec::pop).expect("one is free");
+        drop(free);
+        let result = f(number);
+        self.free.lock().expect("not poisoned").get_or_insert_default().push(number);
         self.freed.notify_one();
         result
     }
@@ -38,7 +44,12 @@ impl Processors {
 
 /// What `simulation run` says, when it is content. A failure says how to run the same again.
 fn run(runs: &Runs) -> String {
-    let (success, text, errors) = PROCESSORS.with_one(|| simulate(runs));
+    run_beside(runs, 0)
+}
+
+/// The same on another processor than a run beside it has.
+fn run_beside(runs: &Runs, beside: u64) -> String {
+    let (success, text, errors) = PROCESSORS.with_one(|number| simulate(runs, number, beside));
     let Runs { scenario, faults, seed, count, seconds } = runs;
     assert!(
         success,
@@ -48,14 +59,16 @@ fn run(runs: &Runs) -> String {
     text
 }
 
-fn simulate(runs: &Runs) -> (bool, String, String) {
-    // Tests that cargo-nextest runs beside each other have a number each.
-    let place = std::env::var_os("NEXTEST_TEST_GROUP_SLOT").filter(|slot| slot != "none");
+fn simulate(runs: &Runs, number: u64, beside: u64) -> (bool, String, String) {
+    // Tests that cargo-nextest runs beside each other are processes, and have a number each.
+    let slot = std::env::var("NEXTEST_TEST_GROUP_SLOT").ok().and_then(|slot| slot.parse().ok());
+    let place = slot.map_or(number, |slot: u64| slot + beside);
     let output = Command::new(env!("CARGO_BIN_EXE_simulation"))
-        .envs(place.map(|place| ("SIMULATION_PROCESSOR", place)))
+        .env("SIMULATION_PROCESSOR", place.to_string())
         .args(["run", "--scenario", runs.scenario, "--faults", runs.faults])
         .args(["--seed", &runs.seed.to_string(), "--count", &runs.count.to_string()])
-        .args(["--seconds", &runs.seconds.to_string()])
+        // Each keeps one processor busy, and further tests are beside it.
+        .args(["--seconds", &runs.seconds.to_string(), "--jobs", "1"])
         .output()
         .expect("the simulation runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -219,14 +232,15 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
 #[test]
 fn a_seed_gives_the_same_run_again() {
     // Beside each other, and beside other tests: neither the directory nor the load may show.
-    let once = |scenario, faults| {
-        let text = run(&Runs { scenario, faults, seed: 70_007, count: 1, seconds: 60 });
+    let once = |scenario, faults, beside| {
+        let text =
+            run_beside(&Runs { scenario, faults, seed: 70_007, count: 1, seconds: 60 }, beside);
         text.lines().find(|line| line.starts_with("result ")).map(str::to_owned)
     };
     for (scenario, faults) in [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks")] {
         let (first, second) = std::thread::scope(|scope| {
-            let first = scope.spawn(|| once(scenario, faults));
-            let second = once(scenario, faults);
+            let first = scope.spawn(|| once(scenario, faults, 1));
+            let second = once(scenario, faults, 0);
             (first.join().expect("no panic"), second)
         });
         assert!(first.is_some());

@@ -5,15 +5,17 @@
 //! lets go of the lock when the process ends, however it ends. Two runs of the tests on one machine
 //! share the files.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Ports of tests: neither one that `o3 server` chooses when it is told to take free ones (10,000
-/// and above), nor one that the system gives to outgoing connections, nor a default of Ozone's.
-const PORTS: Range<u16> = 2_000..9_800;
+/// and above), nor one that the system gives to outgoing connections, nor a default of Ozone's (the
+/// lowest is 8,981).
+const PORTS: Range<u16> = 2_000..8_900;
 /// Ports that one lock stands for.
 const BLOCK: u16 = 60;
 
@@ -99,11 +101,14 @@ impl Blocks {
 
 /// The lock of a block; `None` when another process has it.
 fn locked(dir: &Path, first: u16) -> Option<File> {
-    // Without the files two processes could get one port; then the test says so, and why.
+    // Without the files two processes could get one port; then the test says so, and why. All users
+    // of the machine share them, whoever made them; who did may change what others may do.
     std::fs::create_dir_all(dir).unwrap_or_else(|e| panic!("cannot make {}: {e}", dir.display()));
+    let _ = std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     let path = dir.join(first.to_string());
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
     let file = file.unwrap_or_else(|e| panic!("cannot open {}: {e}", path.display()));
+    let _ = file.set_permissions(Permissions::from_mode(0o666));
     file.try_lock().is_ok().then_some(file)
 }
 

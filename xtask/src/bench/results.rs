@@ -61,8 +61,11 @@ impl Origin {
     }
 }
 
-/// This machine, as far as figures depend on it: its processor and how many there are. A name would
-/// differ between containers on the same machine.
+/// How the o3 that is measured was built, as the Makefile says; the usual profile without.
+const PROFILE: (&str, &str) = ("BENCH_PROFILE", "dist");
+
+/// This machine, as far as figures depend on it: its processor, how many there are, and how o3 was
+/// built for it. A name would differ between containers on the same machine.
 ///
 /// # Errors
 /// When the kernel does not tell.
@@ -73,7 +76,8 @@ pub fn machine() -> Result<String> {
     let model = text.lines().find(|line| models.iter().any(|name| line.starts_with(name)));
     let model = model.and_then(field).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     let cores = std::thread::available_parallelism().context("the number of processors")?;
-    Ok(format!("{model}, {cores} cores"))
+    let profile = std::env::var(PROFILE.0).unwrap_or_else(|_| PROFILE.1.to_owned());
+    Ok(format!("{model}, {cores} cores, o3 of profile {profile}"))
 }
 
 /// The figures that a benchmark has written into the file of `BENCH_RESULTS`.

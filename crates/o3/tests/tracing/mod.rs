@@ -4,7 +4,7 @@ mod collector;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -221,8 +221,8 @@ fn a_slow_request_is_logged_with_its_stages() {
 #[test]
 fn a_collector_that_is_away_costs_a_warning_and_no_request() {
     let dir = tempfile::tempdir().unwrap();
-    // Nothing listens there once it is dropped.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Nothing listens there.
+    let address = testkit::free_addresses(1)[0];
     let endpoint = format!("ozone.tracing.endpoint=http://{address}");
     let settings = ["-D", "ozone.tracing.enabled=true", "-D", &endpoint];
     let daemon = Daemon::start(server(dir.path(), &settings));

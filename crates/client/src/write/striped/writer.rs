@@ -135,7 +135,6 @@ impl StripedWriter {
         data + cell * self.scheme.parity() as u64
     }
 
-    /// Has the stripe written.
     /// Sends the stripe that was gathered.
     fn send(&mut self, last: bool) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {

@@ -36,6 +36,10 @@ use super::{inside, real, world};
 pub(super) use self::read::{about_to_read, short};
 pub(super) use self::write::{write, write_parts};
 
+/// Where the standard library looks for a bound on the processors of a container, which would be
+/// that of the real machine: it is not there.
+const QUOTA: &str = "/proc/self/cgroup";
+
 /// How a disk behaves.
 #[derive(Debug, Clone)]
 pub struct Disk {
@@ -207,6 +211,11 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> 
     }
     // SAFETY: a C string, as `open` asks for.
     let name = unsafe { path_of(path) };
+    if name == Path::new(QUOTA) {
+        // SAFETY: the thread's own number.
+        unsafe { *libc::__errno_location() = libc::ENOENT };
+        return -1;
+    }
     let place = world().files.place_of(name);
     let new = place.is_some() && flags & libc::O_CREAT != 0 && !name.exists();
     // SAFETY: passed on as it came.
