@@ -42,6 +42,22 @@ pub enum Change {
         /// Size and commit sequence as reported, to be kept with the record.
         usage: Usage,
     },
+    /// All replicas of a CLOSED container are empty: it is DELETING.
+    DeleteEmptied {
+        /// Which container.
+        id: ContainerId,
+        /// When.
+        now: Millis,
+        /// Size and commit sequence as reported.
+        usage: Usage,
+    },
+    /// What is left of a container that was deleted as empty goes, of these indexes.
+    ClearLeftOvers {
+        /// Which container.
+        id: ContainerId,
+        /// Indexes.
+        indexes: Vec<u32>,
+    },
     /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or
     /// QUASI_CLOSED like that replica.
     ReviveContainer {
@@ -129,6 +145,9 @@ pub enum Refused {
         /// The event.
         event: LifeCycleEvent,
     },
+    /// Nothing of the container may be ordered away, or not as much.
+    #[error("container {0} is not deleted and empty, or too much of it was ordered away already")]
+    NotLeftOver(ContainerId),
     /// A change of a later release, or one that is not whole.
     #[error("{0}")]
     Unknown(String),
@@ -165,14 +184,18 @@ impl Cluster {
                 self.apply_pipeline_state(*id, PipelineState::Open, &[PipelineState::Dormant])
             }
             Change::ClosePipeline { id, now } => self.apply_close_pipeline(*id, *now),
-            Change::RemovePipeline(id) => match self.pipelines.remove(*id) {
-                true => Ok(vec![Touched::Pipeline(*id)]),
-                false => Err(Refused::PipelineNotFound(*id)),
-            },
+            Change::RemovePipeline(id) => self.apply_remove_pipeline(*id),
             Change::AddContainer(container) => self.apply_add_container(container),
             Change::MoveContainer { id, event, now, usage } => {
                 self.apply_move_container(*id, *event, *now, *usage)
             }
+            Change::DeleteEmptied { id, now, usage } => {
+                let touched =
+                    self.apply_move_container(*id, LifeCycleEvent::Delete, *now, *usage)?;
+                self.note_emptied(*id);
+                Ok(touched)
+            }
+            Change::ClearLeftOvers { id, indexes } => self.apply_clear(*id, indexes),
             Change::ReviveContainer { id, quasi, now } => self.apply_revive(*id, *quasi, *now),
             Change::ReserveIds { sequence, expected, last } => {
                 if self.sequences.reserve(*sequence, *expected, *last) {
@@ -274,6 +297,11 @@ impl Cluster {
             c.used_bytes = usage.used_bytes;
             c.keys = usage.keys;
             c.sequence_id = c.sequence_id.max(usage.sequence_id);
+            // It is deleted without that anybody has looked, unless the change says so.
+            c.evidence.emptied &= event != LifeCycleEvent::Delete;
+            if lifecycle::is_closed(to) {
+                c.evidence.members.clear();
+            }
         });
         self.histories.note(id, now, Event::Entered(to));
         Ok(vec![Touched::Container(id)])
@@ -294,20 +322,5 @@ impl Cluster {
             }
         }
         touched
-    }
-
-    fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
-        let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
-        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
-            let event = LifeCycleEvent::Close;
-            return Err(Refused::ContainerState { id, state, event });
-        }
-        let to = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
-        self.containers.update(id, |c| {
-            c.state = to;
-            c.state_enter_ms = now;
-        });
-        self.histories.note(id, now, Event::Revived(to));
-        Ok(vec![Touched::Container(id)])
     }
 }

@@ -15,7 +15,7 @@
 //! | --- | --- | --- |
 //! | [`node`] | a DataNode | register, watch, serve, leave |
 //! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
-//! | [`container`] | a container record | lifecycle, close, clean, locate, history, reconcile |
+//! | [`container`] | a container record | lifecycle, close, clean, evidence, locate, history, reconcile |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
 //! | [`block`] | a block handed out to a writer | allocate |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
@@ -54,7 +54,7 @@ pub use change::{Applied, Change, Refused, Touched};
 pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
 pub use container::history::{Event, Happened, Histories};
 pub use container::reconcilable::NotReconcilable;
-pub use container::{Container, Containers, Usage};
+pub use container::{Container, Containers, Evidence, Usage};
 pub use deletion::{DeletionLog, Transaction};
 pub use node::{Health, Node, Nodes, Storage};
 pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};

@@ -91,6 +91,7 @@ impl World {
             sequence_id: 0,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         };
         self.cluster.apply(&Change::AddContainer(container)).unwrap();
         for (at, n) in nodes.iter().enumerate() {

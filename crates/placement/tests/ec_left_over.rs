@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use placement::{Cluster, Health, Order, OrderKind, Replica, ReplicaState};
+use placement::{Cluster, Container, Evidence, Health, Order, OrderKind, Replica, ReplicaState};
 use proptest::prelude::*;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId};
@@ -39,7 +39,8 @@ fn clear(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     for id in cluster.nodes.iter().map(|n| n.details.id).collect::<Vec<_>>() {
         cluster.heartbeat(id, now);
     }
-    cluster.clear_left_overs(now).orders
+    let decision = cluster.clear_left_overs(now);
+    carry_out(cluster, decision, now)
 }
 
 fn forced(c: ContainerId, nodes: &[u128]) -> Vec<Order> {
@@ -109,7 +110,8 @@ enum Step {
     /// The SCM starts anew and knows no nodes.
     Restart,
     Pass(u64),
-    Look,
+    /// What is ordered is done, or lost.
+    Look(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -118,7 +120,35 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..=9_u128).prop_map(Step::Revive),
         1 => Just(Step::Restart),
         3 => prop_oneof![Just(4_000_u64), Just(100_000), Just(700_000)].prop_map(Step::Pass),
-        6 => Just(Step::Look),
+        6 => prop_oneof![4 => Just(true), 1 => Just(false)].prop_map(Step::Look),
+    ]
+}
+
+/// How a container came to be DELETED.
+#[derive(Debug, Clone)]
+enum Past {
+    /// Its blocks were all deleted but on nodes that were away, which have these indexes.
+    Emptied(BTreeMap<u128, u32>),
+    /// By mistake: its indexes are all there, on these nodes. The record says that it was seen to
+    /// be empty, or, as that of an earlier release, nothing.
+    Mistake(Vec<u128>, bool),
+}
+
+impl Past {
+    fn indexes(&self) -> BTreeMap<u128, u32> {
+        match self {
+            Self::Emptied(left) => left.clone(),
+            Self::Mistake(nodes, _) => nodes.iter().copied().zip(1..=5).collect(),
+        }
+    }
+}
+
+fn past() -> impl Strategy<Value = Past> {
+    let left = proptest::collection::btree_map(1..=9_u128, 1..=5_u32, 0..6);
+    let nodes = Just((1..=9_u128).collect::<Vec<_>>()).prop_shuffle();
+    prop_oneof![
+        left.prop_map(Past::Emptied),
+        (nodes, any::<bool>()).prop_map(|(nodes, emptied)| Past::Mistake(nodes, emptied)),
     ]
 }
 
@@ -127,9 +157,24 @@ struct World {
     c: ContainerId,
     nodes: BTreeMap<u128, Real>,
     now: u64,
+    /// Indexes that were ever ordered away.
+    gone: BTreeSet<u32>,
 }
 
 impl World {
+    fn new(past: &Past) -> Self {
+        let (mut cluster, c) = deleted();
+        if let Past::Mistake(_, emptied) = past {
+            let record = cluster.containers.get(c).unwrap().clone();
+            let evidence = Evidence { emptied: *emptied, ..Evidence::default() };
+            cluster.containers.insert(Container { evidence, ..record });
+        }
+        let indexes = past.indexes();
+        let real = |n| Real { down: indexes.contains_key(&n), index: indexes.get(&n).copied() };
+        let nodes = (1..=9).map(|n| (n, real(n))).collect();
+        Self { cluster, c, nodes, now: START, gone: BTreeSet::new() }
+    }
+
     fn register(&mut self, n: u128) {
         register_in(&mut self.cluster, n, "/rack0", self.now);
         let real = &self.nodes[&n];
@@ -150,7 +195,7 @@ impl World {
         self.cluster = fresh;
     }
 
-    fn look(&mut self) {
+    fn look(&mut self, done: bool) {
         let up: Vec<u128> = self.nodes.iter().filter(|(_, r)| !r.down).map(|(n, _)| *n).collect();
         for n in up {
             if self.cluster.heartbeat(node(n), self.now).is_none() {
@@ -159,17 +204,19 @@ impl World {
         }
         let (_, decision) = self.cluster.watch_nodes(self.now);
         apply(&mut self.cluster, &decision);
-        let orders = self.cluster.clear_left_overs(self.now).orders;
+        let mut decision = self.cluster.clean_containers(self.now);
+        decision.merge(self.cluster.clear_left_overs(self.now));
+        let orders = carry_out(&mut self.cluster, decision, self.now);
         let mut going: Vec<DatanodeId> = orders.iter().map(|o| o.node).collect();
         going.dedup();
         let index = |node: &DatanodeId| self.nodes[&node.0.as_u128()].index;
-        let indexes: BTreeSet<_> = going.iter().map(index).collect();
-        assert!(indexes.len() <= 2, "no more than the code makes up for: {orders:?}");
+        self.gone.extend(going.iter().filter_map(index));
+        assert!(self.gone.len() <= 2, "no more than the code makes up for: {:?}", self.gone);
         if going.is_empty() {
             return;
         }
         assert!(self.cluster.nodes.iter().all(|n| n.health == Health::Healthy));
-        for n in going.into_iter().map(|node| node.0.as_u128()) {
+        for n in going.into_iter().filter(|_| done).map(|node| node.0.as_u128()) {
             let index = self.nodes.get_mut(&n).unwrap().index.take().unwrap();
             say(&mut self.cluster, self.c, node(n), index, ReplicaState::Deleted);
         }
@@ -178,17 +225,14 @@ impl World {
 
 proptest! {
     /// Whatever nodes come and go, and whenever the SCM starts anew: what can be read comes back,
-    /// and what cannot goes once all nodes are there.
+    /// also if it was deleted by mistake, and what cannot goes once all nodes are there, as far as
+    /// that adds up to no more than the code makes up for.
     #[test]
     fn what_is_left_goes_and_what_can_be_read_stays(
-        left in proptest::collection::btree_map(1..=9_u128, 1..=5_u32, 0..6),
+        past in past(),
         steps in proptest::collection::vec(step(), 0..60),
     ) {
-        let (cluster, c) = deleted();
-        let nodes = (1..=9).map(|n| {
-            (n, Real { down: left.contains_key(&n), index: left.get(&n).copied() })
-        });
-        let mut world = World { cluster, c, nodes: nodes.collect(), now: START };
+        let mut world = World::new(&past);
         for step in steps {
             match step {
                 Step::Kill(n) => world.nodes.get_mut(&n).unwrap().down = true,
@@ -199,7 +243,7 @@ proptest! {
                 Step::Revive(_) => {}
                 Step::Restart => world.restart(),
                 Step::Pass(ms) => world.now += ms,
-                Step::Look => world.look(),
+                Step::Look(done) => world.look(done),
             }
         }
         for n in 1..=9 {
@@ -208,13 +252,23 @@ proptest! {
         }
         for _ in 0..3 {
             world.now += world.cluster.settings.dead_after;
-            world.look();
+            world.look(true);
             world.now += 1_000;
-            world.look();
+            world.look(true);
         }
         let indexes: BTreeSet<u32> =
             world.nodes.values().filter_map(|r| r.index).collect();
-        let is_revived = state(&world.cluster, c) == LifeCycleState::Closed;
-        prop_assert!(indexes.is_empty() || is_revived, "{:?}", world.nodes);
+        let is_revived = state(&world.cluster, world.c) == LifeCycleState::Closed;
+        match past {
+            Past::Mistake(_, emptied) => {
+                prop_assert!(is_revived && indexes.len() >= 3, "{:?}", world.nodes);
+                prop_assert!(emptied || world.gone.is_empty(), "{:?}", world.gone);
+            }
+            Past::Emptied(_) => {
+                let is_too_much = world.gone.union(&indexes).count() > 2;
+                let is_as_it_should = indexes.is_empty() || is_revived || is_too_much;
+                prop_assert!(is_as_it_should, "{:?}", world.nodes);
+            }
+        }
     }
 }

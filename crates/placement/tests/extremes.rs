@@ -5,8 +5,8 @@ use placement::balance::{Choice, Configuration, Iteration};
 use placement::deletion::{DeletedBlock, Draft};
 use placement::node::DestinationChoice;
 use placement::{
-    Balancer, Change, Cluster, Container, Replica, ReplicaState, Sequence, Storage, Transaction,
-    Usage,
+    Balancer, Change, Cluster, Container, Evidence, Replica, ReplicaState, Sequence, Storage,
+    Transaction, Usage,
 };
 use proptest::prelude::*;
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
@@ -19,7 +19,7 @@ use types::{
 use crate::fixture::*;
 
 /// Kinds of change. A new one is missed here at compile time, and then by the test below.
-const KINDS: usize = 13;
+const KINDS: usize = 15;
 
 fn kind(change: &Change) -> usize {
     match change {
@@ -36,6 +36,8 @@ fn kind(change: &Change) -> usize {
         Change::RemoveDeletions(_) => 10,
         Change::SetBalancer(_) => 11,
         Change::SetDestination { .. } => 12,
+        Change::DeleteEmptied { .. } => 13,
+        Change::ClearLeftOvers { .. } => 14,
     }
 }
 
@@ -73,6 +75,14 @@ fn id(x: &mut Extremes) -> ContainerId {
     ContainerId([1, 2, 3, x.number()][x.below(4)])
 }
 
+fn evidence(x: &mut Extremes) -> Evidence {
+    Evidence {
+        members: (1..=x.below(5) as u128).map(node).collect(),
+        emptied: x.chance(50),
+        cleared: (0..x.below(4)).map(|_| x.number() as u32).collect(),
+    }
+}
+
 fn usage(x: &mut Extremes) -> Usage {
     Usage { used_bytes: x.number(), keys: x.number(), sequence_id: x.number() }
 }
@@ -98,6 +108,7 @@ fn change(x: &mut Extremes) -> Change {
             sequence_id: x.number(),
             delete_transaction: x.number(),
             suppressed: x.chance(10),
+            evidence: evidence(x),
         }),
         6 => {
             let events = [
@@ -139,6 +150,11 @@ fn change(x: &mut Extremes) -> Change {
         12 => Change::SetDestination {
             node: node(1 + x.below(5) as u128),
             destination: x.chance(80).then(|| node(1 + x.below(6) as u128)),
+        },
+        13 => Change::DeleteEmptied { id: id(x), now: x.number(), usage: usage(x) },
+        14 => Change::ClearLeftOvers {
+            id: id(x),
+            indexes: (0..x.below(4)).map(|_| x.number() as u32).collect(),
         },
         _ => Change::SetBalancer(Balancer {
             configuration: configuration(x),

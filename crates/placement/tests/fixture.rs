@@ -66,6 +66,18 @@ pub fn register(cluster: &mut Cluster, n: u128, on_disk: &[PipelineId], now: u64
     cluster.register(details(n), disks(1), on_disk, now).1
 }
 
+/// Applies what was decided and what follows from that; returns the orders.
+pub fn carry_out(cluster: &mut Cluster, decision: Decision, now: u64) -> Vec<Order> {
+    let mut orders = decision.orders;
+    for change in decision.changes {
+        if cluster.apply(&change).is_ok() {
+            let more = cluster.follow_up(&change, now);
+            orders.extend(carry_out(cluster, more, now));
+        }
+    }
+    orders
+}
+
 pub fn apply(cluster: &mut Cluster, decision: &Decision) {
     for change in &decision.changes {
         cluster.apply(change).unwrap();
@@ -116,6 +128,7 @@ pub fn open_container(cluster: &mut Cluster, id: u64, pipeline: PipelineId) -> C
             sequence_id: 0,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         }))
         .unwrap();
     id

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod absent_groups;
 mod allocation;
 mod backoff;
 mod balance;

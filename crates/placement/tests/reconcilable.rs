@@ -33,6 +33,7 @@ fn closed_as(config: ReplicationConfig, replicas: Vec<Replica>) -> (Cluster, Con
         sequence_id: 5,
         delete_transaction: 0,
         suppressed: false,
+        evidence: Default::default(),
     });
     replicas.into_iter().for_each(|r| drop(report(&mut cluster, id, r, START)));
     (cluster, id)

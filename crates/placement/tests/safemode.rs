@@ -138,6 +138,7 @@ fn an_erasure_coded_container_needs_as_many_replicas_as_it_has_data_parts() {
         sequence_id: 0,
         delete_transaction: 0,
         suppressed: false,
+        evidence: Default::default(),
     });
     cluster.begin_safe_mode();
     let part = |n: u128, index: u32| placement::Replica {

@@ -224,6 +224,7 @@ fn fill(path: &Path, count: usize) {
             sequence_id: 1_000,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         };
         let key = tables::ContainerKey(container.id);
         tables::CONTAINERS.put(&mut batch, &key, &tables::ContainerRow(container));

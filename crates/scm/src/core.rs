@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use placement::{Change, Cluster, Decision};
+use placement::{Change, Cluster, Decision, Usage};
 use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use replicated::{Group, Handle};
 use rustc_hash::FxHashMap;
 use service::{AdminAccess, Ages, BackgroundServices, ClientLoad, Shutdown};
 use tokio::sync::{Notify, mpsc};
-use types::DatanodeId;
+use types::{ContainerId, DatanodeId};
 use uuid::Uuid;
 
 use crate::balancing::Balancing;
@@ -389,10 +389,13 @@ impl Core {
                 tracing::info!(container = %c.id, pipeline = ?c.pipeline.map(|p| p.to_string()), owner = %c.owner, "container created");
             }
             Change::MoveContainer { id, event, usage, .. } => {
-                tracing::info!(container = %id, event = event.as_str_name(), used_bytes = usage.used_bytes, keys = usage.keys, "container");
-                self.services.wake(names::PIPELINE_SCRUBBER);
-                self.services.wake(names::REPLICATION_MANAGER);
-                self.services.wake(names::ADMIN_MONITOR);
+                self.note_moved(*id, event.as_str_name(), usage);
+            }
+            Change::DeleteEmptied { id, usage, .. } => {
+                self.note_moved(*id, "DELETE, all replicas are empty", usage);
+            }
+            Change::ClearLeftOvers { id, indexes } => {
+                tracing::info!(container = %id, ?indexes, "replicas with blocks are left of a container that was deleted as empty; they are deleted");
             }
             Change::ReviveContainer { id, .. } => {
                 tracing::warn!(container = %id, "a replica with blocks turned up, the container is not deleted");
@@ -413,6 +416,13 @@ impl Core {
             | Change::SetPipelineDormant(..)
             | Change::ReserveIds { .. } => {}
         }
+    }
+
+    fn note_moved(&self, id: ContainerId, event: &str, usage: &Usage) {
+        tracing::info!(container = %id, event, used_bytes = usage.used_bytes, keys = usage.keys, "container");
+        self.services.wake(names::PIPELINE_SCRUBBER);
+        self.services.wake(names::REPLICATION_MANAGER);
+        self.services.wake(names::ADMIN_MONITOR);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | table | key | value |
 //! | --- | --- | --- |
-//! | `containers` | container id, 8 bytes big-endian | `ContainerInfoProto` |
+//! | `containers` | container id, 8 bytes big-endian | `ContainerInfoProto`, and fields of ours from 1001 on |
 //! | `pipelines` | uuid, 16 bytes | `Pipeline` |
 //! | `deletedBlocks` | transaction id, 8 bytes big-endian | `DeletedBlocksTransaction` |
 //! | `sequenceId` | name | last id of the last batch taken, 8 bytes big-endian |
@@ -13,7 +13,7 @@
 use metastore::{KeyCodec, Preset, TableSpec, TypedTable, ValueCodec};
 use multiraft::LogPosition;
 use placement::node::Destinations;
-use placement::{Balancer, Container, Transaction};
+use placement::{Balancer, Container, Evidence, Transaction};
 use prost::Message;
 use proto::{hdds, scm_datanode};
 use types::ids::{uuid_from_wire, uuid_to_wire};
@@ -90,12 +90,40 @@ impl KeyCodec for PipelineKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContainerRow(pub Container);
 
+/// What is known of replicas that were not reported: fields that follow those of Ozone's message in
+/// the same row. Who does not know them reads the row without them.
+#[derive(Clone, PartialEq, Message)]
+struct EvidenceProto {
+    #[prost(message, repeated, tag = "1001")]
+    members: Vec<hdds::Uuid>,
+    #[prost(bool, tag = "1002")]
+    emptied: bool,
+    #[prost(uint32, repeated, tag = "1003")]
+    cleared: Vec<u32>,
+}
+
 impl ValueCodec for ContainerRow {
     fn encode(&self) -> Vec<u8> {
-        self.0.to_wire().encode_to_vec()
+        let evidence = &self.0.evidence;
+        let evidence = EvidenceProto {
+            members: evidence.members.iter().map(|id| uuid_to_wire(id.0)).collect(),
+            emptied: evidence.emptied,
+            cleared: evidence.cleared.iter().copied().collect(),
+        };
+        let mut row = self.0.to_wire().encode_to_vec();
+        row.extend(evidence.encode_to_vec());
+        row
     }
     fn decode(bytes: &[u8]) -> Option<Self> {
-        Container::from_wire(&hdds::ContainerInfoProto::decode(bytes).ok()?).ok().map(Self)
+        let mut container =
+            Container::from_wire(&hdds::ContainerInfoProto::decode(bytes).ok()?).ok()?;
+        let evidence = EvidenceProto::decode(bytes).ok()?;
+        container.evidence = Evidence {
+            members: evidence.members.iter().map(|id| DatanodeId(uuid_from_wire(id))).collect(),
+            emptied: evidence.emptied,
+            cleared: evidence.cleared.into_iter().collect(),
+        };
+        Some(Self(container))
     }
 }
 
@@ -203,6 +231,38 @@ impl ValueCodec for PositionRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_container_keeps_its_evidence_and_rows_of_other_releases_are_read() {
+        let known = Container {
+            id: ContainerId(7),
+            state: hdds::LifeCycleState::Closing,
+            pipeline: Some(PipelineId::random()),
+            config: types::ReplicationConfig::RATIS_THREE,
+            storage_type: types::StorageType::Archive,
+            owner: "om".into(),
+            used_bytes: 1,
+            keys: 2,
+            state_enter_ms: 3,
+            sequence_id: 4,
+            delete_transaction: 5,
+            suppressed: true,
+            evidence: Evidence {
+                members: vec![DatanodeId::random(), DatanodeId::random()],
+                emptied: true,
+                cleared: [1, 300].into(),
+            },
+        };
+        let row = ContainerRow(known.clone());
+        assert_eq!(ContainerRow::decode(&row.encode()), Some(row.clone()));
+        // An earlier release reads the rest, and writes it without.
+        let earlier = hdds::ContainerInfoProto::decode(row.encode().as_slice()).unwrap();
+        assert_eq!(earlier, known.to_wire());
+        let without = Container { evidence: Evidence::default(), ..known };
+        let rewritten = ContainerRow::decode(&earlier.encode_to_vec());
+        assert_eq!(rewritten, Some(ContainerRow(without.clone())));
+        assert_eq!(ContainerRow(without).encode(), earlier.encode_to_vec());
+    }
 
     #[test]
     fn keys_and_positions_have_ozones_bytes() {

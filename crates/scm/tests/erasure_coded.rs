@@ -18,7 +18,7 @@ fn rs_3_2() -> ReplicationConfig {
     ReplicationConfig::parse("EC", "rs-3-2-1024k").unwrap()
 }
 
-fn part(id: ContainerId, node: DatanodeId, index: u32, state: State) -> ContainerReplicaProto {
+pub fn part(id: ContainerId, node: DatanodeId, index: u32, state: State) -> ContainerReplicaProto {
     ContainerReplicaProto {
         container_id: id.to_wire(),
         state: state as i32,
@@ -30,8 +30,8 @@ fn part(id: ContainerId, node: DatanodeId, index: u32, state: State) -> Containe
     }
 }
 
-/// A closed container, and its pipeline.
-async fn closed_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, Pipeline) {
+/// A container with blocks that takes more, and its pipeline.
+pub async fn open_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, Pipeline) {
     let response = h
         .block(BlockType::AllocateScmBlock, |r| {
             r.allocate_scm_block_request = Some(AllocateScmBlockRequestProto {
@@ -51,7 +51,15 @@ async fn closed_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, 
     for (member, index) in pipeline.members.iter().zip(&pipeline.replica_indexes) {
         let node = nodes.iter().find(|n| n.id == member.id).unwrap();
         node.take(part(id, node.id, *index, State::Open));
-        node.is_full(id);
+    }
+    (id, pipeline)
+}
+
+/// A closed container, and its pipeline.
+async fn closed_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, Pipeline) {
+    let (id, pipeline) = open_container(h, nodes).await;
+    for member in &pipeline.members {
+        nodes.iter().find(|n| n.id == member.id).unwrap().is_full(id);
     }
     until("the container is closed", async || {
         let closed = |n: &&FakeDatanode| n.state(id) == Some(State::Closed);
@@ -83,7 +91,7 @@ fn ids(details: &[proto::hdds::DatanodeDetailsProto]) -> Vec<DatanodeId> {
 }
 
 /// Indexes of the replicas that SCM shows.
-async fn indexes(h: &Harness, id: ContainerId) -> Vec<i64> {
+pub async fn indexes(h: &Harness, id: ContainerId) -> Vec<i64> {
     let response = h
         .location(LocationType::GetContainerReplicas, |r| {
             r.get_container_replicas_request = Some(GetContainerReplicasRequestProto {

@@ -121,6 +121,7 @@ fn record(path: &Path, count: u64) -> Outcome<()> {
             sequence_id: 1,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         };
         let key = tables::ContainerKey(container.id);
         tables::CONTAINERS.put(&mut batch, &key, &tables::ContainerRow(container));

@@ -114,6 +114,7 @@ fn cluster(replicas: u128) -> Cluster {
             sequence_id: 1_000,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         };
         cluster.apply(&Change::AddContainer(container)).expect("a new container");
         for holder in holders(id, replicas) {

@@ -5,13 +5,15 @@
 //! reported: one that lacks writes is empty of what it never had. The orders go out without
 //! `force`, so that a node refuses when it knows better. A replica with blocks in it that turns up
 //! later revives the container (see `replica::reconcile`). One that was never written goes when its
-//! pipeline is gone: nothing can write to it any more.
+//! pipeline is gone, so that nothing can write to it any more, and each member of that has said that
+//! it has no replica: a member that this SCM has not heard of may have it full of blocks, whatever
+//! the record says of its size ([`Evidence`](super::Evidence)).
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
 use crate::container::Usage;
-use crate::{Change, Cluster, Decision, Health, Millis, OrderKind, ReplicaState, elapsed};
+use crate::{Change, Cluster, Decision, Millis, OrderKind, ReplicaState, elapsed};
 
 impl Cluster {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
@@ -23,9 +25,8 @@ impl Cluster {
         candidates.retain(|id| self.may_become_empty(*id));
         for id in candidates.iter().copied() {
             if self.is_empty_everywhere(id) {
-                let event = LifeCycleEvent::Delete;
                 let usage = self.containers.get(id).map(|c| c.usage()).unwrap_or_default();
-                decision.changes.push(Change::MoveContainer { id, event, now, usage });
+                decision.changes.push(Change::DeleteEmptied { id, now, usage });
             }
         }
         self.replicas.empty = candidates;
@@ -83,16 +84,14 @@ impl Cluster {
             })
     }
 
-    /// A container that was made ahead and not used before its pipeline was gone. All nodes are
-    /// there, so a replica would be known.
+    /// A container that was made ahead and not used before its pipeline was gone.
     fn was_never_written(&self, id: ContainerId, now: Millis) -> bool {
         let Some(c) = self.containers.get(id) else { return false };
         c.keys == 0
             && c.used_bytes == 0
-            && self.replicas.of(id).is_empty()
             && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
             && self.reports_are_in(c.state_enter_ms, now)
-            && self.nodes.iter().all(|n| n.health == Health::Healthy)
+            && self.nobody_can_have(c, now)
     }
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.

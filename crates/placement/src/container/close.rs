@@ -75,8 +75,12 @@ impl Cluster {
             }
             // Its pipeline closed meanwhile, so it was born CLOSING.
             Change::AddContainer(c) if self.is_closing(c.id) => return self.order_close(c.id),
-            Change::MoveContainer { id, event: LifeCycleEvent::Delete, .. } => {
+            Change::MoveContainer { id, event: LifeCycleEvent::Delete, .. }
+            | Change::DeleteEmptied { id, .. } => {
                 return self.order_deletion(*id);
+            }
+            Change::ClearLeftOvers { id, .. } if self.all_are_back(now) => {
+                self.clear_left_over(*id, now, &mut decision);
             }
             _ => {}
         }

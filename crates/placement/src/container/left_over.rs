@@ -4,16 +4,20 @@
 //! Each block that was acknowledged is on the nodes of all indexes, and a node that had a replica
 //! which was deleted begins none anew: nobody has had a block acknowledged since. Besides that:
 //!
-//! **Invariant:** no more indexes go than the code can make up for, and none while a node is known
-//! that is not HEALTHY, was not heard of lately, or has not told this leader what it has. A
-//! container whose blocks can be read is revived instead (`replica::reconcile`).
+//! **Invariant:** what goes is left of a container of which one replica of each index was seen
+//! CLOSED and empty ([`Evidence::emptied`](crate::Evidence)); and no more indexes of it ever go, in
+//! sum over all portions in which its nodes come back and all SCMs that lead, than the code can make
+//! up for. So even if that was a mistake it can be read when all are back. What went is in the
+//! record before it is ordered. None goes while a node is known that is not HEALTHY, was not heard
+//! of lately, or has not told this leader what it has. A container whose blocks can be read is
+//! revived instead (`replica::reconcile`).
 
 use std::collections::BTreeSet;
 
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId, ReplicationConfig};
+use types::{ContainerId, DatanodeId};
 
-use crate::{Cluster, Decision, Millis, OrderKind, Replica, elapsed};
+use crate::{Change, Cluster, Decision, Millis, OrderKind, Replica, elapsed};
 
 impl Cluster {
     /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
@@ -39,14 +43,25 @@ impl Cluster {
         }
     }
 
-    fn clear_left_over(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
+    /// Has these replicas deleted once it is in the record that their indexes go.
+    pub(super) fn clear_left_over(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
         let Some(container) = self.containers.get(id) else { return };
-        let ReplicationConfig::Ec(ec) = container.config else { return };
+        let Some(most) = container.most_cleared() else { return };
         let is_of_late = elapsed(container.state_enter_ms, now) < self.settings.dead_after;
         let all_closed = self.with_blocks(id).all(|r| r.state.is_final());
+        if !self.is_deleted(id) || !container.evidence.emptied || is_of_late || !all_closed {
+            return;
+        }
+        let cleared = &container.evidence.cleared;
         let indexes: BTreeSet<u32> = self.with_blocks(id).map(|r| r.replica_index).collect();
-        let most = ec.parity.min(ec.data.saturating_sub(1)) as usize;
-        if is_of_late || !all_closed || indexes.len() > most {
+        // One that says none of the group's may be any.
+        let are_known = indexes.iter().all(|i| (1..=container.config.required_nodes()).contains(i));
+        if !are_known || indexes.union(cleared).count() > most {
+            return;
+        }
+        if !indexes.is_subset(cleared) {
+            let indexes = indexes.into_iter().collect();
+            decision.changes.push(Change::ClearLeftOvers { id, indexes });
             return;
         }
         for replica in self.with_blocks(id) {
@@ -67,7 +82,7 @@ impl Cluster {
     }
 
     /// Whether all nodes are sure to be there, and others had time to register.
-    fn all_are_back(&self, now: Millis) -> bool {
+    pub(super) fn all_are_back(&self, now: Millis) -> bool {
         let waited = |since| elapsed(since, now) >= self.settings.dead_after;
         self.watched_since.is_some_and(waited)
             && self.nodes.iter().all(|node| self.is_heard(node, Some(now)))

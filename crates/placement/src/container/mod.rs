@@ -2,11 +2,14 @@
 
 pub mod clean;
 pub mod close;
+mod evidence;
 pub mod history;
 mod left_over;
 pub mod lifecycle;
 pub mod locate;
 pub mod reconcilable;
+
+pub use evidence::Evidence;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -55,10 +58,12 @@ pub struct Container {
     pub delete_transaction: u64,
     /// Left out of health reports by an operator.
     pub suppressed: bool,
+    /// What is known of replicas that were not reported; in SCM's table only.
+    pub evidence: Evidence,
 }
 
 impl Container {
-    /// The row of the `containers` table, which is also the wire's message.
+    /// The wire's message, which is also the row of the `containers` table but for the evidence.
     pub fn to_wire(&self) -> hdds::ContainerInfoProto {
         hdds::ContainerInfoProto {
             container_id: self.id.to_wire(),
@@ -99,6 +104,7 @@ impl Container {
             sequence_id: wire.sequence_id().cast_unsigned(),
             delete_transaction: wire.delete_transaction_id().cast_unsigned(),
             suppressed: wire.suppressed(),
+            evidence: Evidence::default(),
         })
     }
 

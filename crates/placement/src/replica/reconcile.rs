@@ -47,14 +47,16 @@ impl Cluster {
                     // on more nodes than one, and they report it soon.
                 } else if replica.keys > 0 && replica.state.is_final() {
                     // If it was ever written, the record is that of a closed container: a replica
-                    // that has come as far lacks nothing, and one that has not has only blocks that
-                    // were deleted elsewhere.
+                    // that has come as far lacks nothing. One that has not has only blocks that
+                    // were deleted elsewhere if all others were seen empty; else it may be the
+                    // last. Of one that is erasure coded there are others that make it readable.
                     let known = container.sequence_id > 0;
-                    if replica.sequence_id < container.sequence_id {
+                    let behind = replica.sequence_id < container.sequence_id;
+                    if behind && container.evidence.emptied && !container.config.is_ec() {
                         decision.order(node, OrderKind::DeleteContainer { id, force: true });
                     } else {
-                        let more = replica.sequence_id > container.sequence_id;
-                        let quasi = replica.state != ReplicaState::Closed && (more || !known);
+                        let differs = replica.sequence_id != container.sequence_id;
+                        let quasi = replica.state != ReplicaState::Closed && (differs || !known);
                         decision.changes.push(Change::ReviveContainer { id, quasi, now });
                     }
                 } else {

@@ -142,6 +142,7 @@ async fn create(
                 sequence_id: 0,
                 delete_transaction: 0,
                 suppressed: false,
+                evidence: Default::default(),
             })
         })
         .collect();

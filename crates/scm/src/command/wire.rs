@@ -223,6 +223,7 @@ mod tests {
             sequence_id: 0,
             delete_transaction: 0,
             suppressed: false,
+            evidence: Default::default(),
         });
         cluster
     }

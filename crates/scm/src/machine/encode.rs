@@ -20,7 +20,7 @@ struct EntryProto {
 
 #[derive(Clone, PartialEq, Message)]
 struct ChangeProto {
-    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14")]
     kind: Option<Kind>,
 }
 
@@ -52,6 +52,8 @@ enum Kind {
     SetBalancer(hdds::ContainerBalancerConfigurationProto),
     #[prost(message, tag = "13")]
     SetDestination(SetDestinationProto),
+    #[prost(message, tag = "14")]
+    ClearLeftOvers(ClearLeftOversProto),
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -71,6 +73,16 @@ struct SetDestinationProto {
     destination: Option<hdds::Uuid>,
 }
 
+/// A member of an earlier release refuses it: it has not noted that the container was emptied,
+/// either, without which nothing is cleared.
+#[derive(Clone, PartialEq, Message)]
+struct ClearLeftOversProto {
+    #[prost(int64, tag = "1")]
+    id: i64,
+    #[prost(uint32, repeated, tag = "2")]
+    indexes: Vec<u32>,
+}
+
 /// An event of 0 or -1 revives a container, as CLOSED or QUASI_CLOSED.
 #[derive(Clone, PartialEq, Message)]
 struct MoveContainerProto {
@@ -86,6 +98,10 @@ struct MoveContainerProto {
     keys: u64,
     #[prost(uint64, tag = "6")]
     sequence_id: u64,
+    /// With DELETE: all replicas are empty. A member of an earlier release deletes it without
+    /// noting that, and has less to order away when it leads.
+    #[prost(bool, tag = "7")]
+    emptied: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -158,7 +174,20 @@ fn kind_of(change: &Change) -> Kind {
                 used_bytes: usage.used_bytes,
                 keys: usage.keys,
                 sequence_id: usage.sequence_id,
+                emptied: false,
             })
+        }
+        Change::DeleteEmptied { id, now, usage } => Kind::MoveContainer(MoveContainerProto {
+            id: id.to_wire(),
+            event: LifeCycleEvent::Delete as i32,
+            now: *now,
+            used_bytes: usage.used_bytes,
+            keys: usage.keys,
+            sequence_id: usage.sequence_id,
+            emptied: true,
+        }),
+        Change::ClearLeftOvers { id, indexes } => {
+            Kind::ClearLeftOvers(ClearLeftOversProto { id: id.to_wire(), indexes: indexes.clone() })
         }
         Change::ReviveContainer { id, quasi, now } => Kind::MoveContainer(MoveContainerProto {
             id: id.to_wire(),
@@ -202,18 +231,19 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
         Kind::AddContainer(c) => Change::AddContainer(Container::from_wire(&c)?),
         Kind::MoveContainer(m) => {
             let id = ContainerId::from_wire(m.id);
+            let usage =
+                Usage { used_bytes: m.used_bytes, keys: m.keys, sequence_id: m.sequence_id };
             match m.event {
+                event if m.emptied && event == LifeCycleEvent::Delete as i32 => {
+                    Change::DeleteEmptied { id, now: m.now, usage }
+                }
                 REVIVE => Change::ReviveContainer { id, quasi: false, now: m.now },
                 REVIVE_QUASI => Change::ReviveContainer { id, quasi: true, now: m.now },
                 event => Change::MoveContainer {
                     id,
                     event: LifeCycleEvent::try_from(event).map_err(|_| UNKNOWN)?,
                     now: m.now,
-                    usage: Usage {
-                        used_bytes: m.used_bytes,
-                        keys: m.keys,
-                        sequence_id: m.sequence_id,
-                    },
+                    usage,
                 },
             }
         }
@@ -228,6 +258,9 @@ fn change_of(kind: Kind) -> Result<Change, MachineError> {
         Kind::RemoveDeletions(r) => Change::RemoveDeletions(r.ids),
         Kind::SetBalancer(b) => {
             Change::SetBalancer(Balancer::from_wire(&b).map_err(|e| e.to_string())?)
+        }
+        Kind::ClearLeftOvers(c) => {
+            Change::ClearLeftOvers { id: ContainerId::from_wire(c.id), indexes: c.indexes }
         }
         Kind::SetDestination(d) => Change::SetDestination {
             node: DatanodeId(uuid_from_wire(&d.node)),
@@ -291,6 +324,7 @@ mod tests {
             sequence_id: 4,
             delete_transaction: 5,
             suppressed: false,
+            evidence: Default::default(),
         };
         let usage = Usage { used_bytes: 1, keys: 2, sequence_id: 3 };
         vec![
@@ -307,6 +341,8 @@ mod tests {
                 now: 1,
                 usage,
             },
+            Change::DeleteEmptied { id: ContainerId(7), now: 1, usage },
+            Change::ClearLeftOvers { id: ContainerId(7), indexes: vec![1, 5] },
             Change::ReviveContainer { id: ContainerId(7), quasi: false, now: 2 },
             Change::ReviveContainer { id: ContainerId(7), quasi: true, now: 2 },
             Change::ReserveIds { sequence: Sequence::LocalId, expected: 3, last: 1_003 },
@@ -346,6 +382,21 @@ mod tests {
             },
             Change::SetDestination { node: DatanodeId::random(), destination: None },
         ]
+    }
+
+    /// What an earlier release makes of it, which skips the field that it does not know.
+    #[test]
+    fn an_earlier_release_deletes_what_was_emptied() {
+        let usage = Usage { used_bytes: 1, keys: 2, sequence_id: 3 };
+        let id = ContainerId(7);
+        let Kind::MoveContainer(mut sent) = kind_of(&Change::DeleteEmptied { id, now: 4, usage })
+        else {
+            panic!("another kind")
+        };
+        sent.emptied = false;
+        let event = LifeCycleEvent::Delete;
+        let read = change_of(Kind::MoveContainer(sent)).unwrap();
+        assert_eq!(read, Change::MoveContainer { id, event, now: 4, usage });
     }
 
     #[test]

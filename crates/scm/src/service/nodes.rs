@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use proto::hdds::LifeCycleState;
 use service::{BackgroundService, Progress};
 
 use crate::core::Core;
@@ -32,13 +31,11 @@ impl BackgroundService for NodeStateManager {
         }
         let (shifts, decision, pipelines, containers, deletions, leaving) = {
             let mut cluster = core.cluster();
-            let (shifts, decision) = cluster.watch_nodes(core.clock.now());
-            let on_their_way =
-                [LifeCycleState::Closing, LifeCycleState::QuasiClosed, LifeCycleState::Deleting]
-                    .into_iter()
-                    .any(|s| cluster.containers.count(s) > 0)
-                    || !cluster.replicas.none_is_empty()
-                    || cluster.pending.take_changed();
+            let now = core.clock.now();
+            let (shifts, decision) = cluster.watch_nodes(now);
+            let on_their_way = cluster.any_container_on_its_way(now)
+                || !cluster.replicas.none_is_empty()
+                || cluster.pending.take_changed();
             let leaving = cluster.any_node_leaves();
             let deletions = cluster.deletions.summary().transactions > 0;
             (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions, leaving)

@@ -1,0 +1,136 @@
+//! What has to be known before a container counts as one that nobody has, kept with its record.
+//!
+//! That SCM knows of no replica says nothing of nodes that it has not heard of since it started.
+//! So the record has who may have one, whether all that ought to be there were seen empty, and what
+//! was ordered away since. All of it is replicated. A record of an earlier release has none of it:
+//! its container is kept wherever it turns up.
+
+use std::collections::BTreeSet;
+
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
+
+use crate::change::{Applied, Refused, Touched};
+use crate::{Cluster, Container, Event, Millis};
+use proto::hdds::LifeCycleState;
+use types::ReplicationConfig;
+
+/// What is known of replicas that were not reported.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The members of its pipeline, from when that is gone until the container is closed: each may
+    /// have a replica until it has said that it has none.
+    pub members: Vec<DatanodeId>,
+    /// Whether all replicas that it ought to have were CLOSED and empty when it came to be deleted.
+    pub emptied: bool,
+    /// Indexes of which replicas with blocks were ordered away since it was deleted, ever.
+    pub cleared: BTreeSet<u32>,
+}
+
+impl Evidence {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Container {
+    /// Indexes that may be ordered away of what is left of the container when it is deleted, over
+    /// all time: as many as the code makes up for, and too few to read it. `None` when it is not
+    /// erasure coded.
+    pub(crate) fn most_cleared(&self) -> Option<usize> {
+        let ReplicationConfig::Ec(ec) = self.config else { return None };
+        Some(ec.parity.min(ec.data.saturating_sub(1)) as usize)
+    }
+}
+
+impl Cluster {
+    /// Whether all that may have a replica of a container whose pipeline is gone, and that was not
+    /// closed, have said that they have none. Only the members of the pipeline can have been
+    /// written to: what is not closed is not copied.
+    pub(super) fn nobody_can_have(&self, c: &Container, now: Millis) -> bool {
+        let members = &c.evidence.members;
+        self.replicas.of(c.id).is_empty()
+            && !members.is_empty()
+            && members.iter().all(|member| self.has_told_all(*member, now))
+    }
+
+    /// Whether a container is on its way to its next state, so that looks at short intervals bring
+    /// it there. One whose pipeline is gone, and of which only nodes that are away may have a
+    /// replica, may wait for long.
+    pub fn any_container_on_its_way(&self, now: Millis) -> bool {
+        let waits = |c: &Container| {
+            c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+                && self.replicas.of(c.id).is_empty()
+                && !self.nobody_can_have(c, now)
+        };
+        let closing = self.containers.in_state(LifeCycleState::Closing);
+        self.containers.count(LifeCycleState::QuasiClosed) > 0
+            || self.containers.count(LifeCycleState::Deleting) > 0
+            || closing.filter_map(|id| self.containers.get(id)).any(|c| !waits(c))
+    }
+
+    /// Whether what a node has is known: it was heard of lately, has told this leader what is
+    /// there, and has no disk that could not be read. One that is decommissioned was emptied, and
+    /// an operator says that it is gone.
+    fn has_told_all(&self, id: DatanodeId, now: Millis) -> bool {
+        self.nodes.get(id).is_some_and(|node| {
+            node.details.op_state == OperationalState::Decommissioned
+                || self.is_heard(node, Some(now)) && node.storage.iter().all(|disk| !disk.failed)
+        })
+    }
+
+    /// A pipeline goes: its members stay with the containers that are not closed.
+    pub(crate) fn apply_remove_pipeline(&mut self, id: PipelineId) -> Applied {
+        let entry = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?;
+        let members = entry.member_ids();
+        let mut touched = vec![Touched::Pipeline(id)];
+        for container in self.containers.of_pipeline(id) {
+            let is_written =
+                |c: &Container| matches!(c.state, LifeCycleState::Open | LifeCycleState::Closing);
+            if self.containers.get(container).is_some_and(is_written) {
+                self.containers.update(container, |c| c.evidence.members.clone_from(&members));
+                touched.push(Touched::Container(container));
+            }
+        }
+        self.pipelines.remove(id);
+        Ok(touched)
+    }
+
+    /// What is left of a deleted container goes, of these indexes. It is written down before any
+    /// order is sent, so that what goes adds up whichever SCM orders it, and when.
+    pub(crate) fn apply_clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
+        let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
+        let deleted = matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted);
+        let group = 1..=container.config.required_nodes();
+        let mut cleared = container.evidence.cleared.clone();
+        cleared.extend(indexes.iter().filter(|index| group.contains(index)));
+        let few = container.most_cleared().is_some_and(|most| cleared.len() <= most);
+        if !deleted || !container.evidence.emptied || !few {
+            return Err(Refused::NotLeftOver(id));
+        }
+        self.containers.update(id, |c| c.evidence.cleared = cleared);
+        Ok(vec![Touched::Container(id)])
+    }
+
+    /// A container of which all replicas were seen empty comes to be deleted.
+    pub(crate) fn note_emptied(&mut self, id: ContainerId) {
+        self.containers.update(id, |c| c.evidence.emptied = true);
+    }
+
+    /// It was not deleted after all: what was seen of it was wrong, or is no longer so.
+    pub(crate) fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
+        let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
+        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+            let event = proto::hdds::LifeCycleEvent::Close;
+            return Err(Refused::ContainerState { id, state, event });
+        }
+        let to = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
+        self.containers.update(id, |c| {
+            c.state = to;
+            c.state_enter_ms = now;
+            c.evidence.emptied = false;
+        });
+        self.histories.note(id, now, Event::Revived(to));
+        Ok(vec![Touched::Container(id)])
+    }
+}

@@ -1,0 +1,314 @@
+//! Nodes that nobody has heard of since SCM started, and what they may have: whole groups are away
+//! and come back a few nodes at a time.
+
+use std::collections::BTreeSet;
+
+use placement::{
+    Change, Cluster, Container, Decision, Evidence, Order, OrderKind, Replica, ReplicaState,
+    Storage,
+};
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId, StorageType};
+
+use crate::ec_fixture::*;
+use crate::fixture::*;
+
+/// Between two looks of the replication manager.
+const LOOK: u64 = 30_000;
+
+/// An SCM that starts on the rows of another one: it knows no node.
+fn restart(cluster: &Cluster) -> Cluster {
+    let mut fresh = Cluster::new(cluster.settings.clone());
+    for c in cluster.containers.from(ContainerId(0)) {
+        fresh.containers.insert(c.clone());
+    }
+    for entry in cluster.pipelines.iter() {
+        fresh.pipelines.insert((*entry.record).clone());
+    }
+    fresh.begin_safe_mode();
+    fresh.note_state_machine_ready();
+    fresh
+}
+
+/// All that SCM does by itself at one moment, while all nodes that it knows are heard of.
+fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
+    for id in cluster.nodes.iter().map(|n| n.details.id).collect::<Vec<_>>() {
+        cluster.heartbeat(id, now);
+    }
+    let mut orders = Vec::new();
+    let (_, decision) = cluster.watch_nodes(now);
+    orders.extend(carry_out(cluster, decision, now));
+    let decision = cluster.scrub_pipelines(now);
+    orders.extend(carry_out(cluster, decision, now));
+    let mut decision = cluster.review_containers(now);
+    decision.merge(cluster.clean_containers(now));
+    decision.merge(cluster.clear_left_overs(now));
+    orders.extend(carry_out(cluster, decision, now));
+    orders.extend(cluster.repair_containers(ContainerId(0), 1_000, now).decision.orders);
+    orders
+}
+
+/// Looks for so long; returns the time.
+fn look_for(cluster: &mut Cluster, from: u64, how_long: u64) -> u64 {
+    let mut now = from;
+    while now < from + how_long {
+        now += 3_000;
+        look(cluster, now);
+    }
+    now
+}
+
+fn come(cluster: &mut Cluster, n: u128, replica: Option<(ContainerId, Replica)>, now: u64) {
+    register(cluster, n, &[], now);
+    let decision = cluster.report_all_replicas(node(n), replica.into_iter().collect(), now);
+    carry_out(cluster, decision, now);
+}
+
+/// Ten nodes, and an OPEN container of rs-3-2 on 1 to 5, with index n on node n.
+fn ten_nodes() -> (Cluster, PipelineId, ContainerId) {
+    let mut cluster = in_racks(10, 1);
+    let id = pipeline(1);
+    let others: Vec<_> = (6..=10).map(node).collect();
+    let kind = (ec(RS_3_2), StorageType::Disk);
+    let mut plan = cluster.plan_ec_pipeline(kind, &others, id).unwrap();
+    plan.members = (1..=5).map(node).collect();
+    let record = cluster.build_pipeline(&plan, id, START);
+    cluster.apply(&Change::AddPipeline(record)).unwrap();
+    let c = open_container(&mut cluster, 1, id);
+    (cluster, id, c)
+}
+
+#[test]
+fn a_container_whose_group_is_away_when_scm_starts_is_not_taken_for_never_written() {
+    let (cluster, _, c) = ten_nodes();
+    let mut cluster = restart(&cluster);
+    let mut now = START + 1_000_000;
+    (6..=10).for_each(|n| come(&mut cluster, n, None, now));
+    for round in 0..3 {
+        now = look_for(&mut cluster, now, 300_000);
+        assert_eq!(state(&cluster, c), LifeCycleState::Closing, "round {round}");
+        // Nor by an SCM that starts when the pipeline is gone.
+        cluster = restart(&cluster);
+        (6..=10).for_each(|n| come(&mut cluster, n, None, now));
+    }
+    for n in 1..=5_u32 {
+        come(&mut cluster, n.into(), Some((c, part(node(n.into()), n, ReplicaState::Closed))), now);
+        look(&mut cluster, now);
+    }
+    assert_eq!(state(&cluster, c), LifeCycleState::Closed);
+    assert_eq!(cluster.replicas.of(c).len(), 5);
+}
+
+#[test]
+fn a_replicated_container_whose_pipeline_is_away_is_not_taken_for_never_written_either() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    let mut cluster = restart(&cluster);
+    let now = START + 1_000_000;
+    (4..=6).for_each(|n| come(&mut cluster, n, None, now));
+    let now = look_for(&mut cluster, now, 300_000);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closing);
+    assert_eq!(cluster.pipelines.get(p).map(|e| e.record.id), None);
+    come(&mut cluster, 3, Some((c, replica(3, ReplicaState::QuasiClosed, 2, 8))), now);
+    assert_eq!(state(&cluster, c), LifeCycleState::QuasiClosed);
+}
+
+#[test]
+fn a_container_never_written_goes_when_all_of_its_group_have_said_that_they_have_none() {
+    let (cluster, _, c) = ten_nodes();
+    let mut cluster = restart(&cluster);
+    let mut now = look_for(&mut cluster, START + 1_000_000, 120_000);
+    for n in 1..=5 {
+        assert_ne!(state(&cluster, c), LifeCycleState::Deleted, "{n} was not heard of");
+        come(&mut cluster, n, None, now);
+        now = look_for(&mut cluster, now, LOOK);
+    }
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
+}
+
+/// A disk that is out may have what its node does not report.
+#[test]
+fn a_member_with_a_failed_disk_has_not_said_that_it_has_nothing() {
+    let (cluster, _, c) = ten_nodes();
+    let mut cluster = restart(&cluster);
+    let now = START + 1_000_000;
+    (1..=5).for_each(|n| come(&mut cluster, n, None, now));
+    let disks_of = |failed| vec![Storage { failed, ..disks(1).remove(0) }, disks(1).remove(0)];
+    cluster.nodes.set_storage(node(4), disks_of(true));
+    let decision = Decision {
+        changes: vec![Change::ClosePipeline { id: pipeline(1), now }],
+        ..Decision::default()
+    };
+    apply(&mut cluster, &decision);
+    let now = look_for(&mut cluster, now, 300_000);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closing);
+    cluster.nodes.set_storage(node(4), disks_of(false));
+    look_for(&mut cluster, now, LOOK);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
+}
+
+/// An operator says that it is gone: it was emptied.
+#[test]
+fn a_member_that_is_decommissioned_is_not_waited_for() {
+    let (cluster, _, c) = ten_nodes();
+    let mut cluster = restart(&cluster);
+    let mut now = look_for(&mut cluster, START + 1_000_000, 120_000);
+    let gone = DatanodeDetails { op_state: OperationalState::Decommissioned, ..details(4) };
+    cluster.register(gone, disks(1), &[], now);
+    now = look_for(&mut cluster, now, LOOK);
+    assert_eq!(state(&cluster, c), LifeCycleState::Closing);
+    assert!(!cluster.any_container_on_its_way(now), "it waits for others");
+    now = silence(&mut cluster, node(4), 60_000).max(now);
+    [1, 2, 3, 5].into_iter().for_each(|n| come(&mut cluster, n, None, now));
+    assert!(cluster.any_container_on_its_way(now));
+    for id in [1, 2, 3, 5] {
+        cluster.heartbeat(node(id), now);
+    }
+    let decision = cluster.clean_containers(now);
+    carry_out(&mut cluster, decision, now);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
+}
+
+/// What is on the disks of nodes 1 to 5, index n on node n, of a container that is DELETED by the
+/// record; they come in portions, with looks between them, and do what they are told.
+fn come_in_portions(record: &Container, portions: &[&[u128]]) -> (Cluster, BTreeSet<u32>) {
+    let mut cluster = Cluster::new(settings());
+    cluster.begin_safe_mode();
+    cluster.note_state_machine_ready();
+    let c = record.id;
+    cluster.containers.insert(record.clone());
+    let mut now = START + 1_000_000;
+    (6..=10).for_each(|n| come(&mut cluster, n, None, now));
+    now = look_for(&mut cluster, now, 300_000);
+    let mut gone = BTreeSet::new();
+    for portion in portions {
+        for n in portion.iter().copied() {
+            let replica = part(node(n), n as u32, ReplicaState::Closed);
+            come(&mut cluster, n, Some((c, replica)), now);
+        }
+        for _ in 0..10 {
+            now += LOOK / 5;
+            for order in look(&mut cluster, now) {
+                let OrderKind::DeleteContainer { force: true, .. } = order.kind else { continue };
+                let Some(replica) = cluster.replicas.on(c, order.node).cloned() else { continue };
+                gone.insert(replica.replica_index);
+                report(&mut cluster, c, Replica { state: ReplicaState::Deleted, ..replica }, now);
+            }
+        }
+    }
+    (cluster, gone)
+}
+
+/// A container of rs-3-2 that a record says is DELETED.
+fn deleted_record() -> Container {
+    let (cluster, _, c) = ten_nodes();
+    let record = cluster.containers.get(c).unwrap().clone();
+    Container { state: LifeCycleState::Deleted, ..record }
+}
+
+#[test]
+fn what_was_deleted_by_mistake_comes_back_however_its_nodes_do() {
+    let portions: [&[&[u128]]; 4] = [
+        &[&[1, 2], &[3, 4], &[5]],
+        &[&[1], &[2], &[3], &[4], &[5]],
+        &[&[5, 4], &[1], &[2, 3]],
+        &[&[1, 2, 3, 4, 5]],
+    ];
+    let states = [LifeCycleState::Deleted, LifeCycleState::Deleting];
+    for (portions, state_before) in portions.iter().flat_map(|p| states.map(|s| (*p, s))) {
+        let record = Container { state: state_before, ..deleted_record() };
+        let (cluster, gone) = come_in_portions(&record, portions);
+        assert_eq!(gone, BTreeSet::new(), "{portions:?}");
+        assert_eq!(state(&cluster, container(1)), LifeCycleState::Closed, "{portions:?}");
+        let health = health(&cluster, container(1));
+        assert_eq!((cluster.replicas.of(container(1)).len(), health), (5, "HEALTHY"));
+    }
+}
+
+/// The record says that all replicas were seen empty, and that is not so: what is ordered away adds
+/// up to no more than the code makes up for, whichever SCM leads.
+#[test]
+fn no_mistake_costs_more_than_the_code_makes_up_for() {
+    let evidence = Evidence { emptied: true, ..Evidence::default() };
+    let record = Container { evidence, ..deleted_record() };
+    let cases: [(&[&[u128]], BTreeSet<u32>); 3] = [
+        (&[&[1, 2], &[3, 4], &[5]], [1, 2].into()),
+        (&[&[1], &[2], &[3], &[4], &[5]], [1, 2].into()),
+        (&[&[5, 4, 3], &[1], &[2]], BTreeSet::new()),
+    ];
+    for (portions, costs) in cases {
+        let (cluster, gone) = come_in_portions(&record, portions);
+        assert_eq!(gone, costs, "{portions:?}");
+        assert_eq!(state(&cluster, container(1)), LifeCycleState::Closed, "{portions:?}");
+    }
+    // The portions come to different SCMs.
+    let mut record = record;
+    let mut gone = BTreeSet::new();
+    for portion in [[1, 2], [3, 4]] {
+        let (cluster, now_gone) = come_in_portions(&record, &[&portion]);
+        gone.extend(now_gone);
+        record = cluster.containers.get(record.id).unwrap().clone();
+    }
+    assert_eq!(gone, [1, 2].into());
+    assert_eq!(record.evidence.cleared, gone);
+}
+
+/// A replica that says another index than one of the group's may have any.
+#[test]
+fn what_has_no_index_of_the_group_is_not_ordered_away() {
+    let evidence = Evidence { emptied: true, ..Evidence::default() };
+    let mut cluster = in_racks(6, 1);
+    let record = Container { evidence, ..deleted_record() };
+    let c = record.id;
+    cluster.containers.insert(record);
+    let now = look_for(&mut cluster, START, 120_000);
+    for (n, index) in [(1, 0), (2, 77)] {
+        come(&mut cluster, n, Some((c, part(node(n), index, ReplicaState::Closed))), now);
+    }
+    let force = |o: &Order| matches!(o.kind, OrderKind::DeleteContainer { force: true, .. });
+    assert!(!look(&mut cluster, now + LOOK).iter().any(force));
+}
+
+/// What an earlier leader decided on less is refused where it is applied.
+#[test]
+fn more_than_may_go_is_refused_in_the_log() {
+    let mut cluster = in_racks(6, 1);
+    let record = deleted_record();
+    let c = record.id;
+    let clear = |indexes: &[u32]| Change::ClearLeftOvers { id: c, indexes: indexes.to_vec() };
+    cluster.containers.insert(record.clone());
+    cluster.apply(&clear(&[1])).unwrap_err();
+    let evidence = Evidence { emptied: true, ..Evidence::default() };
+    cluster.containers.insert(Container { evidence, ..record });
+    cluster.apply(&clear(&[1])).unwrap();
+    cluster.apply(&clear(&[2, 3])).unwrap_err();
+    cluster.apply(&clear(&[2, 1])).unwrap();
+    cluster.apply(&clear(&[3])).unwrap_err();
+    cluster.apply(&Change::ReviveContainer { id: c, quasi: false, now: START }).unwrap();
+    cluster.apply(&clear(&[1])).unwrap_err();
+    let evidence = &cluster.containers.get(c).unwrap().evidence;
+    assert_eq!(*evidence, Evidence { cleared: [1, 2].into(), ..Evidence::default() });
+}
+
+/// A record of a container with blocks that no replica was ever seen of may be behind one that is
+/// behind another one.
+#[test]
+fn the_last_copy_of_a_container_that_was_not_seen_empty_is_not_ordered_away() {
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    report(&mut cluster, c, replica(1, ReplicaState::Open, 3, 9), START);
+    report(&mut cluster, c, replica(1, ReplicaState::Deleted, 0, 0), START);
+    report(&mut cluster, c, replica(2, ReplicaState::Open, 0, 0), START);
+    report(&mut cluster, c, replica(2, ReplicaState::Deleted, 0, 0), START);
+    let decision = Decision {
+        changes: vec![Change::ClosePipeline { id: p, now: START }],
+        ..Decision::default()
+    };
+    apply(&mut cluster, &decision);
+    let now = look_for(&mut cluster, START, 120_000);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
+    // The disk of the third member was not mounted.
+    let orders = report(&mut cluster, c, replica(3, ReplicaState::QuasiClosed, 2, 8), now);
+    assert_eq!(orders, []);
+    assert_eq!(state(&cluster, c), LifeCycleState::QuasiClosed);
+}
