@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use placement::{
     Change, Cluster, Container, Decision, Evidence, Order, OrderKind, Replica, ReplicaState,
-    Storage,
+    Settings, Storage, UnknownContainer,
 };
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId, StorageType};
@@ -311,4 +311,22 @@ fn the_last_copy_of_a_container_that_was_not_seen_empty_is_not_ordered_away() {
     let orders = report(&mut cluster, c, replica(3, ReplicaState::QuasiClosed, 2, 8), now);
     assert_eq!(orders, []);
     assert_eq!(state(&cluster, c), LifeCycleState::QuasiClosed);
+}
+
+/// The operator wants unknown containers gone; that SCM does not know one must mean that there is
+/// none.
+#[test]
+fn a_container_that_this_scm_cannot_know_is_not_unknown() {
+    let settings = Settings { unknown_container: UnknownContainer::Delete, ..settings() };
+    let mut cluster = cluster(1, settings);
+    let sequence = placement::Sequence::ContainerId;
+    cluster.apply(&Change::ReserveIds { sequence, expected: 0, last: 10 }).unwrap();
+    let stray = replica(1, ReplicaState::Closed, 5, 5);
+    let goes = |id| vec![to(1, OrderKind::DeleteContainer { id, force: true })];
+    assert_eq!(report(&mut cluster, container(10), stray.clone(), START), goes(container(10)));
+    // Tables that are older than the replica: another SCM, or one before, has handed that id out.
+    assert_eq!(report(&mut cluster, container(11), stray.clone(), START), []);
+    cluster.settings.safe_mode.enabled = true;
+    cluster.begin_safe_mode();
+    assert_eq!(report(&mut cluster, container(10), stray, START), [], "in safe mode");
 }

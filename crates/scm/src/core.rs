@@ -298,9 +298,11 @@ impl Core {
     }
 
     /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that
-    /// does not lead decides nothing.
+    /// does not lead decides nothing, nor does one that has not applied yet what those before it
+    /// committed: a container or pipeline that it does not know may be in that. Nodes register
+    /// again once it has.
     pub fn carry_out(&self, decision: Decision) {
-        if self.is_shared() && !self.group().is_leader() {
+        if self.is_shared() && !self.group().leader().ready {
             return;
         }
         if !decision.orders.is_empty() {

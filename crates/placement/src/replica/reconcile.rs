@@ -7,7 +7,7 @@ use types::{ContainerId, DatanodeId, ReplicationConfig};
 
 use crate::{
     Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
-    UnknownContainer, elapsed,
+    Sequence, UnknownContainer, elapsed,
 };
 
 impl Cluster {
@@ -16,7 +16,7 @@ impl Cluster {
         let mut decision = Decision::default();
         let replica = self.replicas.on(id, node);
         let Some(container) = self.containers.get(id) else {
-            if replica.is_some() && self.settings.unknown_container == UnknownContainer::Delete {
+            if replica.is_some() && self.is_known_to_be_none(id) {
                 decision.order(node, OrderKind::DeleteContainer { id, force: true });
             }
             return decision;
@@ -66,6 +66,15 @@ impl Cluster {
             LifeCycleState::Recovering => {}
         }
         decision
+    }
+
+    /// Whether a container without a record is none, and an operator wants replicas of such gone.
+    /// An id that was never handed out by these tables is that of newer ones; and what is not known
+    /// in safe mode may be known soon.
+    fn is_known_to_be_none(&self, id: ContainerId) -> bool {
+        self.settings.unknown_container == UnknownContainer::Delete
+            && !self.safe_mode.is_on()
+            && id.0 <= self.sequences.last(Sequence::ContainerId)
     }
 
     /// Containers on their way: repeats the orders that the replicas have not followed.
