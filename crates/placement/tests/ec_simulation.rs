@@ -1,17 +1,21 @@
 //! Erasure coded containers played through: nodes die and come back with what they had, disks are
 //! lost, replicas go bad, operators take nodes out of service, orders are lost, late, fail or are
-//! carried out by half, SCM starts anew.
+//! carried out by half, SCM starts anew. Whole groups are away while it does, and come back a few
+//! nodes at a time. Containers are written when that begins, were made ahead and never written, or
+//! have their blocks deleted on all nodes that are there.
 //!
-//! No order may ever make the number of different good indexes smaller, and when all is calm every
-//! container has one good replica of each index. What is broken from outside is only ever as much
-//! as leaves enough to decode the rest.
+//! No order may ever make the number of different good indexes smaller, nor may a container with
+//! blocks in use ever be deleted; and when all is calm every one has one good replica of each
+//! index. Of one whose blocks are deleted no more indexes are ever ordered away than the code makes
+//! up for. What is broken from outside is only ever as much as leaves enough to decode the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use placement::replica::pending::Task;
-use placement::{Cluster, Decision, Health, Order, OrderKind, Replica, ReplicaState};
+use placement::{Change, Cluster, Decision, Health, Order, OrderKind, Replica, ReplicaState};
 use proptest::prelude::*;
-use types::{ContainerId, DatanodeId, OperationalState, ReplicationConfig};
+use proto::hdds::LifeCycleState;
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId, ReplicationConfig};
 
 use crate::ec_fixture::*;
 use crate::fixture::*;
@@ -25,9 +29,17 @@ const TICK: u64 = 3_000;
 struct Real {
     index: u32,
     state: ReplicaState,
+    empty: bool,
 }
 
 impl Real {
+    /// Whether its bytes are sound, closed or not.
+    fn has_part(self, of: &ReplicationConfig) -> bool {
+        use ReplicaState::{Closed, Closing, Open};
+        matches!(self.state, Open | Closing | Closed)
+            && (1..=of.required_nodes()).contains(&self.index)
+    }
+
     fn is_good(self, of: &ReplicationConfig) -> bool {
         self.state == ReplicaState::Closed && (1..=of.required_nodes()).contains(&self.index)
     }
@@ -55,6 +67,10 @@ struct World {
     cluster: Cluster,
     nodes: BTreeMap<u128, Datanode>,
     configs: BTreeMap<ContainerId, ReplicationConfig>,
+    /// Containers of which all blocks are deleted.
+    dead: BTreeSet<ContainerId>,
+    /// What was ordered away of them when they were deleted.
+    cleared: BTreeMap<ContainerId, BTreeSet<u32>>,
     term: u64,
     now: u64,
     /// An SCM that starts waits for its nodes.
@@ -75,6 +91,12 @@ enum Fate {
 enum Step {
     Kill(u128),
     Revive(u128),
+    /// All nodes go that have a replica of a container.
+    Part(usize),
+    /// So many nodes that are down come back.
+    ReviveSome(usize),
+    /// All blocks of a container are deleted, on the nodes that are up.
+    Empty(usize),
     /// A node loses its disks.
     Wipe(u128),
     /// A replica goes bad, or says that it has another index.
@@ -100,15 +122,30 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => n().prop_map(Step::Kill),
         3 => n().prop_map(Step::Revive),
+        1 => (0..5_usize).prop_map(Step::Part),
+        1 => (1..4_usize).prop_map(Step::ReviveSome),
+        1 => (0..4_usize).prop_map(Step::Empty),
         2 => n().prop_map(Step::Wipe),
         3 => (n(), 0..4_usize, damage).prop_map(|(n, i, to)| Step::Damage(n, i, to)),
         1 => n().prop_map(Step::Decommission),
         1 => n().prop_map(Step::Maintain),
         2 => n().prop_map(Step::Recommission),
-        1 => prop_oneof![Just(4_000_u64), Just(11_000), Just(40_000)].prop_map(Step::Pass),
+        1 => prop_oneof![Just(4_000_u64), Just(11_000), Just(40_000), Just(70_000)]
+            .prop_map(Step::Pass),
         12 => proptest::collection::vec(fate, 1..8).prop_map(Step::Tick),
         1 => Just(Step::RestartScm),
     ]
+}
+
+/// The container that is written when the story begins, and the one that never is.
+const WRITTEN: ContainerId = ContainerId(5);
+const UNUSED: ContainerId = ContainerId(6);
+
+/// A container of rs-3-2 that takes writes.
+fn open(cluster: &mut Cluster, id: ContainerId) -> PipelineId {
+    let pipeline = make(cluster, ec(RS_3_2), id.0.into());
+    open_container(cluster, id.0, pipeline);
+    pipeline
 }
 
 fn number(node: DatanodeId) -> u128 {
@@ -128,11 +165,49 @@ impl World {
         let mut nodes: BTreeMap<u128, Datanode> = BTreeMap::new();
         for n in 1..=NODES {
             let of = |id: &ContainerId| cluster.replicas.on(*id, node(n));
-            let real = |r: &Replica| Real { index: r.replica_index, state: r.state };
+            let real = |r: &Replica| Real { index: r.replica_index, state: r.state, empty: false };
             let replicas = configs.keys().filter_map(|id| Some((*id, real(of(id)?)))).collect();
             nodes.insert(n, Datanode { up: true, replicas, term: 1, ..Datanode::default() });
         }
-        Self { cluster, nodes, configs, term: 1, now: START + 20_000, repairs_from: 0 }
+        let written = open(&mut cluster, WRITTEN);
+        open(&mut cluster, UNUSED);
+        configs.insert(WRITTEN, ec(RS_3_2));
+        for index in 1..=5 {
+            let on = indexed(&cluster, written, index, ReplicaState::Open).node;
+            let real = Real { index, state: ReplicaState::Open, empty: false };
+            nodes.get_mut(&number(on)).unwrap().replicas.insert(WRITTEN, real);
+        }
+        Self {
+            cluster,
+            nodes,
+            configs,
+            dead: BTreeSet::new(),
+            cleared: BTreeMap::new(),
+            term: 1,
+            now: START + 20_000,
+            repairs_from: 0,
+        }
+    }
+
+    /// Containers with blocks that are in use.
+    fn live(&self) -> impl Iterator<Item = ContainerId> + '_ {
+        self.configs.keys().copied().filter(|id| !self.dead.contains(id))
+    }
+
+    /// What is ordered away of a container that is deleted.
+    fn count_cleared(&mut self, order: &Order) {
+        let OrderKind::DeleteContainer { id, force: true } = order.kind else { return };
+        let state = self.cluster.containers.get(id).unwrap().state;
+        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+            return;
+        }
+        let Some(real) = self.nodes[&number(order.node)].replicas.get(&id) else { return };
+        if !real.empty {
+            let ReplicationConfig::Ec(ec) = self.configs[&id] else { unreachable!() };
+            let cleared = self.cleared.entry(id).or_default();
+            cleared.insert(real.index);
+            assert!(cleared.len() <= ec.parity as usize, "{id}: {cleared:?}");
+        }
     }
 
     fn up(&self) -> Vec<u128> {
@@ -140,7 +215,9 @@ impl World {
     }
 
     fn carry_out(&mut self, decision: Decision) {
-        for Order { node, kind } in decision.orders {
+        for order in decision.orders {
+            self.count_cleared(&order);
+            let Order { node, kind } = order;
             let given = Given { term: self.term, at: self.now, kind };
             self.nodes.get_mut(&number(node)).unwrap().orders.push(given);
         }
@@ -153,7 +230,11 @@ impl World {
     }
 
     fn report(&mut self, n: u128) {
-        let one = |(id, real): (&ContainerId, &Real)| (*id, part(node(n), real.index, real.state));
+        let one = |(id, real): (&ContainerId, &Real)| {
+            let replica = part(node(n), real.index, real.state);
+            let empty = Replica { keys: 0, used_bytes: 0, is_empty: true, ..replica.clone() };
+            (*id, if real.empty { empty } else { replica })
+        };
         let replicas = self.nodes[&n].replicas.iter().map(one).collect();
         let decision = self.cluster.report_all_replicas(node(n), replicas, self.now);
         self.carry_out(decision);
@@ -179,7 +260,7 @@ impl World {
 
     fn is_being_deleted(&self, n: u128, id: ContainerId) -> bool {
         let deletes = |given: &Given| {
-            matches!(given.kind, OrderKind::DeleteContainer { id: of, .. } if of == id)
+            matches!(given.kind, OrderKind::DeleteContainer { id: of, force: true } if of == id)
                 && self.counts(n, given)
         };
         self.nodes[&n].orders.iter().any(deletes)
@@ -187,8 +268,17 @@ impl World {
 
     /// Different good indexes on disks, without what is on `without` and what is being deleted.
     fn sure(&self, id: ContainerId, without: &[u128]) -> BTreeSet<u32> {
+        self.sure_of(id, without, Real::is_good)
+    }
+
+    fn sure_of(
+        &self,
+        id: ContainerId,
+        without: &[u128],
+        counts: impl Fn(Real, &ReplicationConfig) -> bool,
+    ) -> BTreeSet<u32> {
         let good = |(n, dn): (&u128, &Datanode)| {
-            let real = dn.replicas.get(&id).filter(|real| real.is_good(&self.configs[&id]))?;
+            let real = dn.replicas.get(&id).filter(|real| counts(**real, &self.configs[&id]))?;
             let stays = !without.contains(n) && !self.is_being_deleted(*n, id);
             stays.then_some(real.index)
         };
@@ -202,7 +292,7 @@ impl World {
 
     /// Whether a container can be decoded without what is on a node.
     fn spares(&self, n: u128, id: ContainerId) -> bool {
-        self.sure(id, &[n]).len() >= self.data(id)
+        self.dead.contains(&id) || self.sure_of(id, &[n], Real::has_part).len() >= self.data(id)
     }
 
     /// What is ordered makes sense by what SCM was told, and by how it is.
@@ -219,7 +309,7 @@ impl World {
                     victim.index,
                     self.nodes
                 );
-                assert!(others.len() >= self.data(*id));
+                assert!(self.dead.contains(id) || others.len() >= self.data(*id));
             }
             OrderKind::ReconstructEcContainer { id, .. } => {
                 let made = reconstruction(order);
@@ -272,9 +362,17 @@ impl World {
         self.carry_out(decision);
         let (_, decision) = self.cluster.check_leaving_nodes(self.now);
         self.carry_out(decision);
+        let decision = self.cluster.scrub_pipelines(self.now);
+        self.carry_out(decision);
         let decision = self.cluster.review_containers(self.now);
         self.carry_out(decision);
+        let decision = self.cluster.clean_containers(self.now);
+        self.carry_out(decision);
         if self.now >= self.repairs_from {
+            let decision = self.cluster.clear_left_overs(self.now);
+            self.carry_out(decision);
+            let decision = self.cluster.repeat_closes(ContainerId(0), 1_000, self.now);
+            self.carry_out(decision);
             let repairs = self.cluster.repair_containers(ContainerId(0), 1_000, self.now);
             for order in repairs.decision.orders {
                 self.check_order(&order);
@@ -305,6 +403,22 @@ impl World {
                 self.nodes.get_mut(&n).unwrap().serves = state;
             }
             (Fate::Lost, _) => {}
+            (Fate::Done, OrderKind::CloseContainer { id, .. }) => {
+                let replicas = &mut self.nodes.get_mut(&n).unwrap().replicas;
+                let takes_writes = |real: &&mut Real| {
+                    matches!(real.state, ReplicaState::Open | ReplicaState::Closing)
+                };
+                if let Some(real) = replicas.get_mut(&id).filter(takes_writes) {
+                    real.state = ReplicaState::Closed;
+                }
+            }
+            (Fate::Done, OrderKind::DeleteContainer { id, force: false }) => {
+                let replicas = &mut self.nodes.get_mut(&n).unwrap().replicas;
+                let may_go = |real: &Real| real.empty && real.state == ReplicaState::Closed;
+                if replicas.get(&id).is_some_and(may_go) {
+                    replicas.remove(&id);
+                }
+            }
             (Fate::Done, OrderKind::DeleteContainer { id, .. }) => {
                 // What else was there when it was ordered may be lost by now: no rule can know.
                 self.nodes.get_mut(&n).unwrap().replicas.remove(&id);
@@ -326,10 +440,10 @@ impl World {
         }
     }
 
-    /// Different good indexes on disks.
+    /// Different sound indexes on disks.
     fn on_disks(&self, id: ContainerId) -> BTreeSet<u32> {
         let reals = self.nodes.values().filter_map(|dn| dn.replicas.get(&id));
-        reals.filter(|real| real.is_good(&self.configs[&id])).map(|real| real.index).collect()
+        reals.filter(|real| real.has_part(&self.configs[&id])).map(|real| real.index).collect()
     }
 
     fn store(&mut self, n: u128, id: ContainerId, real: Real) {
@@ -346,12 +460,16 @@ impl World {
         targets: &[(DatanodeId, u32)],
         fate: Fate,
     ) {
-        let good = Real { index: 0, state: ReplicaState::Closed };
-        let readable = sources.iter().filter(|(node, index)| {
+        let read = |(node, index): &(DatanodeId, u32)| {
             let dn = &self.nodes[&number(*node)];
-            dn.up && dn.replicas.get(&id) == Some(&Real { index: *index, ..good })
-        });
-        let enough = readable.count() >= self.data(id);
+            let real = dn.replicas.get(&id).filter(|_| dn.up)?;
+            (real.index == *index && real.state == ReplicaState::Closed).then_some(*real)
+        };
+        let readable: Vec<Real> = sources.iter().filter_map(read).collect();
+        let enough = readable.len() >= self.data(id);
+        // What some have deleted is not made anew from the others.
+        let empty = readable.iter().any(|real| real.empty);
+        let good = Real { index: 0, state: ReplicaState::Closed, empty };
         let done = match fate {
             Fate::Done => targets.len(),
             Fate::Half => targets.len() / 2,
@@ -371,7 +489,12 @@ impl World {
     fn restart_scm(&mut self) {
         let mut fresh = Cluster::new(self.cluster.settings.clone());
         for c in self.cluster.containers.from(ContainerId(0)) {
-            fresh.containers.insert(c.clone());
+            let mut c = c.clone();
+            if c.state == LifeCycleState::Open {
+                // The row has its size as of when it was made.
+                (c.keys, c.used_bytes) = (0, 0);
+            }
+            fresh.containers.insert(c);
         }
         for e in self.cluster.pipelines.iter() {
             fresh.pipelines.insert((*e.record).clone());
@@ -386,6 +509,31 @@ impl World {
 
     fn play(&mut self, step: &Step) {
         match *step {
+            Step::Part(i) => {
+                let Some(id) = self.configs.keys().nth(i).copied() else { return };
+                for dn in self.nodes.values_mut().filter(|dn| dn.replicas.contains_key(&id)) {
+                    dn.up = false;
+                    dn.orders.clear();
+                }
+            }
+            Step::ReviveSome(count) => {
+                let down = self.nodes.iter().filter(|(_, dn)| !dn.up).map(|(n, _)| *n);
+                for n in down.take(count).collect::<Vec<_>>() {
+                    self.play(&Step::Revive(n));
+                }
+            }
+            Step::Empty(i) => {
+                let Some(id) = self.configs.keys().nth(i).copied() else { return };
+                if state(&self.cluster, id) == LifeCycleState::Closed {
+                    self.dead.insert(id);
+                    for n in self.up() {
+                        let real = self.nodes.get_mut(&n).unwrap().replicas.get_mut(&id);
+                        if let Some(real) = real.filter(|r| r.state == ReplicaState::Closed) {
+                            real.empty = true;
+                        }
+                    }
+                }
+            }
             Step::Kill(n) if self.up().len() as u128 > NODES - 3 => {
                 let dn = self.nodes.get_mut(&n).unwrap();
                 dn.up = false;
@@ -439,8 +587,11 @@ impl World {
             Step::Tick(ref fates) => self.tick(fates),
             Step::RestartScm => self.restart_scm(),
         }
-        for id in self.configs.keys() {
-            assert!(self.on_disks(*id).len() >= self.data(*id), "{id}: {:?}", self.nodes);
+        for id in self.live() {
+            assert!(self.on_disks(id).len() >= self.data(id), "{id}: {:?}", self.nodes);
+            let state = state(&self.cluster, id);
+            let is_kept = !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted);
+            assert!(is_kept, "{id} is {state:?}: {:?}", self.nodes);
         }
     }
 
@@ -450,10 +601,15 @@ impl World {
         for round in 0..160 {
             if round == 5 {
                 (1..=NODES).for_each(|n| self.play(&Step::Recommission(n)));
+                let ids: Vec<_> = self.cluster.pipelines.iter().map(|e| e.record.id).collect();
+                let close = |id| Change::ClosePipeline { id, now: self.now };
+                let changes = ids.into_iter().map(close).collect();
+                self.carry_out(Decision { changes, ..Decision::default() });
             }
             self.play(&Step::Tick(vec![Fate::Done]));
         }
-        for (id, config) in &self.configs {
+        assert_eq!(state(&self.cluster, UNUSED), LifeCycleState::Deleted);
+        for (id, config) in self.configs.iter().filter(|(id, _)| !self.dead.contains(*id)) {
             let replicas: Vec<_> =
                 self.nodes.iter().filter_map(|(n, dn)| Some((*n, *dn.replicas.get(id)?))).collect();
             let mut indexes: Vec<u32> = replicas.iter().map(|(_, real)| real.index).collect();
