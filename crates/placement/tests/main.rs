@@ -24,6 +24,7 @@ mod over_replication;
 mod pipelines;
 mod point_to_point;
 mod reconcilable;
+mod repair_racks;
 mod repairs;
 mod replicas;
 mod safemode;
