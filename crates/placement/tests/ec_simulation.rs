@@ -95,6 +95,12 @@ enum Step {
     Part(usize),
     /// So many nodes that are down come back.
     ReviveSome(usize),
+    /// SCM starts while all nodes are away that have a replica of a container. After a while those
+    /// that are down come back, so many at a time.
+    Outage(usize, usize),
+    /// One node after the other is away that has a replica of a container, and what it has is
+    /// decoded elsewhere; then all blocks are deleted, and the nodes come back.
+    Retire(usize, usize),
     /// All blocks of a container are deleted, on the nodes that are up.
     Empty(usize),
     /// A node loses its disks.
@@ -124,6 +130,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => n().prop_map(Step::Revive),
         1 => (0..5_usize).prop_map(Step::Part),
         1 => (1..4_usize).prop_map(Step::ReviveSome),
+        1 => (0..5_usize, 1..4_usize).prop_map(|(i, some)| Step::Outage(i, some)),
+        1 => (0..4_usize, 1..4_usize).prop_map(|(i, some)| Step::Retire(i, some)),
         1 => (0..4_usize).prop_map(Step::Empty),
         2 => n().prop_map(Step::Wipe),
         3 => (n(), 0..4_usize, damage).prop_map(|(n, i, to)| Step::Damage(n, i, to)),
@@ -516,6 +524,29 @@ impl World {
                     dn.orders.clear();
                 }
             }
+            Step::Outage(i, some) => {
+                self.play(&Step::Part(i));
+                self.play(&Step::RestartScm);
+                (0..4).for_each(|_| self.be_calm());
+                self.come_back(some);
+            }
+            Step::Retire(i, some) => {
+                let Some(id) = self.configs.keys().nth(i).copied() else { return };
+                for index in 1..=3 {
+                    let good = |dn: &Datanode| {
+                        dn.replicas.get(&id).is_some_and(|real| {
+                            real.index == index && real.is_good(&self.configs[&id])
+                        })
+                    };
+                    let has_it = self.nodes.iter().find(|(_, dn)| dn.up && good(dn));
+                    let Some(n) = has_it.map(|(n, _)| *n) else { continue };
+                    self.nodes.get_mut(&n).unwrap().up = false;
+                    (0..4).for_each(|_| self.be_calm());
+                }
+                self.play(&Step::Empty(i));
+                (0..3).for_each(|_| self.be_calm());
+                self.come_back(some);
+            }
             Step::ReviveSome(count) => {
                 let down = self.nodes.iter().filter(|(_, dn)| !dn.up).map(|(n, _)| *n);
                 for n in down.take(count).collect::<Vec<_>>() {
@@ -592,6 +623,21 @@ impl World {
             let state = state(&self.cluster, id);
             let is_kept = !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted);
             assert!(is_kept, "{id} is {state:?}: {:?}", self.nodes);
+        }
+    }
+
+    /// Half a minute in which all that is ordered is done.
+    fn be_calm(&mut self) {
+        self.play(&Step::Tick(vec![Fate::Done]));
+        self.play(&Step::Pass(30_000));
+        self.play(&Step::Tick(vec![Fate::Done]));
+    }
+
+    /// Nodes that are down come back, so many at a time, with some looks in between.
+    fn come_back(&mut self, some: usize) {
+        while self.up().len() < self.nodes.len() {
+            self.play(&Step::ReviveSome(some));
+            (0..2).for_each(|_| self.be_calm());
         }
     }
 
