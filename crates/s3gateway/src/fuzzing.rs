@@ -4,13 +4,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use crate::digest::Claims;
 use crate::metadata::{ObjectMetadata, parse_http_date, without_chunked};
-use crate::{multipart, refuse, target};
+use crate::{multipart, refuse, signed, target};
 
 fn query(data: &[u8]) {
     let Ok(uri) = Uri::try_from(data) else { return };
     for method in [Method::GET, Method::PUT, Method::DELETE] {
         let request = Request::builder().method(method).uri(uri.clone()).body(());
-        let _ = request.map(|request| target::check(&request));
+        let _ = request.map(|mut request| (target::check(&request), signed::check(&mut request)));
     }
 }
 
@@ -26,6 +26,9 @@ fn headers(data: &[u8]) {
         }
     }
     let _ = Claims::of_headers(&headers);
+    let mut request = Request::new(());
+    *request.headers_mut() = headers;
+    let _ = signed::check(&mut request);
 }
 
 /// Values of headers.
@@ -56,6 +59,8 @@ fn any_query_and_headers_are_understood_or_refused() {
                 "/bucket/key?uploads",
                 "/bucket?list-type=2&X-Amz-Expires=604800&prefix=%C3%BC",
                 "/b/k?partNumber=1&uploadId=x",
+                "/b/k?X-Amz-SignedHeaders=host&X-Amz-Signature=0&x-amz-meta-a=%C3%BC+b",
+                "/b/k?AWSAccessKeyId=a&Expires=1&Signature=0&x-amz-acl=private",
             ]),
         ),
         (
@@ -64,6 +69,8 @@ fn any_query_and_headers_are_understood_or_refused() {
             seeds(&[
                 "content-md5:1B2M2Y8AsgTpgAmY7PhCfg==\nx-amz-checksum-crc32:jNwWgw==\n",
                 "x-amz-trailer:x-amz-checksum-sha256\nx-amz-checksum-algorithm:SHA256",
+                "authorization:AWS4-HMAC-SHA256 Credential=a/20260101/r/s3/aws4_request, SignedHeaders=host, \
+                 Signature=0\nx-amz-meta-a:b",
             ]),
         ),
         (

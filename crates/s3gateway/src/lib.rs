@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`server`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
 //! | [`target`] | sub-resources that `s3s` would take for the resource itself |
+//! | [`signed`] | what a signature covers, as far as `s3s` does not look |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
 //! | [`digest`] | ETag and checksums of a body, verified |
@@ -40,6 +41,7 @@ mod operations;
 mod options;
 mod refuse;
 mod server;
+mod signed;
 mod storage_class;
 mod target;
 mod time;

@@ -21,8 +21,8 @@ use tokio::net::TcpListener;
 use crate::digest::{BodyDigest, Claims};
 use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
-use crate::target;
 use crate::watched::{BodyFault, WatchedBody};
+use crate::{signed, target};
 
 /// Largest body of a request that is a document, not an object.
 pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
@@ -217,6 +217,7 @@ impl S3Server {
             return Err(not_implemented("POST of a form"));
         }
         target::check(&request)?;
+        signed::check(&mut request)?;
         let stall = self.limits.stall_timeout;
         if request.body().is_end_stream() {
             return Ok(request.map(Body::from));

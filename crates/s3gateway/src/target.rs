@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use http::{Method, Request};
 use s3s::S3Result;
 
-use crate::errors::{custom, invalid_argument, not_implemented};
+use crate::errors::{invalid_argument, not_implemented};
 
 /// Sub-resources that are served to requests that change something.
 const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
@@ -14,23 +14,15 @@ const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
 /// Names that may be without a value and change nothing.
 const HARMLESS: [&str; 2] = ["versionId", "x-id"];
 
-/// The longest time in seconds that a presigned request may be good for: a week, as S3 has it.
-const LONGEST_PRESIGNED: u64 = 7 * 24 * 3600;
-
 /// Checks a request's query.
 ///
 /// # Errors
 /// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
 /// delete the bucket or object instead; `InvalidArgument` for a part without its upload, which
-/// `s3s` would take for the object; and what is wrong with the time of a presigned request.
+/// `s3s` would take for the object.
 pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default();
     let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    for (name, value) in pairs() {
-        if decoded(name) == "X-Amz-Expires" {
-            check_presigned(&decoded(value))?;
-        }
-    }
     if ![Method::PUT, Method::POST, Method::DELETE].contains(request.method()) {
         return Ok(());
     }
@@ -53,19 +45,6 @@ pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
 
 fn is_of_upload(name: &str) -> bool {
     name == "partNumber" || name == "uploadId"
-}
-
-fn check_presigned(seconds: &str) -> S3Result<()> {
-    match seconds.parse::<u64>() {
-        Ok(seconds) if seconds > LONGEST_PRESIGNED => Err(custom(
-            "AuthorizationQueryParametersError",
-            http::StatusCode::BAD_REQUEST,
-            "X-Amz-Expires must be less than a week (in seconds); that is, the given X-Amz-Expires must be less than \
-             604800 seconds",
-        )),
-        // What is no number, `s3s` refuses.
-        _ => Ok(()),
-    }
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {
@@ -115,12 +94,5 @@ mod tests {
         }
         assert_eq!(checked(Method::PUT, "partNumber=1&uploadId=x"), None);
         assert_eq!(checked(Method::DELETE, "uploadId=x"), None);
-    }
-
-    #[test]
-    fn a_presigned_request_is_good_for_a_week_at_most() {
-        assert_eq!(checked(Method::GET, "X-Amz-Expires=604800"), None);
-        let refused = checked(Method::GET, "X-Amz-Expires=604801");
-        assert_eq!(refused.as_deref(), Some("AuthorizationQueryParametersError"));
     }
 }

@@ -9,6 +9,7 @@ mod datanode;
 mod om;
 mod overwritten;
 mod request;
+mod signed;
 mod status;
 mod strangers;
 #[allow(dead_code)]
