@@ -18,6 +18,8 @@ pub type Happening = Box<dyn FnOnce(&State) + Send>;
 pub struct State {
     pub pipelines: Mutex<Vec<Pipeline>>,
     pub keys: Mutex<HashMap<String, om::KeyInfo>>,
+    /// Buckets that are told of, and whose they are.
+    pub owners: Mutex<HashMap<String, String>>,
     pub requests: Mutex<Vec<OmRequest>>,
     pub block_size: AtomicU64,
     /// Keys are erasure-coded like this.
@@ -186,6 +188,22 @@ impl State {
                     basic_key_info: page.into_iter().map(basic).collect(),
                     is_truncated: Some(left.next().is_some()),
                 }));
+            }
+            Type::InfoBucket => {
+                let asked = request.info_bucket_request.as_ref().unwrap();
+                match self.owners.lock().get(&asked.bucket_name) {
+                    None => fail(&mut response, Status::BucketNotFound),
+                    Some(owner) => {
+                        let info = om::BucketInfo {
+                            volume_name: asked.volume_name.clone(),
+                            bucket_name: asked.bucket_name.clone(),
+                            owner: Some(owner.clone()),
+                            ..Default::default()
+                        };
+                        response.info_bucket_response =
+                            Some(Box::new(om::InfoBucketResponse { bucket_info: Some(info) }));
+                    }
+                }
             }
             _ => fail(&mut response, Status::NotSupportedOperation),
         }

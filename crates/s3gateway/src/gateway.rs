@@ -187,8 +187,8 @@ fn service(
         directories: options.directories,
     };
     let mut builder = S3ServiceBuilder::new(gateway);
-    builder.set_auth(Secrets::new(client, options.credentials.clone()));
-    builder.set_access(Access);
+    builder.set_auth(Secrets::new(client.clone(), options.credentials.clone()));
+    builder.set_access(Access { client, volume: options.volume.clone() });
     builder.set_config(Arc::new(StaticConfigProvider::new(Arc::new(limits_of_requests()))));
     if !options.domains.is_empty() {
         let domains = MultiDomain::new(&options.domains)

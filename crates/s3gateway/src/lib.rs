@@ -9,6 +9,7 @@
 //! | [`server`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
 //! | [`target`] | sub-resources that `s3s` would take for the resource itself |
 //! | [`signed`] | what a signature covers, as far as `s3s` does not look |
+//! | [`owner`] | buckets that have to be somebody's |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
 //! | [`digest`] | ETag and checksums of a body, verified |
@@ -39,6 +40,7 @@ mod multipart;
 mod object;
 mod operations;
 mod options;
+mod owner;
 mod refuse;
 mod server;
 mod signed;

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use client::Client;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,7 +23,7 @@ use crate::digest::{BodyDigest, Claims};
 use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
 use crate::watched::{BodyFault, WatchedBody};
-use crate::{signed, target};
+use crate::{owner, signed, target};
 
 /// Largest body of a request that is a document, not an object.
 pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
@@ -45,8 +46,11 @@ const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 #[derive(Clone, Default)]
 pub(crate) struct OperationName(Arc<OnceLock<String>>);
 
-/// Lets every signed request through and notes its operation.
-pub(crate) struct Access;
+/// Lets every signed request through whose buckets are whose it says, and notes its operation.
+pub(crate) struct Access {
+    pub(crate) client: Client,
+    pub(crate) volume: String,
+}
 
 #[async_trait::async_trait]
 impl S3Access for Access {
@@ -56,10 +60,11 @@ impl S3Access for Access {
         if let Some(operation) = cx.extensions_mut().get::<OperationName>() {
             let _ = operation.0.set(name);
         }
-        match cx.credentials() {
-            Some(_) => Ok(()),
-            None => Err(S3Error::with_message(S3ErrorCode::AccessDenied, "Access Denied")),
-        }
+        let Some(credentials) = cx.credentials() else {
+            return Err(S3Error::with_message(S3ErrorCode::AccessDenied, "Access Denied"));
+        };
+        let client = self.client.on_behalf_of(&credentials.access_key);
+        owner::check(&client, &self.volume, cx.s3_path(), cx.headers()).await
     }
 }
 

@@ -8,6 +8,7 @@ mod datanode;
 #[path = "../../client/tests/om.rs"]
 mod om;
 mod overwritten;
+mod owner;
 mod request;
 mod signed;
 mod status;
