@@ -146,9 +146,9 @@ impl S3Gateway {
         if let Some(memory) = &memory {
             registry.memory(memory);
         }
-        let rpc = metrics.rpc.clone();
         let configuration = options.configuration.clone();
-        let page = Page { address: local, options: options.clone(), rpc, memory };
+        let (of_page, rpc) = (memory.clone(), metrics.rpc.clone());
+        let page = Page { address: local, options: options.clone(), rpc, memory: of_page };
         let status = match &options.status_address {
             None => None,
             Some(address) => {
@@ -164,7 +164,8 @@ impl S3Gateway {
         let service = service(client, &options)?;
         let limits = options.connections.clone();
         let edge = telemetry::Edge::new("s3g", options.slow_request);
-        let server = S3Server { service, metrics, edge, host_id: host_id(), limits, connections };
+        let host_id = host_id();
+        let server = S3Server { service, metrics, edge, host_id, limits, connections, memory };
         let shutdown = Shutdown::new();
         let timeout = options.shutdown_timeout;
         let task = tokio::spawn(server.serve(listener, shutdown.clone(), timeout));

@@ -12,6 +12,7 @@
 //! | [`owner`] | buckets that have to be somebody's |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
+//! | [`chunked`] | bodies in aws-chunks, cut into small ones |
 //! | [`digest`] | ETag and checksums of a body, verified |
 //! | [`metadata`] | headers of an object as metadata of its key |
 //! | [`conditions`] | If-Match and its kin |
@@ -27,6 +28,7 @@
 mod auth;
 mod bucket;
 mod checksum_fields;
+mod chunked;
 mod conditions;
 mod digest;
 mod document;

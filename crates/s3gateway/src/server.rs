@@ -12,18 +12,19 @@ use hyper::body::{Body as _, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use limits::{ConnectionOptions, Connections, Guarded};
+use limits::{ConnectionOptions, Connections, Guarded, MemoryBudget};
 use s3s::access::{S3Access, S3AccessContext};
 use s3s::service::S3Service;
 use s3s::{Body, S3Error, S3ErrorCode, S3Result};
 use service::{Counter, RpcMetrics, Shutdown};
 use tokio::net::TcpListener;
 
+use crate::chunked::SmallChunks;
 use crate::digest::{BodyDigest, Claims};
 use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
 use crate::watched::{BodyFault, WatchedBody};
-use crate::{owner, signed, target};
+use crate::{chunked, owner, signed, target};
 
 /// Largest body of a request that is a document, not an object.
 pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
@@ -88,6 +89,8 @@ pub(crate) struct S3Server {
     pub(crate) limits: ConnectionOptions,
     /// The connections that are open.
     pub(crate) connections: Arc<Connections>,
+    /// Memory of uploads.
+    pub(crate) memory: Option<MemoryBudget>,
 }
 
 impl S3Server {
@@ -161,7 +164,7 @@ impl S3Server {
         let asks_first = request.headers().contains_key(http::header::EXPECT);
         let speaks_http1 = request.version() < http::Version::HTTP_2;
         let fault = BodyFault::default();
-        let mut response = match self.prepare(request, &operation, &fault) {
+        let mut response = match self.prepare(request, peer, &operation, &fault) {
             Ok(request) => match self.service.call(request).await {
                 Ok(response) => response,
                 Err(error) => refused(S3Error::with_source(
@@ -210,10 +213,11 @@ impl S3Server {
 
     /// Has the body watched as it is read, which is after the signature was checked. What a client
     /// claims of a document is verified then: `s3s` parses documents without a look at their
-    /// digests.
+    /// digests. A body in chunks gets small ones.
     fn prepare(
         &self,
         mut request: Request<Incoming>,
+        peer: SocketAddr,
         operation: &OperationName,
         fault: &BodyFault,
     ) -> S3Result<Request<Body>> {
@@ -229,7 +233,12 @@ impl S3Server {
         }
         let watched = |body| WatchedBody::new(body, stall, fault.clone());
         if !is_document(&request) {
-            return Ok(request.map(|body| Body::http_body(watched(body))));
+            if !chunked::is_chunked(request.headers()) {
+                return Ok(request.map(|body| Body::http_body(watched(body))));
+            }
+            let budget = self.memory.clone().map(|memory| (memory, MemoryBudget::key(&peer.ip())));
+            let small = |body| SmallChunks::new(watched(body), budget, fault.clone());
+            return Ok(request.map(|body| Body::http_body(small(body))));
         }
         let most = LARGEST_DOCUMENT as u64;
         if request.body().size_hint().lower() > most {

@@ -29,8 +29,11 @@ impl BodyFault {
         self.0.lock().take()
     }
 
-    fn set(&self, error: S3Error) {
+    /// Notes what is wrong; what a body fails with then.
+    pub(crate) fn fail(&self, error: S3Error) -> s3s::StdError {
+        let reason = error.to_string();
         self.0.lock().get_or_insert(error);
+        reason.into()
     }
 }
 
@@ -73,14 +76,8 @@ impl<B> WatchedBody<B> {
         self.stall + Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST)
     }
 
-    fn fail(&mut self, error: S3Error) -> s3s::StdError {
-        let reason = error.to_string();
-        self.fault.set(error);
-        reason.into()
-    }
-
     fn too_slow(&mut self) -> s3s::StdError {
-        self.fail(S3Error::with_message(
+        self.fault.fail(S3Error::with_message(
             S3ErrorCode::RequestTimeout,
             "Your socket connection to the server was not read from or written to within the timeout period.",
         ))
@@ -116,7 +113,7 @@ where
                 if let Some(data) = frame.data_ref() {
                     this.received += data.len() as u64;
                     if this.received > this.most {
-                        return Poll::Ready(Some(Err(this.fail(too_large_a_document()))));
+                        return Poll::Ready(Some(Err(this.fault.fail(too_large_a_document()))));
                     }
                     if let Some(digest) = &mut this.digest {
                         digest.update(data);
@@ -126,7 +123,7 @@ where
             }
             Some(Err(error)) => Poll::Ready(Some(Err(error.into()))),
             None => match this.digest.take().map(|digest| digest.verify(None)) {
-                Some(Err(error)) => Poll::Ready(Some(Err(this.fail(error)))),
+                Some(Err(error)) => Poll::Ready(Some(Err(this.fault.fail(error)))),
                 Some(Ok(_)) | None => Poll::Ready(None),
             },
         }

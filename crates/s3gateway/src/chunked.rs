@@ -1,0 +1,356 @@
+//! Bodies in aws-chunks, cut into small ones before `s3s` reads them.
+//!
+//! `s3s` collects all of a chunk before it gives any of it on, up to 4 GiB, whereas memory for an
+//! upload is taken as its pieces come. So what reaches `s3s` has small chunks:
+//!
+//! * A chunk of at most [`FREE_CHUNK`] is passed on as it is.
+//! * A larger one without a signature is passed on as it arrives, each piece as a chunk of its own.
+//!   There are clients that send all of a body as one such chunk.
+//! * A larger one with a signature has to be whole before it is verified. It takes memory for
+//!   uploads, and is refused when there is none at the moment; one of more than
+//!   [`LARGEST_SIGNED_CHUNK`] always is.
+//!
+//! Waiting for memory would be for ever: the upload that reads this body may have the memory that
+//! all wait for.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{HeaderMap, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use limits::{MemoryBudget, MemoryClass, MemoryPermit};
+use s3s::{S3Error, S3ErrorCode};
+
+use crate::errors::{custom, invalid_request};
+use crate::watched::BodyFault;
+
+/// A chunk of so many bytes takes no memory that is counted: clients send 64 KiB to 1 MiB, and no
+/// request has more than one.
+const FREE_CHUNK: u64 = 1 << 20;
+
+/// The largest chunk with a signature.
+const LARGEST_SIGNED_CHUNK: u64 = 16 << 20;
+
+/// The longest line that begins a chunk: a size and a signature.
+const LONGEST_LINE: usize = 256;
+
+/// Hexadecimal digits of a size. `s3s` reads the first eight and passes over the others.
+const MOST_DIGITS: usize = 8;
+
+/// Between the size of a chunk and its signature.
+const SIGNATURE: &str = ";chunk-signature=";
+
+/// Whether the headers of a request say that its body is in aws-chunks.
+pub(crate) fn is_chunked(headers: &HeaderMap) -> bool {
+    let said = headers.get_all("x-amz-content-sha256");
+    said.iter().any(|value| value.as_bytes().starts_with(b"STREAMING-"))
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The line that begins a chunk.
+    Line,
+    /// So many bytes of a chunk, which is passed on whole or in pieces.
+    Data { left: u64, is_whole: bool },
+    /// The end of line behind a chunk: how many of its bytes have come.
+    End { came: usize, is_whole: bool },
+    /// What is behind the last chunk.
+    Trailers,
+}
+
+/// A body in aws-chunks of any size as one in small ones.
+pub(crate) struct SmallChunks<B> {
+    inner: B,
+    state: State,
+    line: Vec<u8>,
+    /// What has arrived and not been looked at.
+    arrived: Bytes,
+    /// Where memory for large chunks comes from, and the key of whom it is for.
+    budget: Option<(MemoryBudget, u64)>,
+    /// Memory for the chunk that `s3s` collects.
+    memory: Option<MemoryPermit>,
+    fault: BodyFault,
+}
+
+impl<B> SmallChunks<B> {
+    pub(crate) fn new(inner: B, budget: Option<(MemoryBudget, u64)>, fault: BodyFault) -> Self {
+        let (state, line, arrived) = (State::Line, Vec::new(), Bytes::new());
+        Self { inner, state, line, arrived, budget, memory: None, fault }
+    }
+
+    /// Takes what has arrived, as far as it goes on with what it belongs to; what `s3s` is to have
+    /// of it, if anything.
+    fn take(&mut self) -> Result<Option<Bytes>, S3Error> {
+        match self.state {
+            State::Line => self.take_line(),
+            State::Data { left, is_whole } => {
+                let length = self.arrived.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                let piece = self.arrived.split_to(length);
+                let left = left.saturating_sub(length as u64);
+                self.state = match left {
+                    0 => State::End { came: 0, is_whole },
+                    left => State::Data { left, is_whole },
+                };
+                Ok(Some(if is_whole { piece } else { chunk_of(&piece) }))
+            }
+            State::End { came, is_whole } => {
+                if self.arrived.get_u8() != b"\r\n"[came] {
+                    return Err(malformed());
+                }
+                self.state = match came {
+                    0 => State::End { came: 1, is_whole },
+                    _ => State::Line,
+                };
+                let end = if came == 0 { b"\r" } else { b"\n" };
+                Ok(is_whole.then(|| Bytes::from_static(end)))
+            }
+            State::Trailers => Ok(Some(std::mem::take(&mut self.arrived))),
+        }
+    }
+
+    fn take_line(&mut self) -> Result<Option<Bytes>, S3Error> {
+        let end = self.arrived.iter().position(|byte| *byte == b'\n');
+        let part = self.arrived.split_to(end.map_or(self.arrived.len(), |end| end + 1));
+        if self.line.len() + part.len() > LONGEST_LINE {
+            return Err(malformed());
+        }
+        self.line.extend_from_slice(&part);
+        if end.is_none() {
+            return Ok(None);
+        }
+        // `s3s` has yielded all of the chunk before: it asks for more only then.
+        self.memory = None;
+        let line = std::mem::take(&mut self.line);
+        let (size, is_signed) = parse_line(&line).ok_or_else(malformed)?;
+        let is_whole = is_signed || size <= FREE_CHUNK;
+        self.state = match size {
+            0 => State::Trailers,
+            left => State::Data { left, is_whole },
+        };
+        if is_whole && size > FREE_CHUNK {
+            self.reserve(size)?;
+        }
+        Ok(is_whole.then(|| Bytes::from(line)))
+    }
+
+    /// Memory for a chunk that `s3s` has to collect.
+    fn reserve(&mut self, size: u64) -> Result<(), S3Error> {
+        if size > LARGEST_SIGNED_CHUNK {
+            return Err(custom(
+                "InvalidChunkSizeError",
+                StatusCode::BAD_REQUEST,
+                format!(
+                    "A signed chunk of {size} bytes is larger than the largest allowed: {LARGEST_SIGNED_CHUNK}"
+                ),
+            ));
+        }
+        if let Some((budget, key)) = &self.budget {
+            let memory = budget.class(MemoryClass::Upload).try_acquire(key, size);
+            // Less than was asked for is what the largest share has.
+            self.memory = memory.filter(|memory| memory.amount() >= size);
+            if self.memory.is_none() {
+                return Err(S3Error::with_message(
+                    S3ErrorCode::SlowDown,
+                    format!(
+                        "No memory for a signed chunk of {size} bytes. Send smaller chunks, or try again."
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The size in the line that begins a chunk, and whether it has a signature. A line that is read
+/// otherwise by `s3s` is none.
+fn parse_line(line: &[u8]) -> Option<(u64, bool)> {
+    let line = std::str::from_utf8(line).ok()?.strip_suffix("\r\n")?;
+    let (size, is_signed) = match line.split_once(SIGNATURE) {
+        Some((size, signature)) if signature.len() == 64 => (size, true),
+        Some(_) => return None,
+        None => (line, false),
+    };
+    let is_hex = size.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_hex || size.is_empty() || size.len() > MOST_DIGITS {
+        return None;
+    }
+    Some((u64::from_str_radix(size, 16).ok()?, is_signed))
+}
+
+/// A piece as a chunk of its own, without a signature.
+fn chunk_of(piece: &[u8]) -> Bytes {
+    let line = format!("{:x}\r\n", piece.len());
+    let mut chunk = BytesMut::with_capacity(line.len() + piece.len() + 2);
+    chunk.extend_from_slice(line.as_bytes());
+    chunk.extend_from_slice(piece);
+    chunk.extend_from_slice(b"\r\n");
+    chunk.freeze()
+}
+
+fn malformed() -> S3Error {
+    invalid_request("The body is not in chunks as x-amz-content-sha256 says")
+}
+
+impl<B> Body for SmallChunks<B>
+where
+    B: Body<Data = Bytes, Error = s3s::StdError> + Unpin,
+{
+    type Data = Bytes;
+    type Error = s3s::StdError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, s3s::StdError>>> {
+        let this = &mut *self;
+        loop {
+            while !this.arrived.is_empty() {
+                match this.take() {
+                    Ok(Some(piece)) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(Some(Err(this.fault.fail(error)))),
+                }
+            }
+            match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => this.arrived = data,
+                    // Trailers of HTTP: aws-chunks have their own.
+                    Err(_) => {}
+                },
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// How long it becomes depends on how it arrives. `s3s` goes by what the request says.
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::{BodyExt, StreamBody};
+
+    use super::*;
+
+    const SIGNED: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    /// What comes of a body that arrives in pieces of `size`.
+    async fn cut(
+        body: &[u8],
+        size: usize,
+        budget: Option<(MemoryBudget, u64)>,
+    ) -> Result<Vec<Bytes>, String> {
+        let fault = BodyFault::default();
+        let pieces: Vec<_> = body.chunks(size).map(Bytes::copy_from_slice).collect();
+        let frames = pieces.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+        let inner = StreamBody::new(futures::stream::iter(frames)).map_err(|never| match never {});
+        let mut chunks = SmallChunks::new(inner, budget, fault.clone());
+        let mut passed = Vec::new();
+        while let Some(frame) = chunks.frame().await {
+            match frame {
+                Ok(frame) => passed.push(frame.into_data().unwrap()),
+                Err(_) => return Err(fault.take().unwrap().code().as_str().to_owned()),
+            }
+        }
+        Ok(passed)
+    }
+
+    /// The bytes of unsigned chunks, the size of the largest, and what comes behind them.
+    fn read(body: &[u8]) -> (Vec<u8>, usize, Vec<u8>) {
+        let (mut rest, mut data, mut largest) = (body, Vec::new(), 0);
+        loop {
+            let end = rest.windows(2).position(|two| two == b"\r\n").unwrap();
+            let size = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16);
+            let size = size.unwrap();
+            rest = &rest[end + 2..];
+            if size == 0 {
+                return (data, largest, rest.to_vec());
+            }
+            largest = largest.max(size);
+            data.extend_from_slice(&rest[..size]);
+            assert_eq!(&rest[size..size + 2], b"\r\n");
+            rest = &rest[size + 2..];
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_chunk_without_a_signature_is_passed_on_as_it_arrives() {
+        let data: Vec<u8> = (0..FREE_CHUNK + 1).map(|i| (i % 251) as u8).collect();
+        let trailer = b"x-amz-checksum-crc32:AAAAAA==\r\n\r\n";
+        let body = [b"100001\r\n", &data[..], b"\r\n5\r\nabcde\r\n0\r\n", trailer].concat();
+        for size in [997, 4096, 100_000] {
+            let passed = cut(&body, size, None).await.unwrap().concat();
+            let (read, largest, rest) = read(&passed);
+            assert!(read == [&data[..], b"abcde"].concat() && rest == trailer, "{size}");
+            assert!(largest <= size, "{largest} {size}");
+        }
+        // Of a chunk that does not end, what has come is passed on.
+        for (size, expected) in [(1, "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n"), (20, "3\r\nabc\r\n")] {
+            let passed = cut(b"ffffffff\r\nabc", size, None).await.unwrap().concat();
+            assert_eq!(passed, expected.as_bytes());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_small_chunk_is_left_as_it_is() {
+        let signed = format!(
+            "3;chunk-signature={SIGNED}\r\nabc\r\n0;chunk-signature={SIGNED}\r\n\r\nx:y\r\n"
+        );
+        for body in [signed.as_str(), "3\r\nabc\r\n0\r\nx:y\r\n\r\n", "0\r\n\r\n"] {
+            for size in [1, 5, 1000] {
+                let passed = cut(body.as_bytes(), size, None).await.unwrap().concat();
+                assert_eq!(passed, body.as_bytes(), "{size}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_chunk_with_a_signature_takes_memory_or_is_refused() {
+        let begin = |size: u64| format!("{size:x};chunk-signature={SIGNED}\r\nabc").into_bytes();
+        let budget = MemoryBudget::new(40 << 20);
+        let upload = budget.class(MemoryClass::Upload).clone();
+        let taken = async |size| cut(&begin(size), 1000, Some((budget.clone(), 1))).await.map(drop);
+        assert_eq!(taken(LARGEST_SIGNED_CHUNK + 1).await.unwrap_err(), "InvalidChunkSizeError");
+        assert_eq!(taken(LARGEST_SIGNED_CHUNK).await.unwrap_err(), "SlowDown");
+        assert!(taken(FREE_CHUNK + 1).await.is_ok());
+        let all = upload.try_acquire(&1, u64::MAX).unwrap();
+        assert_eq!(taken(FREE_CHUNK + 1).await.unwrap_err(), "SlowDown");
+        assert!(taken(FREE_CHUNK).await.is_ok());
+        drop(all);
+        // The memory is for one chunk, and goes with its body.
+        let two = [begin(2 << 20), vec![0; (2 << 20) - 3], b"\r\n".to_vec(), begin(2 << 20)];
+        let again = cut(&two.concat(), 64 << 10, Some((MemoryBudget::new(10 << 20), 1))).await;
+        assert!(again.is_ok());
+        assert_eq!(upload.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_chunk_is_refused() {
+        let long = "0".repeat(LONGEST_LINE + 1);
+        for body in [
+            "zz\r\nx",
+            "\r\n",
+            "1\nx",
+            "100000000\r\nx",
+            "1;chunk-signature=abc\r\nx",
+            "1;other=1\r\nx",
+            "ffffffffffffffff\r\nx",
+            "1\r\nxyz",
+            "1\r\nx\rz",
+            "+1\r\nx",
+            &long,
+        ] {
+            for size in [1, 1000] {
+                let refused = cut(body.as_bytes(), size, None).await.unwrap_err();
+                assert_eq!(refused, "InvalidRequest", "{body:?}");
+            }
+        }
+    }
+}
