@@ -397,7 +397,9 @@ requests! {
         MultipartCommitUploadPartRequest { key_args: args, client_id: id };
     complete(args: KeyArgs, parts: Vec<Part>) = CompleteMultiPartUpload,
         complete_multi_part_upload_request,
-        MultipartUploadCompleteRequest { key_args: args, parts_list: parts };
+        MultipartUploadCompleteRequest {
+            key_args: args, parts_list: parts, ..Default::default()
+        };
     abort(args: KeyArgs) = AbortMultiPartUpload, abort_multi_part_upload_request,
         MultipartUploadAbortRequest { key_args: args };
 }

@@ -83,6 +83,48 @@ fn parts_become_one_key_in_their_order() {
     assert_eq!((r.data_size, r.key_location_list[0].key_locations.len()), (7, 1));
 }
 
+/// An upload with parts whose ETags are these.
+fn tagged(om: &mut Om, key: &str, tags: &[&str]) -> (String, Vec<Part>) {
+    let upload = start(om, key);
+    let mut parts = Vec::new();
+    for (number, tag) in (1..).zip(tags) {
+        let (args, id) = write(om, key, &upload, number, 5 * MB);
+        om.ok(commit_part(KeyArgs { metadata: vec![entry("ETag", tag)], ..args }, id));
+        let e_tag = Some((*tag).to_owned());
+        parts.push(Part { part_number: number, part_name: String::new(), e_tag });
+    }
+    (upload, parts)
+}
+
+#[test]
+fn the_etag_of_a_multipart_key_is_made_of_digests_and_that_of_earlier_entries_of_their_text() {
+    // MD5 of `a` and `b`; MD5 of both digests, of both texts.
+    let tags = ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"];
+    let (of_digests, of_text) =
+        ("96e024ba2074fe77e8e965ba43a704be-2", "3bc22fb7aaebe9c8c5d7de312b876bb8-2");
+    let mut om = Om::new();
+    let (upload, parts) = tagged(&mut om, "k", &tags);
+    let r = om.ok(complete(of_upload("k", &upload), parts));
+    let told = r.complete_multi_part_upload_response.unwrap().hash;
+    assert_eq!(told.as_deref(), Some(of_digests));
+    assert!(om.key("k").unwrap().metadata.contains(&entry("ETag", of_digests)));
+
+    // An entry of a release before says nothing of how it is made.
+    let (upload, parts) = tagged(&mut om, "before", &tags);
+    let mut logged = om.prepared(complete(of_upload("before", &upload), parts)).unwrap();
+    let request = logged.complete_multi_part_upload_request.as_mut().unwrap();
+    request.e_tag_of_digests = None;
+    let r = om.log_and_apply(logged);
+    assert_eq!(r.complete_multi_part_upload_response.unwrap().hash.as_deref(), Some(of_text));
+
+    // Ozone's clients may name parts otherwise; no client decides how the ETag is made.
+    let (upload, parts) = tagged(&mut om, "other", &["etag1", "etag2"]);
+    let mut request = complete(of_upload("other", &upload), parts);
+    request.complete_multi_part_upload_request.as_mut().unwrap().e_tag_of_digests = Some(true);
+    let r = om.ok(request).complete_multi_part_upload_response.unwrap();
+    assert_eq!(r.hash.as_deref(), Some("3bc49bce88662304522584447d5520a1-2"));
+}
+
 #[test]
 fn a_completed_upload_replaces_the_key() {
     let mut om = Om::new();

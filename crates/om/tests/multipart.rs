@@ -60,6 +60,7 @@ async fn parts_become_one_key_in_their_order() {
     let complete = MultipartUploadCompleteRequest {
         key_args: upload_args("big", &upload),
         parts_list: vec![first, second],
+        ..Default::default()
     };
     om.ok(OmRequest {
         complete_multi_part_upload_request: Some(Box::new(complete)),

@@ -64,6 +64,7 @@ async fn change(om: &TestOm, numbers: &mut Numbers) {
             let complete = MultipartUploadCompleteRequest {
                 key_args: upload_args(&name, &upload),
                 parts_list: vec![part],
+                ..Default::default()
             };
             om.ask(OmRequest {
                 complete_multi_part_upload_request: Some(Box::new(complete)),

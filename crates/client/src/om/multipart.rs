@@ -33,7 +33,7 @@ pub struct CompletedPart {
 /// A finished multipart upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedUpload {
-    /// The key's ETag: MD5 over the parts' ETags, and how many they are.
+    /// The key's ETag: MD5 over the parts' MD5s, and how many they are.
     pub etag: String,
 }
 
@@ -119,7 +119,11 @@ impl Client {
                     e_tag: Some(part.etag.clone()),
                 })
                 .collect();
-            let request = om::MultipartUploadCompleteRequest { key_args: args, parts_list };
+            let request = om::MultipartUploadCompleteRequest {
+                key_args: args,
+                parts_list,
+                ..Default::default()
+            };
             let reply = self.om::<command::CompleteMultiPartUpload>(&request).await?;
             Ok(CompletedUpload { etag: reply.hash.unwrap_or_default() })
         })

@@ -52,6 +52,8 @@ fn prepare(
     let parts = upload::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;
     size_of(&chosen)?;
+    let digests = chosen.iter().map(|part| md5_of(part).is_some());
+    request.e_tag_of_digests = Some(digests.fold(true, |all, is_md5| all && is_md5));
     let least = ctx.settings.min_multipart_part_size;
     let all_but_last = chosen.len().saturating_sub(1);
     for part in chosen.iter().take(all_but_last) {
@@ -152,6 +154,8 @@ impl Write for CompleteMultiPartUpload {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let args = request.key_args;
+        // Entries of a release that knew nothing of it make the ETag that they made then.
+        let of_digests = request.e_tag_of_digests == Some(true);
         check_order(&request.parts_list)?;
         let upload_id = upload::id(&args)?;
         let (upload_row, upload) = upload::find(cx.view, upload_id, &args)?;
@@ -172,7 +176,10 @@ impl Write for CompleteMultiPartUpload {
             cx.delete(Table::MultipartPartsTable, part_row.clone());
         }
         let (chosen, unused) = choose(stored, &request.parts_list)?;
-        let hash = joined_e_tag(&chosen);
+        let hash = match of_digests {
+            true => e_tag_of_digests(&chosen).unwrap_or_else(|| e_tag_of_text(&chosen)),
+            false => e_tag_of_text(&chosen),
+        };
 
         let mut key = open;
         key.data_size = size_of(&chosen)?;
@@ -246,8 +253,26 @@ fn numbered_blocks(part: MultipartPartInfo) -> Vec<KeyLocation> {
     blocks
 }
 
-/// The ETag of the whole: MD5 over the text of the parts' ETags, and their number.
-fn joined_e_tag(parts: &[MultipartPartInfo]) -> String {
+/// The MD5 that is a part's ETag, if it is one.
+fn md5_of(part: &MultipartPartInfo) -> Option<[u8; 16]> {
+    let mut digest = [0; 16];
+    hex::decode_to_slice(part.e_tag.as_deref()?, &mut digest).ok()?;
+    Some(digest)
+}
+
+/// The ETag of the whole as S3 makes it: MD5 over the parts' MD5s, and their number. None when the
+/// ETag of a part is no MD5.
+fn e_tag_of_digests(parts: &[MultipartPartInfo]) -> Option<String> {
+    let mut md5 = Md5::new();
+    for part in parts {
+        md5.update(md5_of(part)?);
+    }
+    Some(format!("{}-{}", hex::encode(md5.finalize()), parts.len()))
+}
+
+/// The ETag of the whole as Ozone makes it: MD5 over the text of the parts' ETags, and their
+/// number.
+fn e_tag_of_text(parts: &[MultipartPartInfo]) -> String {
     let mut md5 = Md5::new();
     for part in parts {
         md5.update(part.e_tag.as_deref().or(part.part_name.as_deref()).unwrap_or_default());
@@ -259,15 +284,31 @@ fn joined_e_tag(parts: &[MultipartPartInfo]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_joined_etag_is_ozones() {
-        let part = |tag: &str| MultipartPartInfo {
-            e_tag: Some(tag.to_owned()),
+    fn parts(tags: &[&str]) -> Vec<MultipartPartInfo> {
+        let part = |tag: &&str| MultipartPartInfo {
+            e_tag: Some((*tag).to_owned()),
             ..MultipartPartInfo::default()
         };
+        tags.iter().map(part).collect()
+    }
+
+    #[test]
+    fn the_etag_of_text_is_ozones() {
         assert_eq!(
-            joined_e_tag(&[part("etag1"), part("etag2")]),
+            e_tag_of_text(&parts(&["etag1", "etag2"])),
             "3bc49bce88662304522584447d5520a1-2"
         );
+    }
+
+    /// `printf 'a' | md5sum`, the same of `b`; MD5 of both digests, 32 bytes.
+    #[test]
+    fn the_etag_of_digests_is_that_of_s3() {
+        let digests = ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"];
+        assert_eq!(
+            e_tag_of_digests(&parts(&digests)).as_deref(),
+            Some("96e024ba2074fe77e8e965ba43a704be-2")
+        );
+        assert_eq!(e_tag_of_digests(&parts(&[digests[0], "etag2"])), None);
+        assert_eq!(e_tag_of_digests(&parts(&["0cc175b9c0f1b6a8"])), None);
     }
 }
