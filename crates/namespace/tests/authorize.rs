@@ -10,6 +10,7 @@ use proto::ozone::*;
 use types::Principals;
 
 use crate::harness::*;
+use crate::multipart;
 
 const READ: u8 = 1;
 const WRITE: u8 = 1 << 1;
@@ -424,4 +425,19 @@ fn what_is_not_named_or_not_known_is_refused_to_strangers() {
         let list = OmRequest { list_volume_request: list, ..request(Type::ListVolume) };
         assert_eq!(om.refused(list), Status::InvalidRequest, "scope {scope}");
     }
+}
+
+#[test]
+fn who_may_complete_an_upload_may_see_its_parts() {
+    let mut om = bob_with(READ, WRITE, WRITE);
+    let upload = multipart::start(&mut om, "k");
+    om.be("root", "root");
+    let part = multipart::put_part(&mut om, "k", &upload, 1, 5);
+    let list = multipart::list_parts("k", &upload, 0, 10);
+    om.be("eve", "users");
+    assert_eq!(om.refused(list.clone()), Status::PermissionDenied);
+    om.be("bob", "users");
+    let listed = om.ok(list).list_multipart_upload_parts_response.unwrap();
+    assert_eq!(listed.parts_list.len(), 1);
+    om.ok(complete(multipart::of_upload("k", &upload), vec![part]));
 }

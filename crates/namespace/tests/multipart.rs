@@ -260,6 +260,49 @@ fn expired_uploads_are_aborted_once() {
     assert!(om.rows(Table::MultipartInfoTable).is_empty());
 }
 
+/// A list of at most `max` parts with numbers above `marker`.
+pub fn list_parts(key: &str, upload: &str, marker: u32, max: u32) -> OmRequest {
+    OmRequest {
+        list_multipart_upload_parts_request: Some(Box::new(MultipartUploadListPartsRequest {
+            volume: VOL.to_owned(),
+            bucket: BUCKET.to_owned(),
+            key: key.to_owned(),
+            upload_id: upload.to_owned(),
+            part_numbermarker: Some(marker),
+            max_parts: Some(max),
+        })),
+        ..request(Type::ListMultiPartUploadParts)
+    }
+}
+
+#[test]
+fn what_is_known_of_checksums_is_told_with_the_parts() {
+    let mut om = Om::new();
+    let (agreed, lie) = ("CRC32:FULL_OBJECT", "SHA1:COMPOSITE");
+    let noted = |text| vec![entry("s3:upload-checksum", text)];
+    let r = om.ok(initiate(KeyArgs { metadata: noted(agreed), ..args(BUCKET, "k") }));
+    let upload = r.initiate_multi_part_upload_response.unwrap().multipart_upload_id;
+    // Who writes a part learns what the upload was created with.
+    let of_part = KeyArgs { metadata: noted(lie), ..of_part("k", &upload, 9) };
+    let opened = om.ok(create_key(of_part)).create_key_response.unwrap();
+    assert_eq!(opened.key_info.unwrap().metadata, noted(agreed));
+    let long = format!("CRC32:{}", "A".repeat(1000));
+    for (number, checksum) in [(1, Some("CRC32:y/Q5Jg==")), (2, None), (3, Some(&*long))] {
+        let (mut args, id) = write(&mut om, "k", &upload, number, 1);
+        args.metadata.extend(checksum.map(|checksum| entry("s3:checksum", checksum)));
+        om.ok(commit_part(args, id));
+    }
+    let listed = om.ok(list_parts("k", &upload, 0, 10));
+    let listed = listed.list_multipart_upload_parts_response.unwrap();
+    assert_eq!(listed.checksum.as_deref(), Some(agreed));
+    let told: Vec<_> = listed.parts_list.iter().map(|part| part.checksum.as_deref()).collect();
+    assert_eq!(told, [Some("CRC32:y/Q5Jg=="), Some(""), Some("")]);
+
+    let upload = start(&mut om, "without");
+    let listed = om.ok(list_parts("without", &upload, 0, 10));
+    assert_eq!(listed.list_multipart_upload_parts_response.unwrap().checksum, None);
+}
+
 #[test]
 fn parts_are_listed_page_by_page() {
     let mut om = Om::new();
@@ -268,17 +311,7 @@ fn parts_are_listed_page_by_page() {
         put_part(&mut om, "k", &upload, number, u64::from(number));
     }
     let mut list = |marker, max| {
-        let r = om.ok(OmRequest {
-            list_multipart_upload_parts_request: Some(Box::new(MultipartUploadListPartsRequest {
-                volume: VOL.to_owned(),
-                bucket: BUCKET.to_owned(),
-                key: "k".to_owned(),
-                upload_id: upload.clone(),
-                part_numbermarker: Some(marker),
-                max_parts: Some(max),
-            })),
-            ..request(Type::ListMultiPartUploadParts)
-        });
+        let r = om.ok(list_parts("k", &upload, marker, max));
         let r = r.list_multipart_upload_parts_response.unwrap();
         let parts: Vec<_> = r.parts_list.iter().map(|p| (p.part_number, p.size)).collect();
         (parts, r.next_part_number_marker, r.is_truncated.unwrap())

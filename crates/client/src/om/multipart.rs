@@ -44,6 +44,8 @@ pub struct PartPage {
     pub parts: Vec<om::PartInfo>,
     /// The upload's replication, when OM says one.
     pub replication: Option<ReplicationConfig>,
+    /// The kind of checksum that the upload was created with, as its creator noted it.
+    pub checksum: Option<String>,
     /// Where the next page begins, when there is one.
     pub next: Option<u32>,
 }
@@ -178,7 +180,7 @@ impl Client {
             let replication =
                 reply.r#type.map(|kind| ReplicationConfig::from_wire(kind, reply.factor, coding));
             let replication = replication.and_then(Result::ok);
-            Ok(PartPage { parts: reply.parts_list, replication, next })
+            Ok(PartPage { parts: reply.parts_list, replication, checksum: reply.checksum, next })
         })
     }
 

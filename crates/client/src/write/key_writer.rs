@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use proto::hdds::KeyValue;
 use proto::ozone::KeyInfo;
 
 use super::replicated::ReplicatedWriter;
@@ -14,6 +15,7 @@ use crate::{Client, Error, Result};
 /// durable, so that it can be written again elsewhere. Dropping it abandons the key.
 pub struct KeyWriter {
     path: KeyPath,
+    metadata: Vec<KeyValue>,
     written: u64,
     data: Data,
 }
@@ -28,16 +30,24 @@ impl KeyWriter {
     pub(crate) async fn open(client: Client, key: CreateKey) -> Result<Self> {
         let path = key.path.clone();
         let session = Session::open(client, key).await?;
+        let metadata = session.metadata().to_vec();
         let data = match session.erasure_coding() {
             Some(_) => Data::Striped(Box::new(StripedWriter::new(session)?)),
             None => Data::Replicated(Box::new(ReplicatedWriter::new(session))),
         };
-        Ok(Self { path, written: 0, data })
+        Ok(Self { path, metadata, written: 0, data })
     }
 
     /// Where the key will be.
     pub fn path(&self) -> &KeyPath {
         &self.path
+    }
+
+    /// A value of the open key's metadata, as OM has it: for a part, with what its upload says of
+    /// its parts.
+    pub fn metadata(&self, name: &str) -> Option<&str> {
+        let entry = self.metadata.iter().find(|entry| entry.key == name)?;
+        entry.value.as_deref()
     }
 
     /// Bytes written so far.

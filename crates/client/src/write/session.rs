@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use proto::hdds::KeyValue;
 use proto::ozone::{KeyArgs, KeyInfo, KeyLocation, KeyLocationList};
 use types::{BlockId, Pipeline};
 
@@ -56,6 +57,11 @@ impl Session {
 
     pub(super) fn options(&self) -> &ClientOptions {
         self.client.options()
+    }
+
+    /// Metadata of the open key, as OM has it.
+    pub(super) fn metadata(&self) -> &[KeyValue] {
+        &self.info.metadata
     }
 
     /// How the key is erasure-coded, if it is.

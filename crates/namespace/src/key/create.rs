@@ -17,7 +17,7 @@ use crate::error::OmError;
 use crate::find::upload;
 use crate::key_row::{KeyRow, atomic, resolve_names};
 use crate::locations;
-use crate::metadata;
+use crate::metadata::{self, UPLOAD_CHECKSUM};
 use crate::names::validate_key_name;
 use crate::new_key::{NewParents, of_new};
 use crate::replication;
@@ -63,6 +63,11 @@ fn prepare(
         upload::check_part_number(args)?;
         let (_, upload) = upload::find(ctx.view, upload::id(args)?, args)?;
         set_replication(args, &upload);
+        let checksum = upload::checksum(ctx.view, upload::id(args)?, &upload, args)?;
+        metadata::remove(&mut args.metadata, UPLOAD_CHECKSUM);
+        if let Some(checksum) = &checksum {
+            metadata::set_str(&mut args.metadata, UPLOAD_CHECKSUM, checksum);
+        }
         metadata::remove(&mut args.metadata, StoragePolicy::METADATA_KEY);
         if let Some(policy) = &upload.storage_policy {
             metadata::set_str(&mut args.metadata, StoragePolicy::METADATA_KEY, policy);

@@ -13,11 +13,14 @@ use crate::find::upload;
 use crate::key::commit::reconcile_blocks;
 use crate::key_row::{KeyRow, garbage, resolve_names};
 use crate::locations;
-use crate::metadata::{self, ETAG};
+use crate::metadata::{self, CHECKSUM, ETAG};
 use crate::response;
 use crate::tables::{self, Table};
 use crate::usage;
 use crate::view;
+
+/// A checksum with the name of its algorithm has at most so many bytes.
+const LONGEST_CHECKSUM: usize = 128;
 
 pub(crate) struct CommitMultiPartUpload;
 
@@ -70,6 +73,10 @@ impl Write for CommitMultiPartUpload {
         let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
 
         let e_tag = metadata::get(&args.metadata, ETAG).map(str::to_owned);
+        // Empty when there is none: rows of an earlier release say nothing of it.
+        let checksum = metadata::get(&args.metadata, CHECKSUM);
+        let checksum = checksum.filter(|text| text.len() <= LONGEST_CHECKSUM).unwrap_or_default();
+        let checksum = checksum.to_owned();
         let names = KeyArgs {
             volume_name: args.volume_name.clone(),
             bucket_name: args.bucket_name.clone(),
@@ -110,6 +117,7 @@ impl Write for CommitMultiPartUpload {
             update_id: Some(cx.tx.index),
             file_encryption_info: key.file_encryption_info,
             file_checksum: key.file_checksum,
+            checksum: Some(checksum),
         };
         cx.put(Table::MultipartPartsTable, part_key, &part);
         key_row.delete_open(cx, open_key);

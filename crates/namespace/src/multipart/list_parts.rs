@@ -29,8 +29,14 @@ impl Command for ListMultiPartUploadParts {
 
 fn rights(request: &MultipartUploadListPartsRequest, guard: &Guard<'_>) -> Result<(), OmError> {
     let (volume, bucket, key) = (&request.volume, &request.bucket, &request.key);
-    guard.require_content(volume, bucket, key, &[Right::Read])?;
-    guard.require_in_bucket(volume, bucket, key, Right::Read)
+    let read = || {
+        guard.require_content(volume, bucket, key, &[Right::Read])?;
+        guard.require_in_bucket(volume, bucket, key, Right::Read)
+    };
+    // Who completes an upload has to know its parts.
+    read().or_else(|refusal| {
+        guard.require_in_bucket(volume, bucket, key, Right::Write).map_err(|_| refusal)
+    })
 }
 
 impl Read for ListMultiPartUploadParts {
@@ -50,6 +56,7 @@ impl Read for ListMultiPartUploadParts {
         }
         let (_, upload) = upload::find(cx.view, &request.upload_id, &args)?;
 
+        let checksum = upload::checksum(cx.view, &request.upload_id, &upload, &args)?;
         let page = cx.page(request.max_parts.map(i64::from));
         let after = request.part_numbermarker.unwrap_or(0);
         let mut parts: Vec<PartInfo> = Vec::new();
@@ -69,6 +76,7 @@ impl Read for ListMultiPartUploadParts {
                 modification_time: part.modification_time.unwrap_or(0),
                 size: part.data_size.unwrap_or(0),
                 e_tag: part.e_tag,
+                checksum: part.checksum,
             });
             Ok(ControlFlow::Continue(()))
         })?;
@@ -80,6 +88,7 @@ impl Read for ListMultiPartUploadParts {
             next_part_number_marker: Some(parts.last().map_or(after, |p| p.part_number)),
             is_truncated: Some(truncated),
             parts_list: parts,
+            checksum,
         }));
         Ok(r)
     }

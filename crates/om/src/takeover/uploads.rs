@@ -121,6 +121,7 @@ fn part_row(part: PartKeyInfo) -> MultipartPartInfo {
         update_id: key.update_id,
         file_encryption_info: key.file_encryption_info,
         file_checksum: key.file_checksum,
+        checksum: None,
     }
 }
 
