@@ -1,6 +1,6 @@
 //! An OM in memory: keys, blocks of the pipelines it was given, failures on demand.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,10 +14,27 @@ use types::{BlockId, ContainerId, LocalId, Pipeline};
 /// What becomes of an OM's state.
 pub type Happening = Box<dyn FnOnce(&State) + Send>;
 
+/// A multipart upload.
+#[derive(Default)]
+pub struct Upload {
+    pub metadata: Vec<proto::hdds::KeyValue>,
+    pub parts: BTreeMap<u32, om::KeyArgs>,
+}
+
+/// Metadata of an upload, and of the parts that are being written.
+const UPLOAD_CHECKSUM: &str = "s3:upload-checksum";
+
+fn value_of(metadata: &[proto::hdds::KeyValue], name: &str) -> Option<String> {
+    metadata.iter().find(|entry| entry.key == name)?.value.clone()
+}
+
 #[derive(Default)]
 pub struct State {
     pub pipelines: Mutex<Vec<Pipeline>>,
     pub keys: Mutex<HashMap<String, om::KeyInfo>>,
+    pub uploads: Mutex<HashMap<String, Upload>>,
+    /// What ETag the parts of an upload make.
+    pub etag_of_parts: Mutex<Option<fn(&[om::Part]) -> String>>,
     /// Buckets that are told of, and whose they are.
     pub owners: Mutex<HashMap<String, String>>,
     pub requests: Mutex<Vec<OmRequest>>,
@@ -92,6 +109,10 @@ impl State {
                 let args = &request.create_key_request.as_ref().unwrap().key_args;
                 let count = self.preallocate.load(Ordering::Relaxed);
                 let key_locations = (0..count).filter_map(|_| self.location(None)).collect();
+                let upload = self.uploads.lock();
+                let upload = args.multipart_upload_id.as_ref().and_then(|id| upload.get(id));
+                let agreed = upload.map(|upload| upload.metadata.iter());
+                let agreed = agreed.into_iter().flatten().filter(|e| e.key == UPLOAD_CHECKSUM);
                 let replication = match *self.erasure_coding.lock() {
                     Some(config) => types::ReplicationConfig::Ec(config),
                     None => types::ReplicationConfig::RATIS_THREE,
@@ -100,6 +121,7 @@ impl State {
                     volume_name: args.volume_name.clone(),
                     bucket_name: args.bucket_name.clone(),
                     key_name: args.key_name.clone(),
+                    metadata: agreed.cloned().collect(),
                     r#type: replication.wire_type() as i32,
                     factor: replication.wire_factor().map(|factor| factor as i32),
                     ec_replication_config: replication.wire_ec(),
@@ -188,6 +210,98 @@ impl State {
                     basic_key_info: page.into_iter().map(basic).collect(),
                     is_truncated: Some(left.next().is_some()),
                 }));
+            }
+            Type::InitiateMultiPartUpload => {
+                let args = &request.initiate_multi_part_upload_request.as_ref().unwrap().key_args;
+                let id = format!("upload-{}", self.next.fetch_add(1, Ordering::Relaxed));
+                let upload = Upload { metadata: args.metadata.clone(), ..Default::default() };
+                self.uploads.lock().insert(id.clone(), upload);
+                response.initiate_multi_part_upload_response =
+                    Some(Box::new(om::MultipartInfoInitiateResponse {
+                        volume_name: args.volume_name.clone(),
+                        bucket_name: args.bucket_name.clone(),
+                        key_name: args.key_name.clone(),
+                        multipart_upload_id: id,
+                    }));
+            }
+            Type::CommitMultiPartUpload => {
+                let args = &request.commit_multi_part_upload_request.as_ref().unwrap().key_args;
+                match self.uploads.lock().get_mut(args.multipart_upload_id()) {
+                    None => fail(&mut response, Status::NoSuchMultipartUploadError),
+                    Some(upload) => {
+                        upload.parts.insert(args.multipart_number(), args.clone());
+                        response.commit_multi_part_upload_response =
+                            Some(Box::new(om::MultipartCommitUploadPartResponse {
+                                part_name: None,
+                                e_tag: value_of(&args.metadata, "ETag"),
+                            }));
+                    }
+                }
+            }
+            Type::ListMultiPartUploadParts => {
+                let asked = request.list_multipart_upload_parts_request.as_ref().unwrap();
+                match self.uploads.lock().get(&asked.upload_id) {
+                    None => fail(&mut response, Status::NoSuchMultipartUploadError),
+                    Some(upload) => {
+                        let listed = |(number, args): (&u32, &om::KeyArgs)| om::PartInfo {
+                            part_number: *number,
+                            size: args.data_size(),
+                            e_tag: value_of(&args.metadata, "ETag"),
+                            checksum: Some(
+                                value_of(&args.metadata, "s3:checksum").unwrap_or_default(),
+                            ),
+                            ..Default::default()
+                        };
+                        response.list_multipart_upload_parts_response =
+                            Some(Box::new(om::MultipartUploadListPartsResponse {
+                                parts_list: upload.parts.iter().map(listed).collect(),
+                                checksum: value_of(&upload.metadata, UPLOAD_CHECKSUM),
+                                is_truncated: Some(false),
+                                ..Default::default()
+                            }));
+                    }
+                }
+            }
+            Type::CompleteMultiPartUpload => {
+                let asked = request.complete_multi_part_upload_request.as_ref().unwrap();
+                let args = &asked.key_args;
+                match self.uploads.lock().remove(args.multipart_upload_id()) {
+                    None => fail(&mut response, Status::NoSuchMultipartUploadError),
+                    Some(upload) => {
+                        let of_parts = *self.etag_of_parts.lock();
+                        let hash = of_parts.map_or_else(String::new, |of| of(&asked.parts_list));
+                        let entry = proto::hdds::KeyValue {
+                            key: "ETag".to_owned(),
+                            value: Some(hash.clone()),
+                        };
+                        let chosen =
+                            asked.parts_list.iter().map(|part| &upload.parts[&part.part_number]);
+                        let key = om::KeyInfo {
+                            key_name: args.key_name.clone(),
+                            data_size: chosen.clone().map(om::KeyArgs::data_size).sum(),
+                            metadata: upload
+                                .metadata
+                                .iter()
+                                .chain(&args.metadata)
+                                .cloned()
+                                .chain([entry])
+                                .collect(),
+                            key_location_list: vec![om::KeyLocationList {
+                                key_locations: chosen
+                                    .flat_map(|part| part.key_locations.clone())
+                                    .collect(),
+                                ..Default::default()
+                            }],
+                            ..Default::default()
+                        };
+                        self.keys.lock().insert(args.key_name.clone(), key);
+                        response.complete_multi_part_upload_response =
+                            Some(Box::new(om::MultipartUploadCompleteResponse {
+                                hash: Some(hash),
+                                ..Default::default()
+                            }));
+                    }
+                }
             }
             Type::InfoBucket => {
                 let asked = request.info_bucket_request.as_ref().unwrap();

@@ -171,6 +171,12 @@ impl Claims {
         Ok(claims)
     }
 
+    /// What the headers claim of a document that names a checksum of something else: its MD5.
+    pub(crate) fn md5_of_headers(headers: &HeaderMap) -> S3Result<Self> {
+        let md5 = headers.get("content-md5").and_then(|value| value.to_str().ok());
+        Ok(Self { md5: md5.map(parse_md5).transpose()?, ..Self::default() })
+    }
+
     /// A checksum to be computed although none is claimed.
     pub(crate) fn want(mut self, algorithm: Option<Algorithm>) -> Self {
         self.wanted = algorithm;
@@ -189,6 +195,13 @@ impl Claims {
 }
 
 impl Checksum {
+    /// Whether this is what a client claims. The count behind a composite value may be left out.
+    pub(crate) fn is_claimed_as(&self, claimed: &Self) -> bool {
+        let value = self.value.split_once('-').map(|(value, _)| value);
+        claimed.algorithm == self.algorithm
+            && (claimed.value == self.value || value == Some(claimed.value.as_str()))
+    }
+
     fn check_form(&self) -> S3Result<()> {
         match BASE64.decode(&self.value) {
             Ok(bytes) if bytes.len() == self.algorithm.width() => Ok(()),

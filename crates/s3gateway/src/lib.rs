@@ -12,6 +12,7 @@
 //! | [`owner`] | buckets that have to be somebody's |
 //! | [`auth`] | secrets of access ids |
 //! | [`errors`] | the one place where failures become S3 codes |
+//! | [`announced`] | checksums that a request names: each is verified, or refused |
 //! | [`chunked`] | bodies in aws-chunks, cut into small ones |
 //! | [`digest`] | ETag and checksums of a body, verified |
 //! | [`metadata`] | headers of an object as metadata of its key |
@@ -25,6 +26,7 @@
 //! becomes visible only after its digests were verified. Bodies stream both ways; what an upload
 //! holds is bounded by the client's options.
 
+mod announced;
 mod auth;
 mod bucket;
 mod checksum_fields;

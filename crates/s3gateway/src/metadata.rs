@@ -141,7 +141,8 @@ pub(crate) fn checksum_pair(checksum: &Checksum) -> (String, String) {
     (CHECKSUM.to_owned(), format!("{}:{}", checksum.algorithm.name(), checksum.value))
 }
 
-fn parse_checksum(value: &str) -> Option<Checksum> {
+/// A checksum as [`checksum_pair`] writes it.
+pub(crate) fn parse_checksum(value: &str) -> Option<Checksum> {
     let (name, value) = value.split_once(':')?;
     let algorithm = Algorithm::ALL.into_iter().find(|a| a.name() == name)?;
     Some(Checksum { algorithm, value: value.to_owned() })

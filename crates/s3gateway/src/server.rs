@@ -24,7 +24,7 @@ use crate::digest::{BodyDigest, Claims};
 use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
 use crate::watched::{BodyFault, WatchedBody};
-use crate::{chunked, owner, signed, target};
+use crate::{announced, chunked, owner, signed, target};
 
 /// Largest body of a request that is a document, not an object.
 pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
@@ -227,6 +227,7 @@ impl S3Server {
         }
         target::check(&request)?;
         signed::check(&mut request)?;
+        announced::check(request.headers())?;
         let stall = self.limits.stall_timeout;
         if request.body().is_end_stream() {
             return Ok(request.map(Body::from));
@@ -245,7 +246,11 @@ impl S3Server {
             return Err(too_large_a_document());
         }
         let watched = |body| watched(body).of_document(most);
-        let claims = Claims::of_headers(request.headers())?;
+        // What completes an upload names the checksum of the object, not its own.
+        let claims = match names(&request).any(|name| name == "uploadId") {
+            true => Claims::md5_of_headers(request.headers())?,
+            false => Claims::of_headers(request.headers())?,
+        };
         if claims.is_empty() || request.headers().contains_key("x-amz-trailer") {
             return Ok(request.map(|body| Body::http_body(watched(body))));
         }
@@ -265,13 +270,17 @@ fn is_form<B>(request: &Request<B>) -> bool {
 /// Whether the body is XML: everything that is posted, and what is put to a sub-resource that is no
 /// part of an upload.
 fn is_document<B>(request: &Request<B>) -> bool {
-    let query = request.uri().query().unwrap_or_default();
-    let names = || query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
     match *request.method() {
-        Method::POST => names().any(|name| name == "delete" || name == "uploadId"),
-        Method::PUT => names().any(|name| name == "tagging"),
+        Method::POST => names(request).any(|name| name == "delete" || name == "uploadId"),
+        Method::PUT => names(request).any(|name| name == "tagging"),
         _ => false,
     }
+}
+
+/// The names in the query of a request.
+fn names<B>(request: &Request<B>) -> impl Iterator<Item = &str> {
+    let query = request.uri().query().unwrap_or_default();
+    query.split('&').map(|pair| pair.split('=').next().unwrap_or_default())
 }
 
 fn refused(error: S3Error) -> Response<Body> {

@@ -1,6 +1,7 @@
 //! A gateway over a cluster in memory, which is the one of the client's tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod checksums;
 mod chunked;
 #[allow(dead_code)]
 #[path = "../../client/tests/datanode.rs"]

@@ -7,6 +7,7 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Result};
 
+use super::checksum::Agreed;
 use crate::digest::Algorithm;
 use crate::errors::{Subject, invalid_request, s3_error};
 use crate::gateway::Gateway;
@@ -21,8 +22,9 @@ pub(crate) async fn create(
     let input = request.input;
     refuse::create_upload(&input)?;
     let algorithm = input.checksum_algorithm.as_ref().map(Algorithm::of_dto).transpose()?;
-    let checksum_type = checksum_type(algorithm, input.checksum_type.as_ref())?;
-    let metadata = of_input!(input);
+    let agreed = agreed(algorithm, input.checksum_type.as_ref())?;
+    let mut metadata = of_input!(input).to_key();
+    metadata.extend(agreed.map(Agreed::to_metadata));
     let upload = CreateUpload {
         path: KeyPath::new(gateway.volume(), &input.bucket, &input.key),
         replication: storage_class::replication(
@@ -30,7 +32,7 @@ pub(crate) async fn create(
             input.metadata.as_ref(),
         )?
         .or(gateway.replication()),
-        metadata: metadata.to_key(),
+        metadata,
         tags: refuse::tags_of_header(input.tagging.as_deref())?,
     };
     let id = client.create_upload(upload).await.map_err(|e| s3_error(Subject::Upload, e))?;
@@ -39,16 +41,13 @@ pub(crate) async fn create(
         key: Some(input.key),
         upload_id: Some(id),
         checksum_algorithm: input.checksum_algorithm,
-        checksum_type,
+        checksum_type: agreed.map(Agreed::checksum_type),
         ..Default::default()
     })
 }
 
-/// The kind of checksum the whole object will have.
-fn checksum_type(
-    algorithm: Option<Algorithm>,
-    wanted: Option<&ChecksumType>,
-) -> S3Result<Option<ChecksumType>> {
+/// The kind of checksum that the whole object will have.
+fn agreed(algorithm: Option<Algorithm>, wanted: Option<&ChecksumType>) -> S3Result<Option<Agreed>> {
     let Some(algorithm) = algorithm else {
         return match wanted {
             None => Ok(None),
@@ -62,19 +61,20 @@ fn checksum_type(
         _ => ChecksumType::COMPOSITE,
     };
     let kind = wanted.map_or(default, ChecksumType::as_str);
-    let fits = match (algorithm, kind) {
-        (Algorithm::Crc64Nvme, ChecksumType::COMPOSITE) => false,
-        (Algorithm::Sha1 | Algorithm::Sha256, ChecksumType::FULL_OBJECT) => false,
-        (_, ChecksumType::COMPOSITE | ChecksumType::FULL_OBJECT) => true,
-        _ => false,
+    let is_full_object = match (algorithm, kind) {
+        (Algorithm::Crc64Nvme, ChecksumType::COMPOSITE) => None,
+        (Algorithm::Sha1 | Algorithm::Sha256, ChecksumType::FULL_OBJECT) => None,
+        (_, ChecksumType::COMPOSITE) => Some(false),
+        (_, ChecksumType::FULL_OBJECT) => Some(true),
+        _ => None,
     };
-    if !fits {
-        return Err(invalid_request(format!(
+    match is_full_object {
+        Some(is_full_object) => Ok(Some(Agreed { algorithm, is_full_object })),
+        None => Err(invalid_request(format!(
             "The {kind} checksum type cannot be used with the {} checksum algorithm.",
             algorithm.name().to_ascii_lowercase()
-        )));
+        ))),
     }
-    Ok(Some(ChecksumType::from(kind.to_owned())))
 }
 
 pub(crate) async fn abort(

@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use client::KeyPath;
 use s3s::dto::{
-    CommonPrefix, ETag, Initiator, ListMultipartUploadsInput, ListMultipartUploadsOutput,
-    ListPartsInput, ListPartsOutput, MultipartUpload, Owner, Part, StorageClass,
+    ChecksumAlgorithm, CommonPrefix, ETag, Initiator, ListMultipartUploadsInput,
+    ListMultipartUploadsOutput, ListPartsInput, ListPartsOutput, MultipartUpload, Owner, Part,
+    StorageClass,
 };
 use s3s::{S3Request, S3Result};
 
+use super::checksum::{Agreed, Told};
+use crate::checksum_fields::set_checksum;
 use crate::errors::{Subject, invalid_argument, s3_error};
 use crate::gateway::Gateway;
 use crate::listing::Encoding;
@@ -45,15 +48,26 @@ pub(crate) async fn list_parts(
     let parts: Vec<Part> = page
         .parts
         .into_iter()
-        .map(|part| Part {
-            e_tag: part.e_tag.map(ETag::Strong),
-            last_modified: Some(timestamp(part.modification_time)),
-            part_number: i32::try_from(part.part_number).ok(),
-            size: i64::try_from(part.size).ok(),
-            ..Default::default()
+        .map(|part| {
+            let checksum = Told::of(&part);
+            let mut listed = Part {
+                e_tag: part.e_tag.map(ETag::Strong),
+                last_modified: Some(timestamp(part.modification_time)),
+                part_number: i32::try_from(part.part_number).ok(),
+                size: i64::try_from(part.size).ok(),
+                ..Default::default()
+            };
+            if let Told::Checksum(checksum) = &checksum {
+                set_checksum!(listed, checksum);
+            }
+            listed
         })
         .collect();
+    let agreed = page.checksum.as_deref().and_then(Agreed::parse);
     Ok(ListPartsOutput {
+        checksum_algorithm: agreed
+            .map(|agreed| ChecksumAlgorithm::from_static(agreed.algorithm.name())),
+        checksum_type: agreed.map(Agreed::checksum_type),
         bucket: Some(input.bucket),
         key: Some(input.key),
         upload_id: Some(input.upload_id),

@@ -1,5 +1,6 @@
 //! Multipart uploads: create, parts, list, complete, abort.
 
+mod checksum;
 mod complete;
 mod create;
 mod list;

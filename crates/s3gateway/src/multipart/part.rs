@@ -7,6 +7,7 @@ use s3s::dto::{
 };
 use s3s::{S3Request, S3Result};
 
+use super::checksum::Agreed;
 use crate::checksum_fields::set_checksum;
 use crate::conditions::conditions;
 use crate::digest::{Algorithm, Claims, Verified};
@@ -32,6 +33,10 @@ pub(crate) async fn upload_part(
     let key = CreateKey::new(path).size_hint(length.unwrap_or(0)).part_of(&input.upload_id, number);
     let failed = |e| s3_error(Subject::Upload, e);
     let mut writer = client.create_key(key).await.map_err(failed)?;
+    let claims = match Agreed::of_part(&writer) {
+        Some(agreed) => agreed.settle(claims)?,
+        None => claims,
+    };
     let body = input.body.take();
     let trailers = request.trailing_headers.as_ref();
     let verified = write_body(&mut writer, body, length, claims, trailers).await?;
@@ -59,7 +64,8 @@ pub(crate) async fn upload_part_copy(
             Ok(begun) => begun,
             Err(refused) => return Ok(Err(refused)),
         };
-        let copied = copy_range(&from, range, &mut writer, None).await?;
+        let algorithm = Agreed::of_part(&writer).map(|agreed| agreed.algorithm);
+        let copied = copy_range(&from, range, &mut writer, algorithm).await?;
         Ok(finish_copy(copied, writer).await)
     })
     .await
@@ -91,13 +97,17 @@ async fn finish_copy(
     writer: KeyWriter,
 ) -> S3Result<UploadPartCopyOutput> {
     let verified = copied?;
-    let options = FinishOptions { metadata: finish_pairs(&verified.etag, None) };
+    let checksum = verified.checksum.as_ref();
+    let options = FinishOptions { metadata: finish_pairs(&verified.etag, checksum) };
     writer.finish(options).await.map_err(|e| s3_error(Subject::Upload, e))?;
-    let result = CopyPartResult {
-        e_tag: Some(ETag::Strong(verified.etag)),
+    let mut result = CopyPartResult {
+        e_tag: Some(ETag::Strong(verified.etag.clone())),
         last_modified: Some(now()),
         ..Default::default()
     };
+    if let Some(checksum) = checksum {
+        set_checksum!(result, checksum);
+    }
     Ok(UploadPartCopyOutput { copy_part_result: Some(result), ..Default::default() })
 }
 
