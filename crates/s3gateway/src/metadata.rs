@@ -148,6 +148,11 @@ pub(crate) fn parse_checksum(value: &str) -> Option<Checksum> {
     Some(Checksum { algorithm, value: value.to_owned() })
 }
 
+/// The value of an entry of a key's metadata.
+pub(crate) fn value_of<'a>(metadata: &'a [KeyValue], name: &str) -> Option<&'a str> {
+    metadata.iter().find(|entry| entry.key == name)?.value.as_deref()
+}
+
 /// User metadata of a request.
 pub(crate) fn user_metadata(metadata: Option<&Metadata>) -> S3Result<Vec<(String, String)>> {
     let Some(metadata) = metadata else { return Ok(Vec::new()) };

@@ -243,3 +243,34 @@ async fn a_checksum_that_is_not_verified_is_refused() {
     assert!(cluster.state().uploads.lock()[&id].parts.is_empty());
     gateway.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_completion_whose_answer_was_lost_is_answered_again() {
+    let cluster = start().await;
+    let gateway = gateway(&cluster).await;
+    let asked = Asked(gateway.address());
+    let id = asked.upload("k", &FULL_OBJECT, OF_CRC32).await;
+    let answers = [
+        asked.complete("k", &id, [None, None], &[]).await,
+        asked.complete("k", &id, [None, None], &[]).await,
+        asked.complete("k", &id, [None, None], &[(CRC32, &crc32(&PARTS.concat()))]).await,
+    ];
+    for answer in &answers {
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.element("ETag"), answers[0].element("ETag"));
+        assert_eq!(answer.element("ChecksumCRC32"), Some(crc32(&PARTS.concat())));
+    }
+    let gone = (404, "NoSuchUpload".to_owned());
+    // Another list, another checksum, another upload, or an object that came afterwards.
+    let target = format!("/bucket/k?uploadId={id}");
+    let part = format!("<Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part>", etag(PARTS[0]));
+    let other = format!("<CompleteMultipartUpload>{part}</CompleteMultipartUpload>");
+    let other = asked.send(S3Request::new("POST", &target).body(other)).await;
+    assert_eq!(other.outcome(), gone);
+    let wrong = asked.complete("k", &id, [None, None], &[(CRC32, &crc32(b"other"))]).await;
+    assert_eq!(wrong.outcome(), gone);
+    assert_eq!(asked.complete("k", "upload-x", [None, None], &[]).await.outcome(), gone);
+    assert_eq!(asked.send(S3Request::new("PUT", "/bucket/k").body("new")).await.status, 200);
+    assert_eq!(asked.complete("k", &id, [None, None], &[]).await.outcome(), gone);
+    gateway.shutdown().await;
+}

@@ -1,6 +1,11 @@
 //! CompleteMultipartUpload.
+//!
+//! A client that lost the answer asks again: an object that this upload has become, of the parts
+//! that are named, is answered as the first time. It is told by the upload's id, which the object
+//! keeps.
 
 use client::{Client, CompletedPart, KeyPath};
+use md5::{Digest as _, Md5};
 use s3s::dto::{
     ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
     CompletedPart as NamedPart, ETag, ETagCondition,
@@ -12,8 +17,11 @@ use crate::checksum_fields::set_checksum;
 use crate::digest::{Algorithm, Checksum};
 use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
-use crate::metadata::checksum_pair;
+use crate::metadata::{ObjectMetadata, checksum_pair, value_of};
 use crate::refuse::{self, refuse_customer_keys};
+
+/// Metadata of an object: the upload that it was.
+const UPLOAD_ID: &str = "s3:upload-id";
 
 /// What an upload has become.
 struct Completed {
@@ -49,7 +57,12 @@ pub(crate) async fn complete(
         size: input.mpu_object_size,
         only_if_absent,
     };
-    let done = asked.complete().await?;
+    let done = match asked.complete().await {
+        Err(error) if *error.code() == S3ErrorCode::NoSuchUpload => {
+            asked.completed_before().await.ok_or(error)?
+        }
+        done => done?,
+    };
     let mut output = CompleteMultipartUploadOutput {
         location: Some(format!("/{}/{}", input.bucket, input.key)),
         bucket: Some(input.bucket),
@@ -91,12 +104,37 @@ impl Asked<'_> {
                 )));
             }
         }
-        let metadata = checksum.as_ref().map(checksum_pair).into_iter().collect();
+        let mut metadata = vec![(UPLOAD_ID.to_owned(), self.upload_id.to_owned())];
+        metadata.extend(checksum.as_ref().map(checksum_pair));
         let (path, id) = (self.path, self.upload_id);
         let done = self.client.complete_upload(path, id, self.parts, metadata, self.only_if_absent);
         let done = done.await.map_err(|e| s3_error(Subject::Upload, e))?;
         Ok(Completed { etag: done.etag, checksum })
     }
+
+    /// What this upload has become, if it has become what is asked for, and still is.
+    async fn completed_before(&self) -> Option<Completed> {
+        let info = self.client.key_info(self.path).await.ok()?;
+        let metadata = ObjectMetadata::of_key(&info.metadata);
+        let (etag, checksum) = (metadata.etag?, metadata.checksum);
+        let is_of_upload = value_of(&info.metadata, UPLOAD_ID) == Some(self.upload_id);
+        let is_of_parts = e_tag_of(self.parts).is_some_and(|expected| expected == etag);
+        let is_claimed = self.claimed.is_none_or(|claimed| {
+            checksum.as_ref().is_some_and(|checksum| checksum.is_claimed_as(claimed))
+        });
+        (is_of_upload && is_of_parts && is_claimed).then_some(Completed { etag, checksum })
+    }
+}
+
+/// The ETag of the object that parts with these ETags make: MD5 over their MD5s, and their number.
+fn e_tag_of(parts: &[CompletedPart]) -> Option<String> {
+    let mut md5 = Md5::new();
+    for part in parts {
+        let mut digest = [0; 16];
+        hex::decode_to_slice(&part.etag, &mut digest).ok()?;
+        md5.update(digest);
+    }
+    Some(format!("{}-{}", hex::encode(md5.finalize()), parts.len()))
 }
 
 /// The checksum that a request says the object has.
@@ -158,6 +196,20 @@ mod tests {
         assert!(parts(&[NamedPart::default()]).is_err());
         assert!(parts(&[part(0)]).is_err());
         assert_eq!(parts(&[part(3)]).unwrap()[0].etag, "e3");
+    }
+
+    #[test]
+    fn the_etag_of_the_whole_is_that_of_om() {
+        // MD5 of `a` and `b`.
+        let etags = ["0cc175b9c0f1b6a831c399e269772661", "92eb5ffee6ae2fec3ad71c777531578f"];
+        let part = |(part_number, etag): (u32, &&str)| CompletedPart {
+            part_number,
+            etag: (*etag).to_owned(),
+        };
+        let parts: Vec<_> = (1..).zip(&etags).map(part).collect();
+        assert_eq!(e_tag_of(&parts).as_deref(), Some("96e024ba2074fe77e8e965ba43a704be-2"));
+        let text = CompletedPart { part_number: 1, etag: "etag1".to_owned() };
+        assert_eq!(e_tag_of(&[text]), None);
     }
 
     #[test]
