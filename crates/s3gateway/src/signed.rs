@@ -5,6 +5,9 @@
 //! was signed by somebody else: a presigned PUT would copy any object that its signer may read. S3
 //! refuses such a request, and so does [`check`].
 //!
+//! A client may say the time of its request in Date instead of `x-amz-date`; `s3s` looks for the
+//! latter.
+//!
 //! Clients of presigned requests also say headers in the query, which the signature covers. Those
 //! become headers here, because `s3s` reads them nowhere else. In Signature V2, which signs all
 //! headers `x-amz-*` and few names of the query, they are verified as the headers that they have
@@ -13,8 +16,9 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, DATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use s3s::dto::{Timestamp, TimestampFormat};
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use crate::errors::{custom, invalid_argument, invalid_request};
@@ -27,6 +31,9 @@ const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
 
 /// What begins the names of headers that change what a request means.
 const AMZ: &str = "x-amz-";
+
+/// When a request was signed.
+const AMZ_DATE: &str = "x-amz-date";
 
 /// The digest of the body. A presigned request may add it: it can only make the body fail.
 const CONTENT_SHA256: &str = "x-amz-content-sha256";
@@ -79,6 +86,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> S3Result<()> {
         }
         Signature::Header(value) => {
             check_covered(request.headers(), signed_by_header(value), None)?;
+            add_date(request.headers_mut());
             return Ok(());
         }
         Signature::Presigned => {
@@ -119,6 +127,37 @@ fn signed_by_header(value: &[u8]) -> &str {
     let text = std::str::from_utf8(value).unwrap_or_default();
     let names = text.rsplit_once("SignedHeaders=").map(|(_, rest)| rest);
     names.and_then(|rest| rest.split(',').next()).unwrap_or_default()
+}
+
+/// Says the time of a request as `s3s` looks for it: a client may say it in Date. The signature is
+/// over the time, whichever header says it. What is no date is left for `s3s` to refuse.
+fn add_date(headers: &mut HeaderMap) {
+    if headers.contains_key(AMZ_DATE) {
+        return;
+    }
+    let mut dates = headers.get_all(DATE).iter();
+    let (Some(date), None) = (dates.next(), dates.next()) else { return };
+    let time = date.to_str().ok().and_then(amz_date);
+    if let Some(Ok(time)) = time.map(HeaderValue::try_from) {
+        headers.insert(AMZ_DATE, time);
+    }
+}
+
+/// A date of HTTP, or one that is in the form of x-amz-date already, in that form.
+fn amz_date(date: &str) -> Option<String> {
+    let date = date.trim();
+    if date.len() == "20261128T180000Z".len() {
+        return Some(date.to_owned());
+    }
+    // Clients write the zone as a number, too.
+    let date =
+        date.strip_suffix("+0000").map_or_else(|| date.to_owned(), |rest| format!("{rest}GMT"));
+    let time = Timestamp::parse(TimestampFormat::HttpDate, &date).ok()?;
+    let mut text = Vec::new();
+    time.format(TimestampFormat::DateTime, &mut text).ok()?;
+    let text = String::from_utf8(text).ok()?;
+    let (seconds, _) = text.split_at_checked("2026-11-28T18:00:00".len())?;
+    Some(format!("{}Z", seconds.replace(['-', ':'], "")))
 }
 
 /// Checks that every header `x-amz-*` is among the names that are signed, in lower case as `s3s`
@@ -284,6 +323,20 @@ mod tests {
         assert_eq!(checked("X-Amz-SignedHeaders=host&X-Amz-Signature=00", &[digest]), None);
         let authorization = v4("host");
         assert_eq!(checked("", &[("authorization", authorization.as_bytes()), digest]), denied);
+    }
+
+    #[test]
+    fn a_date_of_http_is_one_of_amazon() {
+        for (date, expected) in [
+            ("Sat, 28 Nov 2026 18:05:09 GMT", Some("20261128T180509Z")),
+            ("Sat, 28 Nov 2026 18:05:09 +0000", Some("20261128T180509Z")),
+            (" 20261128T180509Z", Some("20261128T180509Z")),
+            ("Sat, 28 Nov 2026 18:05:09 +0200", None),
+            ("yesterday", None),
+            ("", None),
+        ] {
+            assert_eq!(amz_date(date).as_deref(), expected, "{date}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use client::CreateKey;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha1::{Digest, Sha1};
-use testkit::{S3Answer, S3Request};
+use testkit::{S3Answer, S3Request, S3Signer};
 
 use crate::overwritten::gateway;
 use crate::request::{ACCESS_KEY, SECRET_KEY, signer};
@@ -97,6 +97,31 @@ async fn what_a_presigned_query_says_is_done() {
     // In a header auth, S3 reads no headers in the query.
     let plain = S3Request::new("PUT", "/bucket/plain?x-amz-acl=public-read").body("x");
     assert_eq!(plain.send(address, &signer()).await.status, 200);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_time_of_a_request_may_be_in_its_date() {
+    let cluster = Cluster::start(1).await;
+    let gateway = gateway(&cluster).await;
+    let address = gateway.address();
+    let put = S3Request::new("PUT", "/bucket/k").header("x-amz-meta-a", "1").body("x").dated();
+    assert_eq!(put.send(address, &signer()).await.status, 200);
+    let (now, hour) = (signer(), std::time::Duration::from_secs(3600));
+    for time in [now.time - hour, now.time + hour] {
+        let answer = put.send(address, &S3Signer { time, ..now.clone() }).await;
+        assert_eq!(answer.outcome(), (403, "RequestTimeTooSkewed".to_owned()));
+    }
+    let head = String::from_utf8(put.head(address, &now)).unwrap();
+    let line = head.lines().find(|line| line.starts_with("date: ")).unwrap();
+    // It is what was signed, though nothing says so.
+    let second = &line[line.len() - 6..line.len() - 4];
+    let other = if second == "00" { "01" } else { "00" };
+    let later = head.replace(line, &format!("{}{other} GMT", &line[..line.len() - 6]));
+    let later = later.replace("SignedHeaders=date;", "SignedHeaders=");
+    assert_eq!(say(address, later.into_bytes(), b"x").await.status, 403);
+    let none = head.replace(line, "date: yesterday");
+    assert_eq!(say(address, none.into_bytes(), b"x").await.status, 400);
     gateway.shutdown().await;
 }
 

@@ -60,6 +60,8 @@ pub struct S3Request {
     payload: String,
     /// Says how long the body is; a test may do so itself.
     says_length: bool,
+    /// Says its time as HTTP does.
+    is_dated: bool,
 }
 
 impl S3Request {
@@ -75,6 +77,7 @@ impl S3Request {
             body: Vec::new(),
             payload: UNSIGNED.to_owned(),
             says_length: true,
+            is_dated: false,
         }
     }
 
@@ -99,6 +102,12 @@ impl S3Request {
     /// With this as what the signature says of the body: its SHA-256, or how it is encoded.
     pub fn payload(mut self, payload: &str) -> Self {
         self.payload = payload.to_owned();
+        self
+    }
+
+    /// With the time in a Date header, and no `x-amz-date`.
+    pub fn dated(mut self) -> Self {
+        self.is_dated = true;
         self
     }
 
@@ -127,7 +136,10 @@ impl S3Request {
         let mut headers = vec![
             ("host".to_owned(), address.to_string()),
             ("x-amz-content-sha256".to_owned(), self.payload.clone()),
-            ("x-amz-date".to_owned(), amz_date(signer.time)),
+            match self.is_dated {
+                true => ("date".to_owned(), http_date(signer.time)),
+                false => ("x-amz-date".to_owned(), amz_date(signer.time)),
+            },
         ];
         headers.extend(self.signed.iter().cloned());
         headers.sort();
@@ -360,6 +372,19 @@ fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
     let inner = Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message);
     let outer = Sha256::new().chain_update(block.map(|b| b ^ 0x5c));
     outer.chain_update(inner.finalize()).finalize().to_vec()
+}
+
+/// `Sat, 31 Jan 2026 23:59:59 GMT`.
+fn http_date(time: SystemTime) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let day = DAYS[(seconds / 86_400 % 7) as usize];
+    let text = amz_date(time);
+    let month = text[4..6].parse::<usize>().map_or("Jan", |month| MONTHS[(month - 1) % 12]);
+    let (year, date) = (&text[..4], &text[6..8]);
+    format!("{day}, {date} {month} {year} {}:{}:{} GMT", &text[9..11], &text[11..13], &text[13..15])
 }
 
 /// `20260131T235959Z`.
