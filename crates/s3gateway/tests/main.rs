@@ -6,6 +6,7 @@ mod chunked;
 #[allow(dead_code)]
 #[path = "../../client/tests/datanode.rs"]
 mod datanode;
+mod listing;
 #[allow(dead_code)]
 #[path = "../../client/tests/om.rs"]
 mod om;

@@ -164,7 +164,9 @@ pub(crate) async fn list_v2(
     let input = request.input;
     let encoding = Encoding::of(input.encoding_type.as_ref())?;
     let encoding = encoding.carrying(input.start_after.as_deref());
-    let after = match &input.continuation_token {
+    // An empty token is none (HDDS-15739).
+    let token = input.continuation_token.filter(|token| !token.is_empty());
+    let after = match &token {
         Some(token) => decode_token(token)?,
         None => input.start_after.clone().unwrap_or_default(),
     };
@@ -189,7 +191,7 @@ pub(crate) async fn list_v2(
         prefix: Some(encoding.name(input.prefix.unwrap_or_default())),
         max_keys: Some(max_keys),
         key_count: i32::try_from(keys.len() + prefixes.len()).ok(),
-        continuation_token: input.continuation_token,
+        continuation_token: token,
         is_truncated: Some(truncated),
         next_continuation_token: last.map(|name| TOKEN.encode(name)),
         contents: some_of(keys.into_iter().map(|key| object(key, with_owner)).collect()),
