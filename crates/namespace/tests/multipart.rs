@@ -393,3 +393,34 @@ fn a_writer_whose_synced_key_an_upload_replaced_cannot_bring_it_back() {
     assert_eq!(om.refused(late), Status::KeyNotFound);
     assert_eq!(om.key("k").map(|key| key.data_size), Some(7));
 }
+
+#[test]
+fn an_upload_id_with_a_slash_names_no_upload_of_another_key() {
+    let mut om = Om::new();
+    let upload = start(&mut om, "a/b");
+    let part = put_part(&mut om, "a/b", &upload, 1, 7);
+    let alias = format!("b/{upload}");
+    let before = om.tables.clone();
+    let list = OmRequest {
+        list_multipart_upload_parts_request: Some(Box::new(MultipartUploadListPartsRequest {
+            volume: VOL.to_owned(),
+            bucket: BUCKET.to_owned(),
+            key: "a".to_owned(),
+            upload_id: alias.clone(),
+            part_numbermarker: None,
+            max_parts: None,
+        })),
+        ..request(Type::ListMultiPartUploadParts)
+    };
+    for request in [
+        create_key(of_part("a", &alias, 2)),
+        commit_part(of_part("a", &alias, 1), 1),
+        list,
+        complete(of_upload("a", &alias), vec![part]),
+        abort(of_upload("a", &alias)),
+    ] {
+        let command = request.cmd_type();
+        assert_eq!(om.refused(request), Status::NoSuchMultipartUploadError, "{command:?}");
+        assert!(om.tables == before, "{command:?} changes nothing");
+    }
+}

@@ -61,7 +61,7 @@ fn prepare(
     if args.is_multipart_key == Some(true) {
         // A part is written as its upload says, and gets its blocks one by one.
         upload::check_part_number(args)?;
-        let (_, upload) = upload::find(ctx.view, upload::id(args)?, args)?;
+        let (_, upload) = upload::find(ctx.view, upload::named(args)?, args)?;
         set_replication(args, &upload);
         let checksum = upload::checksum(ctx.view, upload::id(args)?, &upload, args)?;
         metadata::remove(&mut args.metadata, UPLOAD_CHECKSUM);

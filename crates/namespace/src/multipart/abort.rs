@@ -36,7 +36,7 @@ fn prepare(
     ctx: &PrepareContext<'_>,
 ) -> Result<(), OmError> {
     resolve_names(&mut request.key_args, ctx)?;
-    upload::id(&request.key_args)?;
+    upload::named(&request.key_args)?;
     request.key_args.modification_time = Some(ctx.now_ms);
     Ok(())
 }

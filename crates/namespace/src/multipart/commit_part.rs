@@ -43,7 +43,7 @@ fn prepare(
 ) -> Result<(), OmError> {
     let args = &mut request.key_args;
     resolve_names(args, ctx)?;
-    upload::id(args)?;
+    upload::named(args)?;
     upload::check_part_number(args)?;
     args.modification_time = Some(ctx.now_ms);
     args.key_locations.iter_mut().for_each(locations::strip);

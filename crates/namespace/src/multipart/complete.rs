@@ -47,7 +47,7 @@ fn prepare(
     args.modification_time = Some(ctx.now_ms);
     check_order(&request.parts_list)?;
     let args = &request.key_args;
-    let upload_id = upload::id(args)?;
+    let upload_id = upload::named(args)?;
     upload::find(ctx.view, upload_id, args)?;
     let parts = upload::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;

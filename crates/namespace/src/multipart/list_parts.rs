@@ -54,6 +54,7 @@ impl Read for ListMultiPartUploadParts {
         if cx.settings.has_paths(&bucket) {
             path::normalize_in_place(&mut args.key_name);
         }
+        upload::check_id(&request.upload_id, &args)?;
         let (_, upload) = upload::find(cx.view, &request.upload_id, &args)?;
 
         let checksum = upload::checksum(cx.view, &request.upload_id, &upload, &args)?;
