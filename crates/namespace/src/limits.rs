@@ -11,6 +11,10 @@ use crate::usage::LARGEST;
 /// others, and directories hand theirs on to all that are made below them.
 const MOST_ENTRIES: usize = 1_000;
 
+/// Bytes of the names on one page of keys, after which it ends. Names may be very long: a tree
+/// can be deeper than any path of a request.
+pub(crate) const PAGE_NAME_BYTES: usize = 8 << 20;
+
 /// Whether the sizes and lists of a key can be.
 ///
 /// # Errors

@@ -6,6 +6,7 @@
 mod acl;
 mod authorize;
 mod bucket;
+mod deep_tree;
 mod extremes;
 mod file;
 mod fuzz;

@@ -1,6 +1,6 @@
 //! Keys of FILE_SYSTEM_OPTIMIZED buckets.
 
-use namespace::Table;
+use namespace::{Table, name_in_deleted};
 use proto::ozone::ozone_obj::{ObjectType, StoreType};
 use proto::ozone::*;
 
@@ -48,7 +48,7 @@ pub fn purge_all_directories(om: &mut Om, most: usize) -> usize {
         let child = |name: &str, object_id, is_file| KeyInfo {
             volume_name: directory.volume_name.clone(),
             bucket_name: directory.bucket_name.clone(),
-            key_name: format!("{}/{name}", directory.key_name),
+            key_name: name_in_deleted(&directory.key_name, name),
             parent_id: Some(parent),
             object_id: Some(object_id),
             is_file: Some(is_file),

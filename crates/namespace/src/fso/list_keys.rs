@@ -4,13 +4,20 @@
 //! The order is that of the paths' bytes, as S3 wants it: `a-b` and `a.b` come before the
 //! directory `a/` and what is in it, though their rows come after the row of `a`. So a directory
 //! is deferred while what follows in its own directory sorts before it.
+//!
+//! A tree may be deeper than any thread's stack, because renames put trees into each other: the
+//! directories that the walk is in are a list in memory ([`Level`]). The scan of a directory ends
+//! when the walk goes into a directory below it, and begins again behind that one, so that one
+//! scan is open at a time.
 
 use std::ops::ControlFlow;
 
 use proto::ozone::DirectoryInfo;
 
 use crate::error::OmError;
-use crate::tree::child::{Child, Range, children};
+use crate::scan::try_scan;
+use crate::tables::Table;
+use crate::tree::child::{CHUNK, Directories, Range, Rows, name_in};
 use crate::tree::find::{Entry, find};
 use crate::tree::{Tree, path};
 
@@ -52,101 +59,195 @@ pub(crate) fn walk(
             _ => return Ok(()),
         },
     };
-    let mut list = List { tree, range, each };
     let mut path = path::join(above, "");
+    let after = match range.after.strip_prefix(path.as_str()) {
+        Some(rest) => rest,
+        // All of the directory is behind where the list goes on, or before it.
+        None if range.after < path.as_str() => "",
+        None => return Ok(()),
+    };
     // The directory itself is a key of its own list.
     if !above.is_empty() && range.prefix == path && path.as_str() > range.after {
         let Some(found) = find(tree, above)? else { return Ok(()) };
         if let Entry::Directory(directory) = found.entry {
             let key = ListedKey::Directory { path: &path, directory: &directory };
-            if (list.each)(key)?.is_break() {
+            if each(key)?.is_break() {
                 return Ok(());
             }
         }
     }
-    list.directory(&mut path, id).map(drop)
+    let name_prefix = range.prefix.strip_prefix(path.as_str()).unwrap_or("");
+    let mut levels = vec![Level::of(tree, id, name_prefix, after, CHUNK)?];
+    while let Some(level) = levels.last_mut() {
+        match level.go_on(tree, &mut path, each)? {
+            Step::Into(directory) => match level.enter(&directory, &mut path, each)? {
+                Enter::At(after) => {
+                    // Of levels that are far down fewer directories are in memory.
+                    let most = CHUNK.checked_div(levels.len()).unwrap_or(CHUNK).max(1);
+                    levels.push(Level::of(tree, directory.object_id, "", after, most)?);
+                }
+                Enter::Passed => {}
+                Enter::Ended => break,
+            },
+            Step::Out => drop(levels.pop()),
+            Step::Ended => break,
+        }
+    }
+    Ok(())
 }
 
-struct List<'l, 'e> {
-    tree: &'l Tree<'l>,
-    range: &'l KeyRange<'l>,
-    each: &'l mut EachKey<'e>,
+/// What the walk does next.
+enum Step {
+    /// It goes into this directory.
+    Into(DirectoryInfo),
+    /// It leaves the directory that it is in.
+    Out,
+    /// It ends.
+    Ended,
 }
 
-impl List<'_, '_> {
-    /// Lists the directory whose path, with a slash behind, is `path`.
-    fn directory(&mut self, path: &mut String, id: u64) -> Result<ControlFlow<()>, OmError> {
-        let (prefix, after) = (self.range.prefix, self.range.after);
-        let name_prefix = prefix.strip_prefix(path.as_str()).unwrap_or("");
-        // Below the point where the list goes on, all of a directory is behind it.
-        let start = match after.strip_prefix(path.as_str()) {
-            Some(rest) => rest.split('/').next().unwrap_or(""),
-            None => "",
-        };
+/// What becomes of a directory that the walk comes to.
+enum Enter<'l> {
+    /// It is listed from here on, empty for all of it.
+    At(&'l str),
+    /// Nothing in it is behind the point where the list goes on.
+    Passed,
+    /// The list ends with the directory itself.
+    Ended,
+}
+
+/// A directory that the walk is in.
+struct Level<'l> {
+    id: u64,
+    /// What names begin with.
+    name_prefix: &'l str,
+    /// Where the list goes on, from this directory on; empty when all of it is behind that point.
+    after: &'l str,
+    /// Bytes of the directory's path with a slash behind it, once the walk has been here.
+    base: Option<usize>,
+    directories: Directories<'l>,
+    /// The name from which on files are still to be listed; `None` when all are.
+    files: Option<String>,
+    /// Directories whose rows are passed and whose paths come later, each of which sorts before
+    /// the one in front of it.
+    deferred: Vec<DirectoryInfo>,
+}
+
+impl<'l> Level<'l> {
+    fn of(
+        tree: &'l Tree<'l>,
+        id: u64,
+        name_prefix: &'l str,
+        after: &'l str,
+        most: usize,
+    ) -> Result<Self, OmError> {
+        let start = after.split('/').next().unwrap_or("");
         let range = Range { prefix: name_prefix, start };
-        let base = path.len();
-        let tree = self.tree;
         let mut deferred = deferred_before(tree, id, start)?;
         deferred.retain(|directory| directory.name.starts_with(name_prefix));
-        let mut flow = ControlFlow::Continue(());
-        children(tree, id, &range, &mut |child| {
-            let name = match &child {
-                Child::File { name, .. } => *name,
-                Child::Directory(directory) => &directory.name,
-            };
-            flow = self.release(&mut deferred, Some(name), path)?;
-            if flow.is_break() {
-                return Ok(flow);
-            }
-            match child {
-                Child::File { name, row } => {
-                    path.truncate(base);
-                    path.push_str(name);
-                    if path.as_str() > after {
-                        flow = (self.each)(ListedKey::File { path, row })?;
-                    }
-                    path.truncate(base);
-                }
-                Child::Directory(directory) => deferred.push(directory),
-            }
-            Ok(flow)
-        })?;
-        if flow.is_continue() {
-            flow = self.release(&mut deferred, None, path)?;
-        }
-        Ok(flow)
+        Ok(Self {
+            id,
+            name_prefix,
+            after,
+            base: None,
+            directories: Directories::of(tree, id, &range, most),
+            files: Some(start.to_owned()),
+            deferred,
+        })
     }
 
-    /// Lists the deferred directories that come before `next`, the last deferred one first: it
-    /// sorts before those that are deferred because of it.
-    fn release(
+    /// Lists files up to the next directory whose paths are next. `path` is that of this directory
+    /// when the walk comes here first, later any path below it.
+    fn go_on(
         &mut self,
-        deferred: &mut Vec<DirectoryInfo>,
-        next: Option<&str>,
+        tree: &Tree<'_>,
         path: &mut String,
-    ) -> Result<ControlFlow<()>, OmError> {
-        while let Some(directory) =
-            deferred.pop_if(|deferred| next.is_none_or(|n| is_before(&deferred.name, n)))
+        each: &mut EachKey<'_>,
+    ) -> Result<Step, OmError> {
+        let base = *self.base.get_or_insert(path.len());
+        path.truncate(base);
+        if let Some(start) = self.files.take()
+            && let Some(step) = self.list_files(tree, &start, path, each)?
         {
-            let base = path.len();
-            path.push_str(&directory.name);
-            path.push('/');
-            let mut flow = ControlFlow::Continue(());
-            if path.as_str() > self.range.after && path.starts_with(self.range.prefix) {
-                let key = ListedKey::Directory { path, directory: &directory };
-                flow = (self.each)(key)?;
+            return Ok(step);
+        }
+        Ok(match self.next_directory(None)? {
+            Some(directory) => Step::Into(directory),
+            None => Step::Out,
+        })
+    }
+
+    fn list_files(
+        &mut self,
+        tree: &Tree<'_>,
+        start: &str,
+        path: &mut String,
+        each: &mut EachKey<'_>,
+    ) -> Result<Option<Step>, OmError> {
+        let range = Range { prefix: self.name_prefix, start };
+        let Rows { start, end, names_at } = Rows::of(tree, self.id, &range);
+        let base = path.len();
+        let mut step = None;
+        try_scan(tree.view, Table::FileTable, &start, end.as_deref(), &mut |key, value| {
+            let name = name_in(Table::FileTable, key, names_at)?;
+            if let Some(directory) = self.next_directory(Some(name))? {
+                step = Some(Step::Into(directory));
+                self.files = Some(name.to_owned());
+                return Ok(ControlFlow::Break(()));
             }
-            // Nothing in a directory is behind a point that is behind all of it.
-            let over = self.range.after > path.as_str() && !self.range.after.starts_with(&**path);
-            if flow.is_continue() && !over {
-                flow = self.directory(path, directory.object_id)?;
-            }
-            path.truncate(base);
-            if flow.is_break() {
+            if name > self.after {
+                path.push_str(name);
+                let flow = each(ListedKey::File { path, row: value })?;
+                path.truncate(base);
+                if flow.is_break() {
+                    step = Some(Step::Ended);
+                }
                 return Ok(flow);
             }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(step)
+    }
+
+    /// The next directory whose paths come before `next`, a name in this one. Directories whose
+    /// rows are before that of `next` are deferred on the way.
+    fn next_directory(&mut self, next: Option<&str>) -> Result<Option<DirectoryInfo>, OmError> {
+        loop {
+            let row = self.directories.peek_before(next)?;
+            let before = row.or(next);
+            // The last deferred one first: it sorts before those that are deferred because of it.
+            let ready = |deferred: &mut DirectoryInfo| {
+                before.is_none_or(|before| is_before(&deferred.name, before))
+            };
+            if let Some(ready) = self.deferred.pop_if(ready) {
+                return Ok(Some(ready));
+            }
+            match self.directories.next_before(next)? {
+                Some(directory) => self.deferred.push(directory),
+                None => return Ok(None),
+            }
         }
-        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Lists a directory in this one, without what is in it.
+    fn enter(
+        &self,
+        directory: &DirectoryInfo,
+        path: &mut String,
+        each: &mut EachKey<'_>,
+    ) -> Result<Enter<'l>, OmError> {
+        let base = path.len();
+        path.push_str(&directory.name);
+        path.push('/');
+        let name = path.get(base..).unwrap_or_default();
+        let below = self.after.strip_prefix(name);
+        if below.is_none() && self.after > name {
+            return Ok(Enter::Passed);
+        }
+        if name > self.after && each(ListedKey::Directory { path, directory })?.is_break() {
+            return Ok(Enter::Ended);
+        }
+        Ok(Enter::At(below.unwrap_or("")))
     }
 }
 

@@ -17,6 +17,7 @@ use crate::error::{OmError, ViewError};
 use crate::find::bucket;
 use crate::fso;
 use crate::fso::list_keys::{KeyRange, ListedKey};
+use crate::limits::PAGE_NAME_BYTES;
 use crate::response;
 use crate::row::{self, Bucket};
 use crate::scan::try_scan;
@@ -119,6 +120,28 @@ pub(crate) fn encode(
 /// What a list does with a key.
 type Each<'a> = dyn FnMut(&Bucket, Listed<'_>) -> Result<(), ViewError> + 'a;
 
+/// What a page has room for.
+struct Left {
+    keys: usize,
+    name_bytes: usize,
+}
+
+impl Left {
+    fn of(keys: usize) -> Self {
+        Self { keys, name_bytes: PAGE_NAME_BYTES }
+    }
+
+    /// Takes room for a key whose name has so many bytes: the last one may be of any length.
+    fn take(&mut self, name_bytes: usize) -> bool {
+        if self.keys == 0 || self.name_bytes == 0 {
+            return false;
+        }
+        self.keys = self.keys.saturating_sub(1);
+        self.name_bytes = self.name_bytes.saturating_sub(name_bytes);
+        true
+    }
+}
+
 /// Calls `each` with the rows of one page: those with the prefix, after the start key. True if
 /// there are more.
 pub(super) fn walk(
@@ -128,7 +151,7 @@ pub(super) fn walk(
 ) -> Result<bool, OmError> {
     let (mut volume, mut bucket) = (request.volume_name.clone(), request.bucket_name.clone());
     let found = bucket::resolve(cx.view, &mut volume, &mut bucket)?;
-    let mut left = cx.page(request.count.map(i64::from));
+    let mut left = Left::of(cx.page(request.count.map(i64::from)));
     if found.is_tree() {
         return walk_tree(request, cx, &found, left, each);
     }
@@ -141,11 +164,10 @@ pub(super) fn walk(
         if key == after {
             return Ok(ControlFlow::Continue(()));
         }
-        if left == 0 {
+        if !left.take(key.len()) {
             truncated = true;
             return Ok(ControlFlow::Break(()));
         }
-        left = left.saturating_sub(1);
         each(&found, Listed::Row { key, value })?;
         Ok(ControlFlow::Continue(()))
     })?;
@@ -156,7 +178,7 @@ fn walk_tree(
     request: &ListKeysRequest,
     cx: &ReadContext<'_>,
     bucket: &Bucket,
-    mut left: usize,
+    mut left: Left,
     each: &mut Each<'_>,
 ) -> Result<bool, OmError> {
     let tree = Tree::of(cx.view, bucket)?;
@@ -166,15 +188,16 @@ fn walk_tree(
     };
     let mut truncated = false;
     fso::list_keys::walk(&tree, &range, &mut |key| {
-        if left == 0 {
+        let (name, listed) = match key {
+            ListedKey::File { path, row } => (path, Listed::File { path, value: row }),
+            ListedKey::Directory { path, directory } => {
+                (path, Listed::Directory { path, directory })
+            }
+        };
+        if !left.take(name.len()) {
             truncated = true;
             return Ok(ControlFlow::Break(()));
         }
-        left = left.saturating_sub(1);
-        let listed = match key {
-            ListedKey::File { path, row } => Listed::File { path, value: row },
-            ListedKey::Directory { path, directory } => Listed::Directory { path, directory },
-        };
         each(bucket, listed)?;
         Ok(ControlFlow::Continue(()))
     })?;

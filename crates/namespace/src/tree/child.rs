@@ -15,7 +15,7 @@ use crate::scan::try_scan;
 use crate::tables::{Table, prefix_end};
 
 /// Directories fetched at once: bounds memory.
-const CHUNK: usize = 256;
+pub(crate) const CHUNK: usize = 256;
 
 /// A child of a directory.
 pub(crate) enum Child<'a> {
@@ -40,12 +40,8 @@ pub(crate) fn children(
     range: &Range<'_>,
     each: &mut dyn FnMut(Child<'_>) -> Result<ControlFlow<()>, OmError>,
 ) -> Result<(), OmError> {
-    let first = tree.row(directory_id, range.prefix);
-    let start = tree.row(directory_id, range.start.max(range.prefix));
-    let end = prefix_end(&first);
-    let names_at = first.len().saturating_sub(range.prefix.len());
-    let mut directories =
-        Directories { tree, next: Some(start.clone()), end: end.clone(), chunk: VecDeque::new() };
+    let Rows { start, end, names_at } = Rows::of(tree, directory_id, range);
+    let mut directories = Directories::of(tree, directory_id, range, CHUNK);
     let mut ended = false;
     try_scan(tree.view, Table::FileTable, &start, end.as_deref(), &mut |key, value| {
         let name = name_in(Table::FileTable, key, names_at)?;
@@ -70,23 +66,56 @@ pub(crate) fn children(
     Ok(())
 }
 
+/// The rows of a range, which are the same in both tables.
+pub(crate) struct Rows {
+    pub start: Vec<u8>,
+    pub end: Option<Vec<u8>>,
+    /// Bytes before the name in a row's key.
+    pub names_at: usize,
+}
+
+impl Rows {
+    /// Those of `range` in a directory.
+    pub fn of(tree: &Tree<'_>, directory_id: u64, range: &Range<'_>) -> Self {
+        let first = tree.row(directory_id, range.prefix);
+        Self {
+            start: tree.row(directory_id, range.start.max(range.prefix)),
+            end: prefix_end(&first),
+            names_at: first.len().saturating_sub(range.prefix.len()),
+        }
+    }
+}
+
 /// The directories of a range, fetched as they are needed.
-struct Directories<'t> {
+pub(crate) struct Directories<'t> {
     tree: &'t Tree<'t>,
     /// Row to go on from; `None` at the end.
     next: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
     chunk: VecDeque<DirectoryInfo>,
+    /// Directories fetched at once.
+    most: usize,
 }
 
-impl Directories<'_> {
-    /// The next directory, if its name is before `name`.
-    fn next_before(&mut self, name: Option<&str>) -> Result<Option<DirectoryInfo>, OmError> {
+impl<'t> Directories<'t> {
+    /// Those of `range` in a directory; `most` of them are fetched at once.
+    pub fn of(tree: &'t Tree<'t>, directory_id: u64, range: &Range<'_>, most: usize) -> Self {
+        let Rows { start, end, .. } = Rows::of(tree, directory_id, range);
+        Self { tree, next: Some(start), end, chunk: VecDeque::new(), most }
+    }
+
+    /// The name of the next directory, if it is before `name`.
+    pub fn peek_before(&mut self, name: Option<&str>) -> Result<Option<&str>, OmError> {
         if self.chunk.is_empty() {
             self.fetch()?;
         }
-        let before = |directory: &DirectoryInfo| name.is_none_or(|n| directory.name.as_str() < n);
-        match self.chunk.front().is_some_and(before) {
+        let next = self.chunk.front().map(|directory| directory.name.as_str());
+        Ok(next.filter(|next| name.is_none_or(|name| *next < name)))
+    }
+
+    /// The next directory, if its name is before `name`.
+    pub fn next_before(&mut self, name: Option<&str>) -> Result<Option<DirectoryInfo>, OmError> {
+        match self.peek_before(name)?.is_some() {
             true => Ok(self.chunk.pop_front()),
             false => Ok(None),
         }
@@ -94,12 +123,12 @@ impl Directories<'_> {
 
     fn fetch(&mut self) -> Result<(), OmError> {
         let Some(start) = self.next.take() else { return Ok(()) };
-        let (chunk, next) = (&mut self.chunk, &mut self.next);
+        let (chunk, next, most) = (&mut self.chunk, &mut self.next, self.most);
         let table = Table::DirectoryTable;
         let end = self.end.as_deref();
         try_scan(self.tree.view, table, &start, end, &mut |key, value| {
             chunk.push_back(row::decode_slice(table, key, value)?);
-            if chunk.len() < CHUNK {
+            if chunk.len() < most {
                 return Ok(ControlFlow::Continue(()));
             }
             // Right behind this row.

@@ -31,6 +31,9 @@ pub(crate) const NAME: &str = "DirectoryDeletingService";
 /// Files and directories in one portion: what clients' writes may have to wait for.
 const PORTION: Bounds = Bounds { least: 20, first: 100, most: 1_000, short: SHORT, long: LONG };
 
+/// Bytes of names in one portion, after which it ends.
+const PORTION_NAME_BYTES: usize = 1 << 20;
+
 /// Takes deleted directories apart.
 pub(crate) struct DirectoryDeletingService {
     dispatcher: Arc<Dispatcher>,
@@ -79,6 +82,8 @@ struct Purge {
     paths: Vec<PurgePathRequest>,
     buckets: Vec<BucketNameInfo>,
     items: usize,
+    /// Bytes of their names.
+    name_bytes: usize,
     /// Rows that it met that do not decode.
     skipped: u64,
 }
@@ -93,7 +98,7 @@ impl DirectoryDeletingService {
     fn gather(&self, at: &mut Position) -> Result<(Purge, bool), BackgroundError> {
         let tables = self.dispatcher.tables()?;
         let mut purge = Purge { most: self.portion.size(), ..Purge::default() };
-        while purge.items < purge.most {
+        while purge.items < purge.most && purge.name_bytes < PORTION_NAME_BYTES {
             let deleted = match next_deleted(&tables, &at.row)? {
                 Next::End => return Ok((purge, true)),
                 Next::Damaged { row, reason } => {
@@ -197,7 +202,11 @@ impl Purge {
                 skipped,
             });
         }
-        self.items += path.mark_deleted_sub_dirs.len() + path.deleted_sub_files.len();
+        let items = path.mark_deleted_sub_dirs.iter().chain(&path.deleted_sub_files);
+        for item in items {
+            self.items += 1;
+            self.name_bytes = self.name_bytes.saturating_add(item.key_name.len());
+        }
         match (&rest, skipped) {
             (Some(_), _) => {}
             (None, 0) => {
@@ -226,7 +235,7 @@ impl Deleted {
         KeyInfo {
             volume_name: self.info.volume_name.clone(),
             bucket_name: self.info.bucket_name.clone(),
-            key_name: format!("{}/{name}", self.info.key_name),
+            key_name: namespace::name_in_deleted(&self.info.key_name, name),
             parent_id: self.info.object_id,
             object_id: Some(object_id),
             is_file: Some(is_file),
@@ -293,15 +302,19 @@ fn children(
     most: usize,
     child: impl Fn(&[u8]) -> Result<KeyInfo, prost::DecodeError>,
 ) -> Result<Children, BackgroundError> {
-    let mut found = Vec::new();
+    let mut found: Vec<KeyInfo> = Vec::new();
+    let mut name_bytes = 0_usize;
     let (mut next, mut skipped) = (None, 0);
     tables.scan(table, start, tables::prefix_end(first).as_deref(), &mut |key, value| {
-        if found.len() == most {
+        if found.len() == most || name_bytes >= PORTION_NAME_BYTES {
             next = Some(key.to_vec());
             return ControlFlow::Break(());
         }
         match child(value) {
-            Ok(child) => found.push(child),
+            Ok(child) => {
+                name_bytes = name_bytes.saturating_add(child.key_name.len());
+                found.push(child);
+            }
             Err(e) => {
                 let row = String::from_utf8_lossy(key);
                 tracing::warn!("a row of a deleted directory is damaged: row {row}: {e}");

@@ -12,33 +12,29 @@ use crate::scan::try_scan;
 use crate::tables::{Table, prefix_end};
 use crate::tree::Tree;
 
-/// More directories than this above one another are a circle that damaged rows make.
-const DEEPEST: usize = 10_000;
-
-/// The directories that what changed is in.
+/// The directories that what changed is in. Each has its name and its parent: the paths of a deep
+/// tree would be as many bytes as the square of its depth.
 #[derive(Default)]
 pub(super) struct Directories {
-    /// Paths, that of the bucket itself included; empty for a bucket without directories.
-    paths: HashMap<u64, String>,
-    /// Parents.
-    parents: HashMap<u64, u64>,
+    /// The bucket itself, if it has directories.
+    bucket_id: Option<u64>,
+    /// Parents and names of those below the bucket.
+    entries: HashMap<u64, (u64, String)>,
 }
 
 impl Directories {
     /// Those above `objects`.
     pub fn of(tree: Option<&Tree<'_>>, objects: &Objects) -> Result<Self, OmError> {
         let Some(tree) = tree else { return Ok(Self::default()) };
-        let mut known: HashMap<u64, (u64, String)> = HashMap::new();
+        let mut entries: HashMap<u64, (u64, String)> = HashMap::new();
         for (id, object) in objects {
             if let Kind::Directory(directory) = &object.kind {
-                known.insert(*id, (object.parent_id, directory.name.clone()));
+                entries.insert(*id, (object.parent_id, directory.name.clone()));
             }
         }
         let wanted: HashSet<u64> = objects.values().map(|object| object.parent_id).collect();
-        let open = |known: &HashMap<u64, (u64, String)>| {
-            wanted.iter().any(|id| !is_resolved(*id, tree.bucket_id, known))
-        };
-        if open(&known) {
+        let mut below = below_bucket(tree.bucket_id, &wanted, &entries);
+        if wanted.iter().any(|id| below.get(id) != Some(&true)) {
             let (table, prefix) = (Table::DirectoryTable, tree.prefix());
             try_scan(
                 tree.view,
@@ -47,73 +43,132 @@ impl Directories {
                 prefix_end(prefix).as_deref(),
                 &mut |key, value| {
                     let directory: DirectoryInfo = row::decode_slice(table, key, value)?;
-                    known.insert(directory.object_id, (directory.parent_id, directory.name));
+                    entries.insert(directory.object_id, (directory.parent_id, directory.name));
                     Ok(ControlFlow::Continue(()))
                 },
             )?;
+            below = below_bucket(tree.bucket_id, &wanted, &entries);
         }
-        let mut directories = Self::default();
-        directories.paths.insert(tree.bucket_id, String::new());
-        for id in wanted {
-            directories.resolve(id, &known);
-        }
-        Ok(directories)
+        entries.retain(|id, _| below.get(id) == Some(&true));
+        Ok(Self { bucket_id: Some(tree.bucket_id), entries })
     }
 
-    /// Notes the path of a directory and of those above it, if it is below the bucket.
-    fn resolve(&mut self, id: u64, known: &HashMap<u64, (u64, String)>) {
-        let mut way = Vec::new();
-        let mut at = id;
-        let mut path = loop {
-            if let Some(path) = self.paths.get(&at) {
-                break path.clone();
-            }
-            let Some((parent, name)) = known.get(&at).filter(|_| way.len() < DEEPEST) else {
-                return;
-            };
-            way.push((at, *parent, name));
+    /// Whether the directory is the bucket or below it.
+    pub fn has(&self, id: u64) -> bool {
+        self.bucket_id == Some(id) || self.entries.contains_key(&id)
+    }
+
+    /// The path of `name` in a directory; `None` when that is not below the bucket.
+    pub fn path(&self, directory: u64, name: &str) -> Option<String> {
+        if !self.has(directory) {
+            return None;
+        }
+        let mut names = vec![name];
+        let mut at = directory;
+        // All that is in `entries` leads to the bucket, which is not.
+        while let Some((parent, name)) = self.entries.get(&at) {
+            names.push(name);
             at = *parent;
-        };
-        for (id, parent, name) in way.into_iter().rev() {
-            if !path.is_empty() {
-                path.push('/');
-            }
-            path.push_str(name);
-            self.paths.insert(id, path.clone());
-            self.parents.insert(id, parent);
         }
-    }
-
-    /// The path of a directory; `None` when it is not below the bucket.
-    pub fn path(&self, id: u64) -> Option<&str> {
-        self.paths.get(&id).map(String::as_str)
-    }
-
-    /// Whether the directory or one above it is such a one.
-    pub fn any_above(&self, id: u64, is: &dyn Fn(u64) -> bool) -> bool {
-        let mut at = id;
-        for _ in 0..DEEPEST {
-            if is(at) {
-                return true;
-            }
-            match self.parents.get(&at) {
-                Some(parent) => at = *parent,
-                None => return false,
-            }
-        }
-        false
+        names.reverse();
+        Some(names.join("/"))
     }
 }
 
-/// Whether the way from a directory up to the bucket is known.
-fn is_resolved(id: u64, bucket_id: u64, known: &HashMap<u64, (u64, String)>) -> bool {
-    let mut at = id;
-    for _ in 0..DEEPEST {
-        match known.get(&at) {
-            _ if at == bucket_id => return true,
-            Some((parent, _)) => at = *parent,
-            None => return false,
+/// Which directories are below such a one, or are one themselves. It remembers what it found, so
+/// that the way up from each directory is gone once.
+pub(super) struct Within<'d> {
+    directories: &'d Directories,
+    is: &'d dyn Fn(u64) -> bool,
+    known: HashMap<u64, bool>,
+}
+
+impl<'d> Within<'d> {
+    /// Of `directories`, within those that `is` says.
+    pub fn of(directories: &'d Directories, is: &'d dyn Fn(u64) -> bool) -> Self {
+        Self { directories, is, known: HashMap::new() }
+    }
+
+    /// Whether the directory or one above it is such a one.
+    pub fn has(&mut self, id: u64) -> bool {
+        let mut way = Vec::new();
+        let mut at = id;
+        let found = loop {
+            if let Some(known) = self.known.get(&at) {
+                break *known;
+            }
+            way.push(at);
+            if (self.is)(at) {
+                break true;
+            }
+            match self.directories.entries.get(&at) {
+                Some((parent, _)) => at = *parent,
+                None => break false,
+            }
+        };
+        self.known.extend(way.into_iter().map(|id| (id, found)));
+        found
+    }
+}
+
+/// Of `wanted` and all on their ways up through `entries`, which lead to the bucket.
+fn below_bucket(
+    bucket_id: u64,
+    wanted: &HashSet<u64>,
+    entries: &HashMap<u64, (u64, String)>,
+) -> HashMap<u64, bool> {
+    let mut known = HashMap::from([(bucket_id, true)]);
+    for id in wanted {
+        let mut way = Vec::new();
+        let mut at = *id;
+        let below = loop {
+            if let Some(known) = known.get(&at) {
+                break *known;
+            }
+            // Damaged rows may lead to each other: what is met again leads nowhere.
+            known.insert(at, false);
+            way.push(at);
+            match entries.get(&at) {
+                Some((parent, _)) => at = *parent,
+                None => break false,
+            }
+        };
+        known.extend(way.into_iter().map(|id| (id, below)));
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(all: &[(u64, u64, &str)]) -> HashMap<u64, (u64, String)> {
+        all.iter().map(|(id, parent, name)| (*id, (*parent, (*name).to_owned()))).collect()
+    }
+
+    #[test]
+    fn circles_and_strangers_are_not_below_the_bucket() {
+        let all = entries(&[(2, 1, "a"), (3, 2, "b"), (4, 9, "c"), (5, 6, "d"), (6, 5, "e")]);
+        let below = below_bucket(1, &HashSet::from([1, 3, 4, 5, 7]), &all);
+        for (id, is) in [(1, true), (2, true), (3, true), (4, false), (5, false), (6, false)] {
+            assert_eq!(below.get(&id), Some(&is), "{id}");
         }
     }
-    false
+
+    #[test]
+    fn what_is_below_is_found_and_remembered() {
+        let directories = Directories {
+            bucket_id: Some(1),
+            entries: entries(&[(2, 1, "a"), (3, 2, "b"), (4, 1, "c")]),
+        };
+        assert_eq!(directories.path(3, "f").as_deref(), Some("a/b/f"));
+        assert_eq!(directories.path(1, "f").as_deref(), Some("f"));
+        assert_eq!(directories.path(9, "f"), None);
+        let is = |id| id == 2;
+        let mut within = Within::of(&directories, &is);
+        for _ in 0..2 {
+            assert!([2, 3].into_iter().all(|id| within.has(id)));
+            assert!(![1, 4, 9].into_iter().any(|id| within.has(id)));
+        }
+    }
 }

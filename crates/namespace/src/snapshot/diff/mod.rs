@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::{DiffReportEntryProto, DirectoryInfo, KeyInfo};
 
-use self::directories::Directories;
+use self::directories::{Directories, Within};
 pub use self::ends::{FoundEnds, diff_bucket, diff_ends};
 use super::find;
 use crate::error::OmError;
@@ -39,10 +39,16 @@ pub enum DiffError {
         "Expected diff contains more than max allowed key changes for a snapDiff job. AllowMaxTotalKeys: {0}."
     )]
     TooMany(usize),
+    /// The paths of what changed are more bytes than a diff may have.
+    #[error("the names in the diff are more than {0} bytes: make it of snapshots that differ less")]
+    TooLong(usize),
     /// Nobody wants it any more.
     #[error("cancelled")]
     Cancelled,
 }
+
+/// Bytes of all names in a report: it is in memory, and paths may be very long.
+const MOST_NAME_BYTES: usize = 1 << 30;
 
 /// Which snapshots are compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +130,7 @@ pub fn diff(
         new: Directories::of(new_tree.as_ref(), &after)?,
         prefix,
     };
-    Ok(report(&before, &after, &names))
+    report(&before, &after, &names)
 }
 
 /// The rows that layers from `range.0` to before `range.1` have something of.
@@ -174,6 +180,11 @@ struct Names {
 }
 
 impl Names {
+    /// Whether an object is there, and not below a directory that is deleted.
+    fn has(directories: &Directories, object: &Object) -> bool {
+        object.table == Table::KeyTable || directories.has(object.parent_id)
+    }
+
     /// The path of an object; `None` when it is below a directory that is deleted.
     fn of(&self, directories: &Directories, object: &Object) -> Option<String> {
         if object.table == Table::KeyTable {
@@ -185,59 +196,89 @@ impl Names {
             Kind::Key(key) => &key.key_name,
             Kind::Directory(directory) => &directory.name,
         };
-        Some(match directories.path(object.parent_id)? {
-            "" => name.clone(),
-            parent => format!("{parent}/{name}"),
-        })
+        directories.path(object.parent_id, name)
     }
 }
 
-fn report(before: &Objects, after: &Objects, names: &Names) -> Vec<DiffReportEntryProto> {
-    let (mut deleted, mut renamed) = (Vec::new(), Vec::new());
-    let (mut created, mut modified) = (Vec::new(), Vec::new());
-    let entry =
-        |kind: DiffTypeProto, source: String, target: Option<String>| DiffReportEntryProto {
+/// What a diff reports, in the order in which it can be carried out.
+#[derive(Default)]
+struct Report {
+    deleted: Vec<DiffReportEntryProto>,
+    renamed: Vec<DiffReportEntryProto>,
+    created: Vec<DiffReportEntryProto>,
+    modified: Vec<DiffReportEntryProto>,
+    /// Bytes of all names.
+    name_bytes: usize,
+}
+
+impl Report {
+    fn add(
+        &mut self,
+        kind: DiffTypeProto,
+        source: String,
+        target: Option<String>,
+    ) -> Result<(), DiffError> {
+        let bytes = source.len().saturating_add(target.as_ref().map_or(0, String::len));
+        self.name_bytes = self.name_bytes.saturating_add(bytes);
+        if self.name_bytes > MOST_NAME_BYTES {
+            return Err(DiffError::TooLong(MOST_NAME_BYTES));
+        }
+        let list = match kind {
+            DiffTypeProto::Delete => &mut self.deleted,
+            DiffTypeProto::Rename => &mut self.renamed,
+            DiffTypeProto::Create => &mut self.created,
+            DiffTypeProto::Modify => &mut self.modified,
+        };
+        list.push(DiffReportEntryProto {
             diff_type: Some(kind as i32),
             source_path: Some(source),
             target_path: target,
-        };
-    let add = |list: &mut Vec<_>, kind, source| list.push(entry(kind, source, None));
+        });
+        Ok(())
+    }
+}
+
+fn report(
+    before: &Objects,
+    after: &Objects,
+    names: &Names,
+) -> Result<Vec<DiffReportEntryProto>, DiffError> {
+    let mut report = Report::default();
     // The row of a directory that was moved into one that is deleted stays until that is purged.
-    let is_visible = |id: &u64| after.get(id).is_some_and(|o| names.of(&names.new, o).is_some());
+    let is_visible = |id: &u64| after.get(id).is_some_and(|o| Names::has(&names.new, o));
     let gone: BTreeSet<u64> = before.keys().filter(|id| !is_visible(id)).copied().collect();
     let is_gone = |id: u64| gone.contains(&id);
+    let mut within_gone = Within::of(&names.old, &is_gone);
     let ids: BTreeSet<u64> = before.keys().chain(after.keys()).copied().collect();
     for id in ids {
-        let (was, is) = (before.get(&id), after.get(&id));
+        let was = before.get(&id).filter(|object| Names::has(&names.old, object));
+        let is = after.get(&id).filter(|object| Names::has(&names.new, object));
+        // What was in a directory that is deleted went with it.
+        if is.is_none() && was.is_some_and(|was| within_gone.has(was.parent_id)) {
+            continue;
+        }
         let old = was.and_then(|object| names.of(&names.old, object));
         let new = is.and_then(|object| names.of(&names.new, object));
-        let moved = match (was, is) {
-            (Some(was), Some(is)) => (was.table, &was.key) != (is.table, &is.key),
-            _ => false,
-        };
         match (old, new) {
-            (Some(old), None) => {
-                // What was in a directory that is deleted went with it.
-                let parent = was.map(|object| object.parent_id).unwrap_or_default();
-                if !names.old.any_above(parent, &is_gone) {
-                    add(&mut deleted, DiffTypeProto::Delete, old);
-                }
-            }
-            (None, Some(new)) => add(&mut created, DiffTypeProto::Create, new),
+            (Some(old), None) => report.add(DiffTypeProto::Delete, old, None)?,
+            (None, Some(new)) => report.add(DiffTypeProto::Create, new, None)?,
             (Some(old), Some(new)) => {
-                let differs = match (was, is) {
-                    (Some(was), Some(is)) => same::differs(was, is),
-                    _ => false,
+                let (moved, differs) = match (was, is) {
+                    (Some(was), Some(is)) => {
+                        ((was.table, &was.key) != (is.table, &is.key), same::differs(was, is))
+                    }
+                    _ => (false, false),
                 };
                 if differs || !moved {
-                    add(&mut modified, DiffTypeProto::Modify, old.clone());
+                    report.add(DiffTypeProto::Modify, old.clone(), None)?;
                 }
                 if moved {
-                    renamed.push(entry(DiffTypeProto::Rename, old, Some(new)));
+                    report.add(DiffTypeProto::Rename, old, Some(new))?;
                 }
             }
             (None, None) => {}
         }
     }
-    [deleted, renamed, created, modified].concat()
+    let Report { deleted, renamed, created, modified, .. } = report;
+    Ok([deleted, renamed, created, modified].concat())
 }
