@@ -90,7 +90,9 @@ proptest! {
     ) {
         let mut cluster = in_racks(nodes, of);
         let (_, id) = closed(&mut cluster);
-        lost.iter().for_each(|index| drop(lose(&mut cluster, id, *index)));
+        for index in &lost {
+            lose(&mut cluster, id, *index);
+        }
         let now = soon(&cluster);
         for order in repair(&mut cluster, now) {
             arrive(&mut cluster, &reconstruction(&order));

@@ -214,11 +214,12 @@ where
                 }
             }
             match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => this.arrived = data,
-                    // Trailers of HTTP: aws-chunks have their own.
-                    Err(_) => {}
-                },
+                // Trailers of HTTP are left out: aws-chunks have their own.
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        this.arrived = data;
+                    }
+                }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             }

@@ -52,8 +52,7 @@ fn prepare(
     let parts = upload::parts(ctx.view, upload_id)?;
     let (chosen, _) = choose(parts, &request.parts_list)?;
     size_of(&chosen)?;
-    let digests = chosen.iter().map(|part| md5_of(part).is_some());
-    request.e_tag_of_digests = Some(digests.fold(true, |all, is_md5| all && is_md5));
+    request.e_tag_of_digests = Some(chosen.iter().all(|part| md5_of(part).is_some()));
     let least = ctx.settings.min_multipart_part_size;
     let all_but_last = chosen.len().saturating_sub(1);
     for part in chosen.iter().take(all_but_last) {
