@@ -31,8 +31,8 @@ fn units(arguments: &[&str]) -> BTreeSet<String> {
         let parts = ["pkg_id", "target", "profile", "platform", "mode", "features"];
         parts.map(|name| unit[name].to_string()).join(" ")
     };
-    // A crate is compiled for each set of what it depends on, too. Their numbers differ from graph to
-    // graph, so that they are told by what they are.
+    // A crate is compiled for each set of what it depends on, too. Their numbers differ from graph
+    // to graph, so that they are told by what they are.
     let whole = |unit: &Value| {
         let depends = unit["dependencies"].as_array().into_iter().flatten();
         let index = |dependency: &Value| dependency["index"].as_u64().expect("an index") as usize;

@@ -5,8 +5,6 @@ use std::ops::ControlFlow;
 use proto::ozone::{KeyArgs, KeyInfo, MultipartKeyInfo, MultipartPartInfo};
 
 use crate::error::OmError;
-use crate::key_row::KeyRow;
-use crate::metadata::{self, UPLOAD_CHECKSUM};
 use crate::row;
 use crate::scan::try_scan;
 use crate::tables::{Table, multipart_key, object_key, part_prefix, prefix_end};
@@ -73,18 +71,6 @@ pub(crate) fn find(
     let upload = view::get(view, Table::MultipartInfoTable, &key)?
         .ok_or_else(|| no_such_upload(upload_id, args))?;
     Ok((key, upload))
-}
-
-/// The kind of checksum that the parts of an upload have, if it was said when the upload began.
-pub(crate) fn checksum(
-    view: &dyn View,
-    upload_id: &str,
-    upload: &MultipartKeyInfo,
-    args: &KeyArgs,
-) -> Result<Option<String>, OmError> {
-    let key_row = KeyRow::of_upload(view, args, upload)?;
-    let open = key_row.open(view, &multipart_key(&key_row.key, upload_id))?;
-    Ok(open.and_then(|open| metadata::get(&open.metadata, UPLOAD_CHECKSUM).map(str::to_owned)))
 }
 
 /// All parts of an upload, by number.

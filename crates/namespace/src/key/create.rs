@@ -15,7 +15,7 @@ use crate::command::{Command, Decision, Rights, Write, request_part};
 use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
 use crate::find::upload;
-use crate::key_row::{KeyRow, atomic, resolve_names};
+use crate::key_row::{KeyRow, atomic, checksum, resolve_names};
 use crate::locations;
 use crate::metadata::{self, UPLOAD_CHECKSUM};
 use crate::names::validate_key_name;
@@ -63,7 +63,7 @@ fn prepare(
         upload::check_part_number(args)?;
         let (_, upload) = upload::find(ctx.view, upload::named(args)?, args)?;
         set_replication(args, &upload);
-        let checksum = upload::checksum(ctx.view, upload::id(args)?, &upload, args)?;
+        let checksum = checksum::of_upload(ctx.view, upload::id(args)?, &upload, args)?;
         metadata::remove(&mut args.metadata, UPLOAD_CHECKSUM);
         if let Some(checksum) = &checksum {
             metadata::set_str(&mut args.metadata, UPLOAD_CHECKSUM, checksum);

@@ -3,6 +3,7 @@
 //! the path leads to. Beside it is what several commands do to those rows.
 
 pub(crate) mod atomic;
+pub(crate) mod checksum;
 pub(crate) mod garbage;
 pub(crate) mod hsync;
 pub(crate) mod remove;

@@ -12,6 +12,7 @@ use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::find::{bucket, upload};
+use crate::key_row::checksum;
 use crate::response;
 use crate::row;
 use crate::scan::try_scan;
@@ -57,7 +58,7 @@ impl Read for ListMultiPartUploadParts {
         upload::check_id(&request.upload_id, &args)?;
         let (_, upload) = upload::find(cx.view, &request.upload_id, &args)?;
 
-        let checksum = upload::checksum(cx.view, &request.upload_id, &upload, &args)?;
+        let checksum = checksum::of_upload(cx.view, &request.upload_id, &upload, &args)?;
         let page = cx.page(request.max_parts.map(i64::from));
         let after = request.part_numbermarker.unwrap_or(0);
         let mut parts: Vec<PartInfo> = Vec::new();

@@ -5,9 +5,9 @@
 //! reported: one that lacks writes is empty of what it never had. The orders go out without
 //! `force`, so that a node refuses when it knows better. A replica with blocks in it that turns up
 //! later revives the container (see `replica::reconcile`). One that was never written goes when its
-//! pipeline is gone, so that nothing can write to it any more, and each member of that has said that
-//! it has no replica: a member that this SCM has not heard of may have it full of blocks, whatever
-//! the record says of its size ([`Evidence`](super::Evidence)).
+//! pipeline is gone, so that nothing can write to it any more, and each member of that has said
+//! that it has no replica: a member that this SCM has not heard of may have it full of blocks,
+//! whatever the record says of its size ([`Evidence`](super::Evidence)).
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;

@@ -7,12 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
-
-use crate::change::{Applied, Refused, Touched};
-use crate::{Cluster, Container, Event, Millis};
 use proto::hdds::LifeCycleState;
-use types::ReplicationConfig;
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId, ReplicationConfig};
+
+use crate::{Applied, Cluster, Container, Event, Millis, Refused, Touched};
 
 /// What is known of replicas that were not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

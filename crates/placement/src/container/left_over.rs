@@ -6,8 +6,8 @@
 //!
 //! **Invariant:** what goes is left of a container of which one replica of each index was seen
 //! CLOSED and empty ([`Evidence::emptied`](crate::Evidence)); and no more indexes of it ever go, in
-//! sum over all portions in which its nodes come back and all SCMs that lead, than the code can make
-//! up for. So even if that was a mistake it can be read when all are back. What went is in the
+//! sum over all portions in which its nodes come back and all SCMs that lead, than the code can
+//! make up for. So even if that was a mistake it can be read when all are back. What went is in the
 //! record before it is ordered. None goes while a node is known that is not HEALTHY, was not heard
 //! of lately, or has not told this leader what it has. A container whose blocks can be read is
 //! revived instead (`replica::reconcile`).
