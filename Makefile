@@ -19,7 +19,7 @@ FIRST := scripts/first-build $(O3)
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
-run: ## build and start a cluster: 1 OM, 1 SCM, 3 DataNodes, S3 gateway
+run: ## build and start a cluster: 1 OM, 1 SCM, 3 DataNodes, S3 gateway: DATA=./data ARGS="--oms 3"
 	@scripts/setup
 	@$(ENV) $(FIRST) && exec "$$CARGO_TARGET_DIR/release/o3" server --dir $(DATA) $(ARGS)
 
@@ -37,7 +37,7 @@ test: ## every test
 	@scripts/timed clients $(MAKE) --no-print-directory clients O3=true
 	@scripts/timed somefaults $(MAKE) --no-print-directory somefaults O3=true
 
-test-long: ## what takes long: many seeds and rounds of faults, Spark: SEED=any
+test-long: ## what takes long: many seeds and rounds of faults, Spark: SEED=7
 	@scripts/setup test
 	@SEED="$(SEED)" scripts/test-long
 
@@ -63,10 +63,10 @@ contract-ec: ## all of Hadoop's contract tests on an erasure-coded bucket (`clie
 show-ec: ## what docs/erasure-coding.md shows, on nine DataNode processes: DIR=/tmp/nine
 	@$(ENV) $(O3) --quiet && O3="$$CARGO_TARGET_DIR/release/o3" docs/ec/show "$(or $(DIR),/tmp/nine)" docs crates/erasure
 
-faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=any
+faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED=7
 	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" ROUNDS="$(or $(ROUNDS),10)" SEED="$(SEED)" clients/faults/run $(ARGS)
 
-simulate: ## clusters on virtual time: SEED=1 COUNT=100 ARGS="--seconds 600"
+simulate: ## Raft groups on virtual time: SEED=1 COUNT=100; ARGS="--scenario cluster" for OMs, SCMs, DataNodes
 	@$(ENV) cargo run --release --quiet --bin simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 somefaults: ## six rounds of faults, about a minute, and five on erasure-coded keys
@@ -77,7 +77,8 @@ spark: ## PySpark on ofs:// against local files (downloads PySpark)
 	@$(ENV) $(O3) --quiet && O3_BIN="$$CARGO_TARGET_DIR/release/o3" clients/spark/run
 
 deny: ## licences and sources of crates (deny.toml); advisories need GitHub
-	@$(ENV) cargo deny --locked --log-level error check --hide-inclusion-graph bans licenses sources
+	@$(ENV) command -v cargo-deny >/dev/null || { echo "deny: cargo-deny is missing: scripts/setup test" >&2; exit 1; }; \
+		cargo deny --locked --log-level error check --hide-inclusion-graph bans licenses sources
 
 lint: ## formatting and clippy
 	@$(ENV) cargo fmt --all --check && cargo clippy --release --workspace --all-targets -- -D warnings
@@ -86,7 +87,7 @@ tidy: ## house rules
 	@$(ENV) cargo run --release --quiet --bin xtask -- tidy
 
 # The binary is the one that is released (profile `dist`); PROFILE=release is the one of `make run`, compiled sooner.
-bench: ## every benchmark, figures kept: BENCH="components om s3" for some of them
+bench: ## every benchmark, figures kept: BENCH="components om s3" for some (cargo xtask bench list), PROFILE=release
 	@scripts/setup
 	@$(ENV) cargo build --profile $(or $(PROFILE),dist) --bin o3 && \
 		export O3_BIN="$$CARGO_TARGET_DIR/$(or $(PROFILE),dist)/o3" BENCH_PROFILE=$(or $(PROFILE),dist) && \
@@ -103,7 +104,7 @@ book: ## the book of docs/ in docs/book (needs mdBook)
 	@mdbook build docs
 
 release: ## archive, SBOM and checksums in ./release, tried
-	@scripts/release release
+	@scripts/release release $(ARGS)
 
 image: ## container image of the archive in ./release, tried: TAG=trioxide ARGS=--debootstrap
 	@scripts/image "$$(ls -t release/o3-*.tar.gz | head -1)" $(or $(TAG),trioxide) $(ARGS)
