@@ -284,7 +284,8 @@ def o3_http_copy(server, to):
     """Unpacks a copy of OM's tables."""
     with urllib.request.urlopen(server.ready["pages"]["OM"] + "/dbCheckpoint") as answer:
         with tarfile.open(fileobj=answer, mode="r|") as archive:
-            archive.extractall(to, filter="data")
+            # Without the filter where Python is older than 3.11.4.
+            archive.extractall(to, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
 
 
 def recon(folder):
