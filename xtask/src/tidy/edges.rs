@@ -36,6 +36,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 /// # Errors
 /// When a file cannot be read.
 pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
+    let mut found = Vec::new();
     for edge in EDGES {
         let path = root.join(edge);
         let mut files: Vec<PathBuf> = Vec::new();
@@ -48,17 +49,30 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
             let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
             for (line, name) in async_functions(&text) {
-                let as_is =
-                    |(file, function, _): &(&str, &str, &str)| shown == *file && name == *function;
-                if !EXCEPTIONS.iter().any(as_is) {
-                    findings.error(format!(
-                        "{shown}:{line}: {name} is a public async fn, have it return a BoxFuture"
-                    ));
-                }
+                found.push((shown.clone(), line, name.to_owned()));
             }
         }
     }
+    for text in faults(&found, EXCEPTIONS) {
+        findings.error(text);
+    }
     Ok(())
+}
+
+/// What is wrong with the public async functions that were found, and with the exceptions.
+fn faults(found: &[(String, usize, String)], exceptions: &[(&str, &str, &str)]) -> Vec<String> {
+    let is = |(file, _, name): &(String, usize, String), exception: &(&str, &str, &str)| {
+        file == exception.0 && name == exception.1
+    };
+    let open = found.iter().filter(|one| !exceptions.iter().any(|exception| is(one, exception)));
+    let open = open.map(|(file, line, name)| {
+        format!("{file}:{line}: {name} is a public async fn, have it return a BoxFuture")
+    });
+    let stale = exceptions.iter().filter(|exception| !found.iter().any(|one| is(one, exception)));
+    let stale = stale.map(|(file, name, _)| {
+        format!("{file} has no public async fn {name} any more, remove the exception")
+    });
+    open.chain(stale).collect()
 }
 
 /// Public async functions, with their lines.
@@ -79,6 +93,18 @@ mod tests {
     fn public_async_functions_are_found() {
         let text = "pub async fn a() {}\nimpl B {\n    pub async fn b<T>(&self, t: T) {}\n}\n";
         assert_eq!(async_functions(text), [(1, "a"), (3, "b")]);
+    }
+
+    #[test]
+    fn exceptions_pass_and_stale_ones_do_not() {
+        let one = |name: &str| ("a.rs".to_owned(), 7, name.to_owned());
+        let found = [one("kept"), one("open")];
+        let exceptions = [("a.rs", "kept", "why"), ("a.rs", "gone", "why"), ("b.rs", "open", "")];
+        let faults = faults(&found, &exceptions);
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(faults[0].starts_with("a.rs:7: open "));
+        assert!(faults[1].starts_with("a.rs has no public async fn gone"));
+        assert!(faults[2].starts_with("b.rs has no public async fn open"));
     }
 
     #[test]
