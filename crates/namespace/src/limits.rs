@@ -15,6 +15,36 @@ const MOST_ENTRIES: usize = 1_000;
 /// can be deeper than any path of a request.
 pub(crate) const PAGE_NAME_BYTES: usize = 8 << 20;
 
+/// Bytes of all paths in one answer to ListStatus. Ozone's file system takes a page that is shorter
+/// than it asked for as the last one, so that a page of more is refused and not cut.
+const STATUS_PATH_BYTES: usize = 64 << 20;
+
+/// The paths in an answer to ListStatus.
+pub(crate) struct StatusPaths {
+    bytes: usize,
+}
+
+impl StatusPaths {
+    pub(crate) fn new() -> Self {
+        Self { bytes: 0 }
+    }
+
+    /// Takes room for one more.
+    ///
+    /// # Errors
+    /// When all of them together are longer than one answer may be.
+    pub(crate) fn take(&mut self, path: &str, entries: usize) -> Result<(), OmError> {
+        self.bytes = self.bytes.saturating_add(path.len());
+        if self.bytes <= STATUS_PATH_BYTES {
+            return Ok(());
+        }
+        Err(OmError::InvalidRequest(format!(
+            "the paths of {entries} entries have more than {STATUS_PATH_BYTES} bytes: list fewer \
+             in one request (ozone.fs.listing.page.size)"
+        )))
+    }
+}
+
 /// Whether the sizes and lists of a key can be.
 ///
 /// # Errors

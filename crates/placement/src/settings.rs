@@ -5,7 +5,7 @@
 pub enum UnknownContainer {
     /// Log it and leave it.
     Warn,
-    /// Tell the node to delete it.
+    /// Tell the node to delete it if there is no block in it.
     Delete,
 }
 

@@ -7,7 +7,7 @@ use placement::{
     Change, Cluster, Container, Decision, Evidence, Order, OrderKind, Replica, ReplicaState,
     Settings, Storage, UnknownContainer,
 };
-use proto::hdds::LifeCycleState;
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId, StorageType};
 
 use crate::ec_fixture::*;
@@ -87,6 +87,8 @@ fn a_container_whose_group_is_away_when_scm_starts_is_not_taken_for_never_writte
     for round in 0..3 {
         now = look_for(&mut cluster, now, 300_000);
         assert_eq!(state(&cluster, c), LifeCycleState::Closing, "round {round}");
+        assert_eq!(cluster.health(cluster.containers.get(c).unwrap()), "MISSING");
+        assert_eq!(cluster.silent_members(c, now), (1..=5).map(node).collect::<Vec<_>>());
         // Nor by an SCM that starts when the pipeline is gone.
         cluster = restart(&cluster);
         (6..=10).for_each(|n| come(&mut cluster, n, None, now));
@@ -313,20 +315,76 @@ fn the_last_copy_of_a_container_that_was_not_seen_empty_is_not_ordered_away() {
     assert_eq!(state(&cluster, c), LifeCycleState::QuasiClosed);
 }
 
-/// The operator wants unknown containers gone; that SCM does not know one must mean that there is
-/// none.
+/// The operator wants unknown containers gone; SCM's tables may be older than what is in them,
+/// whether their ids are below the last that the tables have reserved or above.
 #[test]
-fn a_container_that_this_scm_cannot_know_is_not_unknown() {
+fn an_unknown_container_with_blocks_is_never_ordered_away() {
     let settings = Settings { unknown_container: UnknownContainer::Delete, ..settings() };
     let mut cluster = cluster(1, settings);
     let sequence = placement::Sequence::ContainerId;
-    cluster.apply(&Change::ReserveIds { sequence, expected: 0, last: 10 }).unwrap();
-    let stray = replica(1, ReplicaState::Closed, 5, 5);
-    let goes = |id| vec![to(1, OrderKind::DeleteContainer { id, force: true })];
-    assert_eq!(report(&mut cluster, container(10), stray.clone(), START), goes(container(10)));
-    // Tables that are older than the replica: another SCM, or one before, has handed that id out.
-    assert_eq!(report(&mut cluster, container(11), stray.clone(), START), []);
+    for (expected, last) in [(0, 1_000), (1_000, 2_000)] {
+        cluster.apply(&Change::ReserveIds { sequence, expected, last }).unwrap();
+        for id in [41, last, last + 1] {
+            let written = replica(1, ReplicaState::Closed, 5, 5);
+            assert_eq!(report(&mut cluster, container(id), written, START), [], "{id}");
+        }
+    }
+    let empty = replica(1, ReplicaState::Closed, 0, 5);
+    let goes = [to(1, OrderKind::DeleteContainer { id: container(41), force: false })];
+    assert_eq!(report(&mut cluster, container(41), empty.clone(), START), goes);
     cluster.settings.safe_mode.enabled = true;
     cluster.begin_safe_mode();
-    assert_eq!(report(&mut cluster, container(10), stray, START), [], "in safe mode");
+    assert_eq!(report(&mut cluster, container(41), empty, START), [], "in safe mode");
+}
+
+#[test]
+fn a_container_whose_pipeline_went_before_it_was_made_has_no_members() {
+    let (mut cluster, p) = trio();
+    let other = open_container(&mut cluster, 1, p);
+    let made = Container { id: container(2), ..cluster.containers.get(other).unwrap().clone() };
+    cluster.apply(&Change::ClosePipeline { id: p, now: START }).unwrap();
+    cluster.apply(&Change::RemovePipeline(p)).unwrap();
+    cluster.apply(&Change::AddContainer(made)).unwrap();
+    assert_eq!(state(&cluster, container(2)), LifeCycleState::Closing);
+    assert!(cluster.is_without_members(container(2)));
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    let change = Change::ClosePipeline { id: p, now: START };
+    apply(&mut cluster, &Decision { changes: vec![change], ..Decision::default() });
+    assert!(!cluster.is_without_members(c), "its pipeline is there");
+    cluster.apply(&Change::RemovePipeline(p)).unwrap();
+    assert!(!cluster.is_without_members(c), "the members stay with it");
+}
+
+fn step(cluster: &mut Cluster, id: ContainerId, event: LifeCycleEvent) {
+    let usage = placement::Usage::default();
+    cluster.apply(&Change::MoveContainer { id, event, now: START, usage }).unwrap();
+}
+
+/// Looks at short intervals go over all containers: what none of them can end must not ask for
+/// them.
+#[test]
+fn what_is_left_for_good_asks_for_no_looks_at_short_intervals() {
+    let (mut cluster, _, c) = ten_nodes();
+    (1..=10).for_each(|n| come(&mut cluster, n, None, START));
+    for event in [LifeCycleEvent::Finalize, LifeCycleEvent::Close, LifeCycleEvent::Delete] {
+        step(&mut cluster, c, event);
+    }
+    assert!(cluster.any_container_on_its_way(START), "it has no replica any more");
+    report(&mut cluster, c, part(node(1), 1, ReplicaState::Closed), START);
+    assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
+    assert!(!cluster.any_container_on_its_way(START), "one with blocks that may not go");
+    let empty = Replica { keys: 0, is_empty: true, ..part(node(2), 2, ReplicaState::Closed) };
+    report(&mut cluster, c, empty, START);
+    assert!(cluster.any_container_on_its_way(START), "an empty one, which a node deletes");
+
+    let (mut cluster, p) = trio();
+    let c = open_container(&mut cluster, 1, p);
+    step(&mut cluster, c, LifeCycleEvent::Finalize);
+    step(&mut cluster, c, LifeCycleEvent::QuasiClose);
+    report(&mut cluster, c, replica(1, ReplicaState::QuasiClosed, 2, 8), START);
+    assert!(!cluster.any_container_on_its_way(START), "one of three that wrote to it");
+    report(&mut cluster, c, replica(2, ReplicaState::QuasiClosed, 2, 8), START);
+    report(&mut cluster, c, replica(3, ReplicaState::QuasiClosed, 2, 8), START);
+    assert!(cluster.any_container_on_its_way(START), "all that wrote to it");
 }

@@ -1,6 +1,6 @@
 //! What SCM learns and orders from container reports.
 
-use placement::{Change, OrderKind, ReplicaState, Sequence, Settings, UnknownContainer};
+use placement::{Change, OrderKind, ReplicaState, Settings, UnknownContainer};
 use proto::hdds::LifeCycleState;
 
 use crate::fixture::*;
@@ -112,15 +112,12 @@ fn an_unknown_container_is_left_alone_unless_the_operator_wants_it_gone() {
         (UnknownContainer::Warn, vec![]),
         (
             UnknownContainer::Delete,
-            vec![to(1, OrderKind::DeleteContainer { id: container(9), force: true })],
+            vec![to(1, OrderKind::DeleteContainer { id: container(9), force: false })],
         ),
     ] {
         let mut cluster = cluster(1, Settings { unknown_container: action, ..settings() });
-        let sequence = Sequence::ContainerId;
-        cluster.apply(&Change::ReserveIds { sequence, expected: 0, last: 9 }).unwrap();
-        let orders =
-            report(&mut cluster, container(9), replica(1, ReplicaState::Closed, 1, 1), START);
-        assert_eq!(orders, wanted);
+        let empty = replica(1, ReplicaState::Closed, 0, 1);
+        assert_eq!(report(&mut cluster, container(9), empty, START), wanted);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::find::bucket;
 use crate::key::lookup;
+use crate::limits::StatusPaths;
 use crate::new_key::require_paths;
 use crate::response;
 use crate::row::Bucket;
@@ -25,6 +26,16 @@ pub(crate) enum Listed<'a> {
     File { path: &'a str, row: &'a [u8] },
     /// A directory's, as a light entry would show it, with what else a full one shows.
     Directory { path: String, entry: Directory<'a> },
+}
+
+impl Listed<'_> {
+    /// Its whole path.
+    pub(super) fn path(&self) -> &str {
+        match self {
+            Self::File { path, .. } => path,
+            Self::Directory { path, .. } => path,
+        }
+    }
 }
 
 /// A directory in a list.
@@ -66,7 +77,9 @@ impl Read for ListStatus {
     fn read(request: &ListStatusRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
         let mut statuses = Vec::new();
         let most = limit(request, cx);
+        let mut paths = StatusPaths::new();
         walk(request, cx, &mut |bucket, listed| {
+            paths.take(listed.path(), statuses.len())?;
             statuses.push(match listed {
                 Listed::File { path, row } => {
                     let mut key = decode_file(row, path)?;

@@ -11,6 +11,7 @@ use crate::command::{Command, Read, Rights, request_part};
 use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::key::list_light;
+use crate::limits::StatusPaths;
 use crate::response;
 use crate::tree::directory;
 
@@ -31,7 +32,9 @@ impl Read for ListStatusLight {
     fn read(request: &ListStatusRequest, cx: &ReadContext<'_>) -> Result<OmResponse, OmError> {
         let mut statuses = Vec::new();
         let most = limit(request, cx);
+        let mut paths = StatusPaths::new();
         walk(request, cx, &mut |bucket, listed| {
+            paths.take(listed.path(), statuses.len())?;
             let (basic, is_directory) = match listed {
                 Listed::File { path, row } => (list_light::basic(row, path)?, false),
                 Listed::Directory { path, entry } => (

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId, ReplicationConfig};
 
-use crate::{Applied, Cluster, Container, Event, Millis, Refused, Touched};
+use crate::{Applied, Cluster, Container, Event, Millis, Refused, Replica, ReplicaState, Touched};
 
 /// What is known of replicas that were not reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +52,26 @@ impl Cluster {
             && members.iter().all(|member| self.has_told_all(*member, now))
     }
 
+    /// Whether a container is CLOSING and neither has a pipeline nor members of one.
+    pub fn is_without_members(&self, id: ContainerId) -> bool {
+        self.containers.get(id).is_some_and(|c| {
+            c.state == LifeCycleState::Closing
+                && c.evidence.members.is_empty()
+                && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+        })
+    }
+
+    /// Those that have yet to say whether they have a replica of a container that is CLOSING, whose
+    /// pipeline is gone, and of which no replica is known.
+    pub fn silent_members(&self, id: ContainerId, now: Millis) -> Vec<DatanodeId> {
+        let Some(c) = self.containers.get(id) else { return Vec::new() };
+        if c.state != LifeCycleState::Closing || !self.replicas.of(id).is_empty() {
+            return Vec::new();
+        }
+        let members = c.evidence.members.iter();
+        members.copied().filter(|member| !self.has_told_all(*member, now)).collect()
+    }
+
     /// Whether a container is on its way to its next state, so that looks at short intervals bring
     /// it there. One whose pipeline is gone, and of which only nodes that are away may have a
     /// replica, may wait for long.
@@ -61,10 +81,28 @@ impl Cluster {
                 && self.replicas.of(c.id).is_empty()
                 && !self.nobody_can_have(c, now)
         };
-        let closing = self.containers.in_state(LifeCycleState::Closing);
-        self.containers.count(LifeCycleState::QuasiClosed) > 0
-            || self.containers.count(LifeCycleState::Deleting) > 0
-            || closing.filter_map(|id| self.containers.get(id)).any(|c| !waits(c))
+        let in_state = |state| self.containers.in_state(state);
+        let of = |id| self.containers.get(id);
+        in_state(LifeCycleState::Closing).filter_map(of).any(|c| !waits(c))
+            || in_state(LifeCycleState::QuasiClosed)
+                .filter_map(of)
+                .any(|c| self.closes_soon(c, now))
+            || in_state(LifeCycleState::Deleting).any(|id| self.goes_soon(id))
+    }
+
+    /// Whether a QUASI_CLOSED container has a replica that an order is for. What changes with time
+    /// alone is seen by the looks at long intervals.
+    fn closes_soon(&self, c: &Container, now: Millis) -> bool {
+        let replicas = self.replicas.of(c.id);
+        let open = |r: &Replica| matches!(r.state, ReplicaState::Open | ReplicaState::Closing);
+        replicas.iter().any(open) || !replicas.is_empty() && self.last_write_is_known(c, now)
+    }
+
+    /// Whether a DELETING container has no replica any more, or one that a node would delete. What
+    /// is left with blocks in it goes at long intervals, if it may go.
+    fn goes_soon(&self, id: ContainerId) -> bool {
+        let replicas = self.replicas.of(id);
+        replicas.is_empty() || replicas.iter().any(|r| r.keys == 0)
     }
 
     /// Whether what a node has is known: it was heard of lately, has told this leader what is

@@ -7,7 +7,7 @@ use types::{ContainerId, DatanodeId, ReplicationConfig};
 
 use crate::{
     Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
-    Sequence, UnknownContainer, elapsed,
+    UnknownContainer, elapsed,
 };
 
 impl Cluster {
@@ -16,8 +16,10 @@ impl Cluster {
         let mut decision = Decision::default();
         let replica = self.replicas.on(id, node);
         let Some(container) = self.containers.get(id) else {
-            if replica.is_some() && self.is_known_to_be_none(id) {
-                decision.order(node, OrderKind::DeleteContainer { id, force: true });
+            // Without `force`, and none with blocks: tables that are older than the replica look the
+            // same as a replica that is nobody's.
+            if replica.is_some_and(|r| r.keys == 0) && self.unknown_ones_go() {
+                decision.order(node, OrderKind::DeleteContainer { id, force: false });
             }
             return decision;
         };
@@ -68,13 +70,10 @@ impl Cluster {
         decision
     }
 
-    /// Whether a container without a record is none, and an operator wants replicas of such gone.
-    /// An id that was never handed out by these tables is that of newer ones; and what is not known
-    /// in safe mode may be known soon.
-    fn is_known_to_be_none(&self, id: ContainerId) -> bool {
-        self.settings.unknown_container == UnknownContainer::Delete
-            && !self.safe_mode.is_on()
-            && id.0 <= self.sequences.last(Sequence::ContainerId)
+    /// Whether an operator wants replicas of containers without a record gone. What is not known in
+    /// safe mode may be known soon.
+    fn unknown_ones_go(&self) -> bool {
+        self.settings.unknown_container == UnknownContainer::Delete && !self.safe_mode.is_on()
     }
 
     /// Containers on their way: repeats the orders that the replicas have not followed.
@@ -150,7 +149,7 @@ impl Cluster {
     /// write: those of all origins; or of a majority, without which nothing was acknowledged, when
     /// the nodes of the missing ones are dead, or had time to come: a member that never wrote to
     /// the container has no replica to wait for.
-    pub(super) fn last_write_is_known(&self, c: &Container, now: Millis) -> bool {
+    pub(crate) fn last_write_is_known(&self, c: &Container, now: Millis) -> bool {
         let mut origins: Vec<_> =
             self.replicas.of(c.id).iter().filter(|r| quasi(r)).map(|r| r.origin).collect();
         origins.sort_unstable();

@@ -173,7 +173,7 @@ pub fn replicas(
     let mut answer = GetContainerReplicasResponseProto { container_replica, ..Default::default() };
     if r.with_history == Some(true) {
         answer.event = history::events(&cluster, id);
-        answer.under_way = history::under_way(&cluster, id);
+        answer.under_way = history::under_way(&cluster, id, core.clock.now());
     }
     Ok(answer)
 }

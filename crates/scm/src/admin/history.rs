@@ -1,7 +1,7 @@
 //! What happened to a container, in words. Part of the answer to GetContainerReplicas.
 
 use placement::replica::pending::{Pending, Task};
-use placement::{Cluster, Event, Happened, Order, OrderKind, ReplicaState};
+use placement::{Cluster, Event, Happened, Millis, Order, OrderKind, ReplicaState};
 use proto::container_location::ContainerEventProto;
 use types::{ContainerId, DatanodeId};
 
@@ -16,8 +16,9 @@ pub(super) fn events(cluster: &Cluster, id: ContainerId) -> Vec<ContainerEventPr
     cluster.histories.of(id).map(event).collect()
 }
 
-/// Copies and deletions of a container's replicas that are waited for.
-pub(super) fn under_way(cluster: &Cluster, id: ContainerId) -> Vec<String> {
+/// Copies and deletions of a container's replicas that are waited for, and the nodes that have yet
+/// to say whether they have one.
+pub(super) fn under_way(cluster: &Cluster, id: ContainerId, now: Millis) -> Vec<String> {
     let one = |pending: &Pending| {
         let to = name(cluster, pending.node);
         match pending.task {
@@ -33,7 +34,17 @@ pub(super) fn under_way(cluster: &Cluster, id: ContainerId) -> Vec<String> {
             Task::Delete => format!("{to} deletes its replica"),
         }
     };
-    cluster.pending.of(id).iter().map(one).collect()
+    let pending = cluster.pending.of(id).iter().map(one);
+    let silent = cluster.silent_members(id, now).into_iter();
+    let silent = silent.map(|node| {
+        let health = match cluster.nodes.get(node) {
+            Some(node) => node.health.to_string(),
+            None => "not registered".to_owned(),
+        };
+        let name = name(cluster, node);
+        format!("{name} ({health}), a member of its former pipeline, says what it has of it")
+    });
+    pending.chain(silent).collect()
 }
 
 fn words(cluster: &Cluster, event: &Event) -> String {

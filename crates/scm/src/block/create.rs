@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use placement::block::Wish;
-use placement::{Change, Container, Sequence};
-use proto::hdds::LifeCycleState;
+use placement::{Change, Container, Millis, Sequence, Usage};
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, DatanodeId, PipelineId, ReplicationConfig, StorageType};
 
 use super::ids;
@@ -148,5 +148,28 @@ async fn create(
         .collect();
     let refusals = core.propose(changes).await?;
     let made = numbers.zip(refusals).filter(|(_, r)| r.is_none());
-    Ok(made.map(|(id, _)| ContainerId(id)).collect())
+    let made: Vec<ContainerId> = made.map(|(id, _)| ContainerId(id)).collect();
+    end_stillborn(core, &made, now).await?;
+    Ok(made)
+}
+
+/// Ends those whose pipeline was removed before they were made: nobody was given a block in them,
+/// and there is no member that could say so later.
+async fn end_stillborn(core: &Core, made: &[ContainerId], now: Millis) -> Result<(), RequestError> {
+    let changes: Vec<Change> =
+        {
+            let cluster = core.cluster();
+            let stillborn = made.iter().filter(|id| cluster.is_without_members(**id));
+            stillborn
+                .flat_map(|id| {
+                    [LifeCycleEvent::Close, LifeCycleEvent::Delete].map(|event| {
+                        Change::MoveContainer { id: *id, event, now, usage: Usage::default() }
+                    })
+                })
+                .collect()
+        };
+    if !changes.is_empty() {
+        core.propose(changes).await?;
+    }
+    Ok(())
 }

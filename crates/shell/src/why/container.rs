@@ -190,7 +190,7 @@ fn closing(facts: &Facts, answer: &mut Answer) {
     list(facts, |_| None, answer);
     silent_members(facts, answer);
     if facts.replicas.is_empty() {
-        answer.wait_for("a DataNode that reports a replica; none has");
+        answer.wait_for(facts.ordered_or("a DataNode that reports a replica; none has"));
     } else {
         answer.wait_for("a member of its pipeline that closes its replica and says so");
     }
