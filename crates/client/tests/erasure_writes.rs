@@ -400,3 +400,39 @@ async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
     }
     assert_eq!(budget.used(limits::MemoryClass::Download), 0);
 }
+
+#[tokio::test]
+async fn a_writer_with_part_of_a_stripe_gives_way_and_ends_its_group() {
+    let stripe = (STRIPE + 2 * CELL) as u64;
+    // Room for one stripe and its parity.
+    let budget = limits::MemoryBudget::new(stripe * 100 * 4 / 35 / 3 + 100);
+    let shared = budget.clone();
+    let cluster = Cluster::erasure_coded(1, RS_3_2, |options| options.memory = Some(shared)).await;
+    let (slow, fast) = (data(2 * STRIPE + 77), data(3 * STRIPE));
+    let part = STRIPE - 10;
+    let mut waits = cluster.client.create_key(CreateKey::new(path("slow"))).await.unwrap();
+    waits.write(slow.slice(..part)).await.unwrap();
+    let put = cluster.put("fast", fast.clone());
+    let given = async {
+        // What has come of a stripe is kept for some time.
+        while budget.used(limits::MemoryClass::Upload) > 0 {
+            tokio::select! {
+                biased;
+                () = waits.is_wanted() => waits.give_way().await.unwrap(),
+                () = tokio::time::sleep(Duration::from_millis(100)) => {}
+            }
+        }
+        waits
+    };
+    let both = futures::future::join(put, given);
+    let both = tokio::time::timeout(Duration::from_secs(120), both).await;
+    let (written, mut waits) = both.expect("both get on");
+    written.unwrap();
+    waits.write(slow.slice(part..)).await.unwrap();
+    let info = waits.finish(FinishOptions::default()).await.unwrap();
+    assert_eq!(lengths(&info)[0], part as u64, "the first group ends with the part");
+    check(&cluster, RS_3_2, &info, &slow);
+    for (key, whole) in [("slow", slow), ("fast", fast)] {
+        assert!(cluster.get(key).await.unwrap() == whole, "{key}");
+    }
+}

@@ -4,12 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use client::{ClientOptions, CreateKey, ErrorKind, FinishOptions};
+use bytes::Bytes;
+use client::{ClientOptions, CreateKey, ErrorKind, FinishOptions, KeyWriter};
 use proto::datanode::Type as Command;
 use proto::ozone::Type;
 use tokio::sync::Semaphore;
 
 use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path};
+
+/// How long a condition is waited for that comes soon.
+const BOUND: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn keys_of_any_size_come_back_as_they_went() {
@@ -335,6 +339,72 @@ async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
     let most = most.load(Ordering::Relaxed);
     assert!(most > 0 && most <= budget.limit_of(limits::MemoryClass::Upload), "{most}");
     assert_eq!(budget.used(limits::MemoryClass::Upload), 0);
+}
+
+/// A writer that has written `part` of a key and waits for the rest.
+async fn begun(cluster: &Cluster, key: &str, part: &Bytes) -> KeyWriter {
+    let mut writer = cluster.client.create_key(CreateKey::new(path(key))).await.unwrap();
+    for piece in part.chunks(5000) {
+        tokio::time::timeout(BOUND, writer.ready()).await.expect("memory").unwrap();
+        writer.write(Bytes::copy_from_slice(piece)).await.unwrap();
+    }
+    writer
+}
+
+#[tokio::test]
+async fn a_writer_whose_data_does_not_come_gives_its_memory_to_one_that_waits() {
+    // Room for one chunk.
+    let budget = limits::MemoryBudget::new(CHUNK as u64 * 100 * 4 / 35 / 3 + 100);
+    let cluster = Cluster::start_with(1, |options| options.memory = Some(budget)).await;
+    let (slow, fast) = (data(CHUNK + 100), data(3 * CHUNK));
+    let (part, rest) = (slow.slice(..CHUNK - 10), slow.slice(CHUNK - 10..));
+    let mut waits = begun(&cluster, "slow", &part).await;
+    let given = async {
+        waits.is_wanted().await;
+        waits.give_way().await.unwrap();
+        waits
+    };
+    let both = futures::future::join(given, cluster.put("fast", fast.clone()));
+    let both = tokio::time::timeout(BOUND, both).await;
+    let (mut waits, written) = both.expect("both get on");
+    written.unwrap();
+    waits.write(rest).await.unwrap();
+    waits.finish(FinishOptions::default()).await.unwrap();
+    for (key, whole) in [("slow", slow), ("fast", fast)] {
+        assert!(cluster.get(key).await.unwrap() == whole, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn writers_that_all_wait_for_more_memory_send_what_they_have() {
+    // Room for the beginning of 32 chunks, or for one.
+    let budget = limits::MemoryBudget::new(CHUNK as u64 * 100 * 4 / 35 / 3 + 100);
+    let cluster = Cluster::start_with(1, |options| options.memory = Some(budget)).await;
+    let whole = data(2 * CHUNK + 5);
+    let mut writers = Vec::new();
+    for number in 0..32 {
+        writers.push(begun(&cluster, &format!("k{number}"), &whole.slice(..1000)).await);
+    }
+    let written = writers.into_iter().map(|mut writer| {
+        let rest = whole.slice(1000..);
+        async move {
+            writer.write(rest).await.unwrap();
+            writer.finish(FinishOptions::default()).await.unwrap();
+        }
+    });
+    let all = tokio::time::timeout(2 * BOUND, futures::future::join_all(written)).await;
+    all.expect("they get on");
+    for number in 0..32 {
+        let key = format!("k{number}");
+        assert!(cluster.get(&key).await.unwrap() == whole);
+        let info = cluster.state().keys.lock()[&key].clone();
+        for location in &info.key_location_list[0].key_locations {
+            let local = location.block_id.container_block_id.local_id;
+            let chunks = cluster.blocks.replica(local, 0).0.chunks;
+            let first = chunks[0].len;
+            assert!(chunks.iter().all(|chunk| chunk.len <= first), "{key}: larger than {first}");
+        }
+    }
 }
 
 #[tokio::test]

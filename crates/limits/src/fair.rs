@@ -38,6 +38,8 @@ struct State<K: Clone + Eq + Hash> {
 
 struct Usage<K: Clone + Eq + Hash> {
     taken: u64,
+    /// How often permits came back since the key has had any.
+    releases: u64,
     waiting: VecDeque<Waiter<K>>,
 }
 
@@ -108,6 +110,26 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
     /// All permits.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// The most that one key gets.
+    pub fn per_key(&self) -> u64 {
+        self.per_key
+    }
+
+    /// How often permits of a key that has some came back: whether it gets on.
+    pub fn releases(&self, key: &K) -> u64 {
+        self.state.lock().keys.get(key).map_or(0, |usage| usage.releases)
+    }
+
+    /// Whether a request waits that permits of this key would serve: one of the key, or one that
+    /// does not wait for permits of its own key.
+    pub fn is_wanted(&self, key: &K) -> bool {
+        let state = self.state.lock();
+        let of_key = |(other, usage): (&K, &Usage<K>)| {
+            usage.is_ready(self.per_key) || (other == key && usage.has_waiting())
+        };
+        state.queues > 0 && state.keys.iter().any(of_key)
     }
 
     /// Requests that wait.
@@ -199,7 +221,7 @@ impl<K: Clone + Eq + Hash> Drop for Waiting<K> {
 
 impl<K: Clone + Eq + Hash> State<K> {
     fn usage(&mut self, key: &K) -> &mut Usage<K> {
-        let none = || Usage { taken: 0, waiting: VecDeque::new() };
+        let none = || Usage { taken: 0, releases: 0, waiting: VecDeque::new() };
         self.keys.entry(key.clone()).or_insert_with(none)
     }
 
@@ -228,6 +250,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.free += amount;
         if let Some(usage) = self.keys.get_mut(key) {
             usage.taken -= amount;
+            usage.releases = usage.releases.wrapping_add(1);
             if usage.taken == 0 && usage.waiting.is_empty() {
                 self.keys.remove(key);
             }
@@ -273,6 +296,10 @@ impl<K: Clone + Eq + Hash> Usage<K> {
         self.taken == 0 || self.taken.saturating_add(amount) <= per_key
     }
 
+    fn has_waiting(&self) -> bool {
+        self.waiting.iter().any(|waiter| !waiter.give.is_closed())
+    }
+
     /// Whether its first request waits for nothing but permits that are free.
     fn is_ready(&self, per_key: u64) -> bool {
         let first = self.waiting.front();
@@ -285,12 +312,36 @@ impl<K: Clone + Eq + Hash> FairPermit<K> {
     pub fn amount(&self) -> u64 {
         self.amount
     }
+
+    /// Takes the permits of another one.
+    ///
+    /// # Errors
+    /// The other one, when it is of another key or semaphore.
+    pub fn merge(&mut self, other: Self) -> Result<(), Self> {
+        if other.key != self.key || !Arc::ptr_eq(&other.semaphore, &self.semaphore) {
+            return Err(other);
+        }
+        let mut other = other;
+        self.amount = self.amount.saturating_add(std::mem::take(&mut other.amount));
+        Ok(())
+    }
+
+    /// Gives back what is above `amount`.
+    pub fn shrink_to(&mut self, amount: u64) {
+        let rest = self.amount.saturating_sub(amount);
+        if rest > 0 {
+            self.amount = amount;
+            self.semaphore.release(&self.key, rest);
+        }
+    }
 }
 
 impl<K: Clone + Eq + Hash> Drop for FairPermit<K> {
     fn drop(&mut self) {
-        let semaphore = Arc::clone(&self.semaphore);
-        semaphore.release(&self.key, self.amount);
+        // Nothing is left of one that was merged.
+        if self.amount > 0 {
+            self.semaphore.release(&self.key, self.amount);
+        }
     }
 }
 
@@ -387,6 +438,43 @@ mod tests {
         assert_eq!(semaphore.taken(), 1);
         drop(given);
         semaphore.idle().await;
+    }
+
+    #[test]
+    fn permits_grow_together_and_shrink() {
+        let semaphore = FairSemaphore::new(10, 8);
+        let mut permit = semaphore.try_acquire(&"a", 3).unwrap();
+        permit.merge(semaphore.try_acquire(&"a", 4).unwrap()).unwrap();
+        let other = permit.merge(semaphore.try_acquire(&"b", 1).unwrap()).unwrap_err();
+        assert_eq!((permit.amount(), other.amount(), semaphore.taken()), (7, 1, 8));
+        let mut waits = acquiring(&semaphore, "b", 6);
+        permit.shrink_to(9);
+        assert_eq!(permit.amount(), 7);
+        permit.shrink_to(3);
+        assert_eq!(ready(&mut waits).unwrap().amount(), 6);
+        drop((permit, other));
+        assert_eq!(semaphore.taken(), 0);
+        assert!(semaphore.state.lock().keys.is_empty());
+    }
+
+    #[test]
+    fn a_key_learns_whether_its_permits_are_wanted_and_whether_it_gets_on() {
+        let semaphore = FairSemaphore::new(10, 8);
+        let slow = semaphore.try_acquire(&"slow", 2).unwrap();
+        let mut flood = semaphore.try_acquire(&"flood", 7).unwrap();
+        assert!(!semaphore.is_wanted(&"slow") && !semaphore.is_wanted(&"flood"));
+        let waits = acquiring(&semaphore, "flood", 4);
+        // It waits for its own permits: those of others would not help.
+        assert!(semaphore.is_wanted(&"flood") && !semaphore.is_wanted(&"slow"));
+        let other = acquiring(&semaphore, "other", 2);
+        assert!(semaphore.is_wanted(&"slow"));
+        drop((waits, other));
+        assert!(!semaphore.is_wanted(&"slow") && !semaphore.is_wanted(&"flood"));
+        let before = semaphore.releases(&"flood");
+        flood.shrink_to(1);
+        assert_ne!(semaphore.releases(&"flood"), before);
+        assert_eq!(semaphore.releases(&"slow"), 0);
+        drop((slow, flood));
     }
 
     #[tokio::test]

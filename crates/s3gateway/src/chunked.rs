@@ -7,7 +7,7 @@
 //! * A larger one without a signature is passed on as it arrives, each piece as a chunk of its own.
 //!   There are clients that send all of a body as one such chunk.
 //! * A larger one with a signature has to be whole before it is verified. It takes memory for
-//!   uploads, and is refused when there is none at the moment; one of more than
+//!   uploads as it comes, and is refused when there is none at the moment; one of more than
 //!   [`LARGEST_SIGNED_CHUNK`] always is.
 //!
 //! Waiting for memory would be for ever: the upload that reads this body may have the memory that
@@ -52,8 +52,8 @@ pub(crate) fn is_chunked(headers: &HeaderMap) -> bool {
 enum State {
     /// The line that begins a chunk.
     Line,
-    /// So many bytes of a chunk, which is passed on whole or in pieces.
-    Data { left: u64, is_whole: bool },
+    /// So many bytes of a chunk of a size, which is passed on whole or in pieces.
+    Data { left: u64, size: u64, is_whole: bool },
     /// The end of line behind a chunk: how many of its bytes have come.
     End { came: usize, is_whole: bool },
     /// What is behind the last chunk.
@@ -85,14 +85,17 @@ impl<B> SmallChunks<B> {
     fn take(&mut self) -> Result<Option<Bytes>, S3Error> {
         match self.state {
             State::Line => self.take_line(),
-            State::Data { left, is_whole } => {
+            State::Data { left, size, is_whole } => {
                 let length = self.arrived.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                 let piece = self.arrived.split_to(length);
                 let left = left.saturating_sub(length as u64);
                 self.state = match left {
                     0 => State::End { came: 0, is_whole },
-                    left => State::Data { left, is_whole },
+                    left => State::Data { left, size, is_whole },
                 };
+                if is_whole {
+                    self.reserve(size, size - left)?;
+                }
                 Ok(Some(if is_whole { piece } else { chunk_of(&piece) }))
             }
             State::End { came, is_whole } => {
@@ -127,16 +130,20 @@ impl<B> SmallChunks<B> {
         let is_whole = is_signed || size <= FREE_CHUNK;
         self.state = match size {
             0 => State::Trailers,
-            left => State::Data { left, is_whole },
+            size => State::Data { left: size, size, is_whole },
         };
-        if is_whole && size > FREE_CHUNK {
-            self.reserve(size)?;
+        if is_whole {
+            self.reserve(size, 0)?;
         }
         Ok(is_whole.then(|| Bytes::from(line)))
     }
 
-    /// Memory for a chunk that `s3s` has to collect.
-    fn reserve(&mut self, size: u64) -> Result<(), S3Error> {
+    /// Memory for a chunk that `s3s` has to collect, of which so much has come: for twice as much,
+    /// so that a client of a slow line has none that it does not fill.
+    fn reserve(&mut self, size: u64, came: u64) -> Result<(), S3Error> {
+        if size <= FREE_CHUNK {
+            return Ok(());
+        }
         if size > LARGEST_SIGNED_CHUNK {
             return Err(custom(
                 "InvalidChunkSizeError",
@@ -146,18 +153,26 @@ impl<B> SmallChunks<B> {
                 ),
             ));
         }
-        if let Some((budget, key)) = &self.budget {
-            let memory = budget.class(MemoryClass::Upload).try_acquire(key, size);
-            // Less than was asked for is what the largest share has.
-            self.memory = memory.filter(|memory| memory.amount() >= size);
-            if self.memory.is_none() {
-                return Err(S3Error::with_message(
-                    S3ErrorCode::SlowDown,
-                    format!(
-                        "No memory for a signed chunk of {size} bytes. Send smaller chunks, or try again."
-                    ),
-                ));
-            }
+        let Some((budget, key)) = &self.budget else { return Ok(()) };
+        let has = self.memory.as_ref().map_or(0, MemoryPermit::amount);
+        let wanted = size.min(came.saturating_mul(2).max(FREE_CHUNK)).saturating_sub(has);
+        if wanted == 0 || (came > 0 && came < has) {
+            return Ok(());
+        }
+        let upload = budget.class(MemoryClass::Upload);
+        // What is larger than the largest share never comes to be whole.
+        let memory = (size <= upload.per_key()).then(|| upload.try_acquire(key, wanted)).flatten();
+        let Some(memory) = memory else {
+            return Err(S3Error::with_message(
+                S3ErrorCode::SlowDown,
+                format!(
+                    "No memory for a signed chunk of {size} bytes. Send smaller chunks, or try again."
+                ),
+            ));
+        };
+        match &mut self.memory {
+            Some(all) => drop(all.merge(memory)),
+            None => self.memory = Some(memory),
         }
         Ok(())
     }
@@ -325,6 +340,23 @@ mod tests {
         assert_eq!(taken(FREE_CHUNK + 1).await.unwrap_err(), "SlowDown");
         assert!(taken(FREE_CHUNK).await.is_ok());
         drop(all);
+        // It is for what comes.
+        let budget = MemoryBudget::new(100 << 20);
+        let upload = budget.class(MemoryClass::Upload);
+        let part = |came: usize| [begin(16 << 20), vec![0; came - 3]].concat();
+        for came in [3, 1 << 20, 5 << 20] {
+            let fault = BodyFault::default();
+            let pieces: Vec<_> = part(came).chunks(1 << 16).map(Bytes::copy_from_slice).collect();
+            let frames = pieces.into_iter().map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+            let inner = StreamBody::new(futures::stream::iter(frames));
+            let inner = inner.map_err(|never| match never {});
+            let mut chunks = SmallChunks::new(inner, Some((budget.clone(), 1)), fault);
+            while let Some(frame) = chunks.frame().await {
+                frame.unwrap();
+            }
+            let (taken, came) = (upload.taken(), came as u64);
+            assert!((came..=FREE_CHUNK + 2 * came).contains(&taken), "{taken} of {came}");
+        }
         // The memory is for one chunk, and goes with its body.
         let two = [begin(2 << 20), vec![0; (2 << 20) - 3], b"\r\n".to_vec(), begin(2 << 20)];
         let again = cut(&two.concat(), 64 << 10, Some((MemoryBudget::new(10 << 20), 1))).await;

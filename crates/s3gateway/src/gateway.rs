@@ -164,8 +164,17 @@ impl S3Gateway {
         let service = service(client, &options)?;
         let limits = options.connections.clone();
         let edge = telemetry::Edge::new("s3g", options.slow_request);
-        let host_id = host_id();
-        let server = S3Server { service, metrics, edge, host_id, limits, connections, memory };
+        let (host_id, minimum_upload_rate) = (host_id(), options.minimum_upload_rate);
+        let server = S3Server {
+            service,
+            metrics,
+            edge,
+            host_id,
+            limits,
+            minimum_upload_rate,
+            connections,
+            memory,
+        };
         let shutdown = Shutdown::new();
         let timeout = options.shutdown_timeout;
         let task = tokio::spawn(server.serve(listener, shutdown.clone(), timeout));

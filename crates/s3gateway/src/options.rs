@@ -34,6 +34,8 @@ pub struct GatewayOptions {
     pub credentials: Option<(String, String)>,
     /// How many connections there may be, and how long they may be silent.
     pub connections: ConnectionOptions,
+    /// Bytes a second at which a body comes at least; zero for any.
+    pub minimum_upload_rate: u64,
     /// A request that takes as long is logged; zero for none.
     pub slow_request: Duration,
     /// How long a shutdown waits for requests under way.
@@ -72,6 +74,7 @@ impl GatewayOptions {
             max_list_keys: conf.get(&s3g::OZONE_S3G_LIST_MAX_KEYS_LIMIT).max(1),
             credentials: environment_credentials(),
             connections: ConnectionOptions::from_configuration(conf),
+            minimum_upload_rate: conf.get(&trioxide::TRIOXIDE_S3G_MINIMUM_UPLOAD_RATE).bytes(),
             slow_request: conf.get(&trioxide::TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD),
             shutdown_timeout: conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT),
         })

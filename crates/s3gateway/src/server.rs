@@ -23,7 +23,7 @@ use crate::chunked::SmallChunks;
 use crate::digest::{BodyDigest, Claims};
 use crate::document;
 use crate::errors::{not_implemented, too_large_a_document};
-use crate::watched::{BodyFault, WatchedBody};
+use crate::watched::{BodyFault, SCARCE_GRACE, Slowest, Uploader, WatchedBody};
 use crate::{announced, chunked, owner, signed, target};
 
 /// Largest body of a request that is a document, not an object.
@@ -65,6 +65,9 @@ impl S3Access for Access {
             return Err(S3Error::with_message(S3ErrorCode::AccessDenied, "Access Denied"));
         };
         let client = self.client.on_behalf_of(&credentials.access_key);
+        if let Some(uploader) = cx.extensions_mut().get::<Uploader>() {
+            uploader.is(&client);
+        }
         owner::check(&client, &self.volume, cx.s3_path(), cx.headers()).await
     }
 }
@@ -87,6 +90,8 @@ pub(crate) struct S3Server {
     pub(crate) host_id: HeaderValue,
     /// How long peers may be silent.
     pub(crate) limits: ConnectionOptions,
+    /// Bytes a second at which bodies come at least.
+    pub(crate) minimum_upload_rate: u64,
     /// The connections that are open.
     pub(crate) connections: Arc<Connections>,
     /// Memory of uploads.
@@ -221,18 +226,25 @@ impl S3Server {
         operation: &OperationName,
         fault: &BodyFault,
     ) -> S3Result<Request<Body>> {
+        let uploader = Uploader::default();
         request.extensions_mut().insert(operation.clone());
+        request.extensions_mut().insert(uploader.clone());
         if is_form(&request) {
             return Err(not_implemented("POST of a form"));
         }
         target::check(&request)?;
         signed::check(&mut request)?;
         announced::check(request.headers())?;
-        let stall = self.limits.stall_timeout;
+        let slowest = Slowest {
+            stall: self.limits.stall_timeout,
+            scarce: SCARCE_GRACE,
+            rate: self.minimum_upload_rate,
+            memory: self.memory.clone().map(|memory| (memory, uploader)),
+        };
         if request.body().is_end_stream() {
             return Ok(request.map(Body::from));
         }
-        let watched = |body| WatchedBody::new(body, stall, fault.clone());
+        let watched = |body| WatchedBody::new(body, slowest.clone(), fault.clone());
         if !is_document(&request) {
             if !chunked::is_chunked(request.headers()) {
                 return Ok(request.map(|body| Body::http_body(watched(body))));

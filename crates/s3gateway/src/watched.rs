@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use client::Client;
 use http_body::{Body, Frame, SizeHint};
+use limits::{MemoryBudget, MemoryClass};
 use parking_lot::Mutex;
 use s3s::{S3Error, S3ErrorCode};
 use tokio::time::{Instant, Sleep};
@@ -15,9 +17,54 @@ use tokio::time::{Instant, Sleep};
 use crate::digest::BodyDigest;
 use crate::errors::too_large_a_document;
 
-/// Bytes per second at which a body comes at least, on top of the time for a stall. Time that we
-/// take is not counted.
-const SLOWEST: u64 = 8 << 10;
+/// While others wait for memory of uploads, a client may be behind the slowest rate for so long.
+pub(crate) const SCARCE_GRACE: Duration = Duration::from_secs(5);
+
+/// How often a body that is waited for looks whether others wait for memory.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How slowly a body may come. Time that we take is not counted.
+#[derive(Debug, Clone)]
+pub(crate) struct Slowest {
+    /// How long nothing may come, and how far a body may be behind the rate.
+    pub(crate) stall: Duration,
+    /// How far it may be while others wait for memory that its user has.
+    pub(crate) scarce: Duration,
+    /// Bytes per second that come at least; zero for any.
+    pub(crate) rate: u64,
+    /// Memory of uploads, and who uploads.
+    pub(crate) memory: Option<(MemoryBudget, Uploader)>,
+}
+
+/// The user of a request as memory is shared among users: once the request is known to be theirs.
+/// Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Uploader(Arc<OnceLock<u64>>);
+
+impl Uploader {
+    pub(crate) fn is(&self, client: &Client) {
+        let _ = self.0.set(MemoryBudget::key(&client.user()));
+    }
+}
+
+impl Slowest {
+    /// How long bytes may take.
+    fn time_of(&self, bytes: u64) -> Duration {
+        let nanos = bytes.saturating_mul(1_000_000_000).checked_div(self.rate);
+        nanos.map_or(Duration::MAX, Duration::from_nanos)
+    }
+
+    /// How far a body may be behind the rate.
+    fn grace(&self) -> Duration {
+        let is_scarce = self.memory.as_ref().is_some_and(|(memory, Uploader(user))| {
+            user.get().is_some_and(|user| memory.class(MemoryClass::Upload).is_wanted(user))
+        });
+        match is_scarce {
+            true => self.stall.min(self.scarce),
+            false => self.stall,
+        }
+    }
+}
 
 /// What is wrong with the body of a request, if anything is. Clones share it.
 #[derive(Clone, Default)]
@@ -41,11 +88,11 @@ impl BodyFault {
 /// client claims.
 pub(crate) struct WatchedBody<B> {
     inner: B,
-    stall: Duration,
-    /// Runs while the client owes something: since when, and until when.
-    owed: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// How long the client was waited for.
-    waited: Duration,
+    slowest: Slowest,
+    /// While the client owes something.
+    owed: Option<Owed>,
+    /// How long the client was waited for, without the time that what came may take.
+    behind: Duration,
     received: u64,
     /// More bytes are refused.
     most: u64,
@@ -53,10 +100,33 @@ pub(crate) struct WatchedBody<B> {
     fault: BodyFault,
 }
 
+/// The time that a client is waited for.
+struct Owed {
+    waited: Duration,
+    /// When it was looked at last.
+    looked: Instant,
+    /// When to look again.
+    until: Pin<Box<Sleep>>,
+}
+
+impl Owed {
+    fn new(now: Instant) -> Self {
+        let until = Box::pin(tokio::time::sleep(LOOK_INTERVAL));
+        Self { waited: Duration::ZERO, looked: now, until }
+    }
+
+    /// Counts the time since the last look. One that comes late was not kept by the client: it is
+    /// not looked at while its upload waits for memory.
+    fn count(&mut self, now: Instant) {
+        self.waited += now.saturating_duration_since(self.looked).min(LOOK_INTERVAL);
+        self.looked = now;
+    }
+}
+
 impl<B> WatchedBody<B> {
-    pub(crate) fn new(inner: B, stall: Duration, fault: BodyFault) -> Self {
-        let (owed, waited) = (None, Duration::ZERO);
-        Self { inner, stall, owed, waited, received: 0, most: u64::MAX, digest: None, fault }
+    pub(crate) fn new(inner: B, slowest: Slowest, fault: BodyFault) -> Self {
+        let (owed, behind) = (None, Duration::ZERO);
+        Self { inner, slowest, owed, behind, received: 0, most: u64::MAX, digest: None, fault }
     }
 
     /// A body that has to be what was claimed of it.
@@ -71,9 +141,16 @@ impl<B> WatchedBody<B> {
         self
     }
 
-    /// How long the client may be waited for altogether, after what it has sent.
-    fn allowed(&self) -> Duration {
-        self.stall + Duration::from_millis(self.received.saturating_mul(1000) / SLOWEST)
+    /// How much longer the client may be waited for, which it was for so long.
+    fn left(&self, waited: Duration) -> Duration {
+        let of_stall = self.slowest.stall.saturating_sub(waited);
+        match self.slowest.rate {
+            0 => of_stall,
+            _ => {
+                let behind = self.behind.saturating_add(waited);
+                self.slowest.grace().saturating_sub(behind).min(of_stall)
+            }
+        }
     }
 
     fn too_slow(&mut self) -> s3s::StdError {
@@ -98,20 +175,34 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, s3s::StdError>>> {
         let this = &mut *self;
         let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) else {
-            let left = this.allowed().saturating_sub(this.waited).min(this.stall);
-            let (_, until) = this
-                .owed
-                .get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(left))));
-            ready!(until.as_mut().poll(cx));
+            let now = Instant::now();
+            let owed = this.owed.get_or_insert_with(|| Owed::new(now));
+            owed.count(now);
+            let waited = owed.waited;
+            let left = this.left(waited);
+            if !left.is_zero() {
+                let pause = left.min(LOOK_INTERVAL);
+                if let Some(owed) = &mut this.owed {
+                    owed.until.as_mut().reset(now + pause);
+                    if owed.until.as_mut().poll(cx).is_ready() {
+                        // It is looked at once more.
+                        cx.waker().wake_by_ref();
+                    }
+                }
+                return Poll::Pending;
+            }
             return Poll::Ready(Some(Err(this.too_slow())));
         };
-        if let Some((since, _)) = this.owed.take() {
-            this.waited += since.elapsed();
+        if let Some(mut owed) = this.owed.take() {
+            owed.count(Instant::now());
+            this.behind = this.behind.saturating_add(owed.waited);
         }
         match frame {
             Some(Ok(frame)) => {
                 if let Some(data) = frame.data_ref() {
                     this.received += data.len() as u64;
+                    let may_take = this.slowest.time_of(data.len() as u64);
+                    this.behind = this.behind.saturating_sub(may_take);
                     if this.received > this.most {
                         return Poll::Ready(Some(Err(this.fault.fail(too_large_a_document()))));
                     }
@@ -147,6 +238,8 @@ mod tests {
     use crate::digest::Claims;
 
     const TIMEOUT: Duration = Duration::from_millis(20);
+    const SLOWEST: Slowest =
+        Slowest { stall: TIMEOUT, scarce: TIMEOUT, rate: 8 << 10, memory: None };
 
     fn data(bytes: &'static [u8]) -> Result<Frame<Bytes>, s3s::StdError> {
         Ok(Frame::data(Bytes::from_static(bytes)))
@@ -157,7 +250,7 @@ mod tests {
         let fault = BodyFault::default();
         let pieces = futures::stream::iter([data(b"a")]);
         let pieces = futures::StreamExt::chain(pieces, futures::stream::pending());
-        let body = WatchedBody::new(StreamBody::new(pieces), TIMEOUT, fault.clone());
+        let body = WatchedBody::new(StreamBody::new(pieces), SLOWEST, fault.clone());
         assert!(body.collect().await.is_err());
         assert_eq!(fault.take().unwrap().code(), &S3ErrorCode::RequestTimeout);
     }
@@ -169,9 +262,93 @@ mod tests {
             tokio::time::sleep(TIMEOUT / 4).await;
             Some((data(b"a"), ()))
         });
-        let body = WatchedBody::new(StreamBody::new(Box::pin(pieces)), TIMEOUT, fault.clone());
+        let body = WatchedBody::new(StreamBody::new(Box::pin(pieces)), SLOWEST, fault.clone());
         assert!(body.collect().await.is_err());
         assert_eq!(fault.take().unwrap().code(), &S3ErrorCode::RequestTimeout);
+    }
+
+    #[tokio::test]
+    async fn a_body_comes_as_slowly_as_it_is_allowed_to() {
+        for rate in [0, 1] {
+            let fault = BodyFault::default();
+            let pieces = futures::stream::unfold(0, |sent| async move {
+                tokio::time::sleep(TIMEOUT / 4).await;
+                (sent < 20).then(|| (data(b"a"), sent + 1))
+            });
+            let slowest = Slowest { rate, ..SLOWEST };
+            let body = WatchedBody::new(StreamBody::new(Box::pin(pieces)), slowest, fault.clone());
+            assert_eq!(body.collect().await.unwrap().to_bytes().len(), 20);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_came_fast_once_does_not_pay_for_all_that_drips_later() {
+        let fault = BodyFault::default();
+        let pieces = futures::stream::unfold(0, |sent| async move {
+            if sent == 0 {
+                return Some((data(&[0; 1 << 20]), 1));
+            }
+            tokio::time::sleep(TIMEOUT / 4).await;
+            Some((data(b"a"), 1))
+        });
+        let body = WatchedBody::new(StreamBody::new(Box::pin(pieces)), SLOWEST, fault.clone());
+        assert!(body.collect().await.is_err());
+        assert_eq!(fault.take().unwrap().code(), &S3ErrorCode::RequestTimeout);
+    }
+
+    #[tokio::test]
+    async fn time_in_which_a_body_is_not_asked_for_is_not_counted() {
+        let mut owed = Owed::new(Instant::now());
+        let begun = owed.looked;
+        let second = Duration::from_secs(1);
+        owed.count(begun + second / 2);
+        assert_eq!(owed.waited, second / 2);
+        owed.count(begun + 1000 * second);
+        assert_eq!(owed.waited, second / 2 + LOOK_INTERVAL);
+        owed.count(begun);
+        assert_eq!(owed.waited, second / 2 + LOOK_INTERVAL);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_drips_ends_early_while_others_wait_for_memory() {
+        let budget = MemoryBudget::new(1000);
+        let upload = budget.class(MemoryClass::Upload).clone();
+        let user = Uploader::default();
+        let memory = Some((budget, user.clone()));
+        let (stall, scarce) = (Duration::MAX, 10 * TIMEOUT);
+        let slowest = Slowest { stall, scarce, rate: 8 << 10, memory };
+        let body = || {
+            let drips = futures::stream::unfold((), |()| async {
+                tokio::time::sleep(TIMEOUT).await;
+                Some((data(b"a"), ()))
+            });
+            let drips = StreamBody::new(Box::pin(drips));
+            WatchedBody::new(drips, slowest.clone(), BodyFault::default())
+        };
+        let others = [1, 2].map(|user| upload.try_acquire(&user, 150).unwrap());
+        let waits = tokio::spawn({
+            let upload = upload.clone();
+            async move { upload.acquire(&3, 300).await }
+        });
+        while upload.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        user.0.set(1).unwrap();
+        let mut slow = body();
+        while let Some(frame) = slow.frame().await {
+            if frame.is_err() {
+                break;
+            }
+        }
+        assert_eq!(slow.fault.take().unwrap().code(), &S3ErrorCode::RequestTimeout);
+        let received = slow.received;
+        drop(others);
+        waits.await.unwrap();
+        // With memory for all it goes on.
+        let mut slow = body();
+        while slow.received <= 2 * received {
+            slow.frame().await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]
@@ -184,7 +361,7 @@ mod tests {
             let digest = BodyDigest::new(Claims::of_headers(&headers).unwrap());
             let fault = BodyFault::default();
             let pieces = futures::stream::iter([data(b"1234"), data(b"56789")]);
-            let body = WatchedBody::new(StreamBody::new(pieces), TIMEOUT, fault.clone());
+            let body = WatchedBody::new(StreamBody::new(pieces), SLOWEST, fault.clone());
             let read = body.verified_by(digest).collect().await;
             assert_eq!((read.is_ok(), fault.take().is_none()), (is_right, is_right));
         }

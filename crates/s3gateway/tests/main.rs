@@ -14,6 +14,7 @@ mod overwritten;
 mod owner;
 mod request;
 mod signed;
+mod slow;
 mod status;
 mod strangers;
 #[allow(dead_code)]

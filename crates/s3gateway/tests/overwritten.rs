@@ -16,15 +16,22 @@ pub async fn gateway(cluster: &Cluster) -> S3GatewayHandle {
 }
 
 pub async fn gateway_with(cluster: &Cluster, connections: ConnectionOptions) -> S3GatewayHandle {
+    gateway_that(cluster, |options| options.connections = connections).await
+}
+
+pub async fn gateway_that(
+    cluster: &Cluster,
+    change: impl FnOnce(&mut GatewayOptions),
+) -> S3GatewayHandle {
     let conf = Configuration::builder().build().unwrap();
-    let options = GatewayOptions {
+    let mut options = GatewayOptions {
         address: HostPort::new("127.0.0.1", 0),
         status_address: None,
         volume: "vol".to_owned(),
-        connections,
         credentials: Some((ACCESS_KEY.to_owned(), SECRET_KEY.to_owned())),
         ..GatewayOptions::from_configuration(&conf).unwrap()
     };
+    change(&mut options);
     S3Gateway::start_with(cluster.client.clone(), options).await.unwrap()
 }
 

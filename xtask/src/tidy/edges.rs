@@ -27,6 +27,7 @@ const EDGES: &[&str] = &[
 /// Functions that are as they are for a reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/client/src/read/newest.rs", "newest", "is generic"),
+    ("crates/client/src/write/key_writer.rs", "is_wanted", "is called for each piece of a chunk"),
     ("crates/client/src/write/key_writer.rs", "ready", "is called for each piece of a chunk"),
     ("crates/client/src/write/key_writer.rs", "write", "is called for each piece of a chunk"),
 ];

@@ -18,8 +18,6 @@ pub(super) struct ChunkBuffer {
     parts: Vec<Bytes>,
     tail: BytesMut,
     len: usize,
-    /// Memory for the chunk, where it is counted.
-    memory: Option<MemoryPermit>,
 }
 
 /// The bytes of a chunk and their checksums. Clones share the bytes.
@@ -38,21 +36,16 @@ impl Chunk {
         let checksums = checksum::compute(how.kind, how.bytes_per_checksum, &bytes);
         Self { len: bytes.len(), parts: vec![bytes], checksums, _memory: None }
     }
+
+    /// The chunk with the memory of its bytes.
+    pub(super) fn with_memory(self, memory: Option<MemoryPermit>) -> Self {
+        Self { _memory: memory.map(Arc::new), ..self }
+    }
 }
 
 impl ChunkBuffer {
     pub(super) fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether a chunk has been begun, or has its memory.
-    pub(super) fn is_begun(&self) -> bool {
-        self.len > 0 || self.memory.is_some()
-    }
-
-    /// Gives the next chunk its memory.
-    pub(super) fn begin(&mut self, memory: MemoryPermit) {
-        self.memory = Some(memory);
     }
 
     pub(super) fn push(&mut self, piece: Bytes) {
@@ -83,8 +76,7 @@ impl ChunkBuffer {
                 stream.finish()
             }
         };
-        let memory = self.memory.take().map(Arc::new);
-        Chunk { parts, len: std::mem::take(&mut self.len), checksums, _memory: memory }
+        Chunk { parts, len: std::mem::take(&mut self.len), checksums, _memory: None }
     }
 }
 

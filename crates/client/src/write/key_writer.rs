@@ -81,6 +81,30 @@ impl KeyWriter {
         }
     }
 
+    /// Waits until others wait for memory that this writer has while its caller waits for more to
+    /// write: [`KeyWriter::give_way`] is called for then.
+    pub async fn is_wanted(&mut self) {
+        match &mut self.data {
+            Data::Replicated(writer) => writer.is_wanted().await,
+            Data::Striped(writer) => writer.is_wanted().await,
+        }
+    }
+
+    /// Gives memory back to others that wait for it: sends what was written so far on its way,
+    /// although it is less than is sent at a time otherwise. Of an erasure-coded key what is
+    /// no whole stripe is kept for a while, since its block group ends with it.
+    ///
+    /// # Errors
+    /// As [`KeyWriter::write`].
+    pub fn give_way(&mut self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            match &mut self.data {
+                Data::Replicated(writer) => writer.give_way().await,
+                Data::Striped(writer) => writer.give_way().await,
+            }
+        })
+    }
+
     /// Makes durable and visible what was written so far; the key stays open for more. The servers
     /// must allow it (`ozone.fs.hsync.enabled`).
     ///

@@ -6,6 +6,7 @@
 //! * [`block`]: one block: chunks in flight, PutBlock, what is acknowledged
 //! * [`striped`]: an erasure-coded key: block groups, stripe by stripe
 //! * [`chunk`]: bytes on their way to be a chunk
+//! * [`reservation`]: memory of what is gathered, taken as its bytes come
 //! * [`exclude`]: what failed lately and is avoided
 //! * [`recover`]: what to do about a failure
 
@@ -15,6 +16,7 @@ mod exclude;
 mod key_writer;
 mod recover;
 mod replicated;
+mod reservation;
 mod session;
 mod striped;
 

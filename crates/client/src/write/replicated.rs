@@ -4,12 +4,12 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::{KeyInfo, KeyLocation};
 
 use super::block::BlockWriter;
 use super::chunk::{Chunk, ChunkBuffer};
 use super::recover::{BlockRetries, Remedy};
+use super::reservation::Reservation;
 use super::session::{FinishOptions, Session};
 use crate::datanode::Failure;
 use crate::{Error, Result};
@@ -17,10 +17,18 @@ use crate::{Error, Result};
 /// A block of so many chunks that were synced is closed: what a sync costs grows with them.
 const MAX_SYNCED_CHUNKS: usize = 1024;
 
+/// A block whose chunks are small because its first one is, is closed after so many that came to be
+/// full: the next block has larger ones.
+const MOST_SHORT_CHUNKS: u32 = 8;
+
 /// Writes one replicated key.
 pub(super) struct ReplicatedWriter {
     session: Session,
     buffer: ChunkBuffer,
+    memory: Reservation,
+    /// Where chunks of the block end because its first one was sent before it was whole, and how
+    /// many came to be full since one was not.
+    short: Option<(usize, u32)>,
     block: Option<BlockWriter>,
     done: Vec<KeyLocation>,
     written: u64,
@@ -32,8 +40,10 @@ pub(super) struct ReplicatedWriter {
 impl ReplicatedWriter {
     pub(super) fn new(session: Session) -> Self {
         Self {
+            memory: Reservation::new(&session.client),
             session,
             buffer: ChunkBuffer::default(),
+            short: None,
             block: None,
             done: Vec::new(),
             written: 0,
@@ -45,14 +55,15 @@ impl ReplicatedWriter {
     /// As [`super::KeyWriter::write`].
     pub(super) async fn write(&mut self, mut data: Bytes) -> Result<()> {
         while !data.is_empty() {
-            self.ready().await?;
-            let limit = self.chunk_limit();
-            let room = limit.saturating_sub(self.buffer.len());
-            let part = data.split_to(room.min(data.len()));
+            if self.room() == 0 {
+                self.grow().await?;
+            }
+            let part = data.split_to(self.room().min(data.len()));
             self.written += part.len() as u64;
             self.buffer.push(part);
-            if self.buffer.len() >= limit {
+            if self.buffer.len() >= self.chunk_limit() {
                 self.send_chunk().await?;
+                self.end_short_block().await?;
             }
         }
         Ok(())
@@ -60,32 +71,49 @@ impl ReplicatedWriter {
 
     /// As [`super::KeyWriter::ready`].
     pub(super) async fn ready(&mut self) -> Result<()> {
-        if self.buffer.is_begun() || self.session.client.options().memory.is_none() {
+        let size = self.session.size_hint();
+        if self.room() > 0 || (size > 0 && self.written >= size) {
             return Ok(());
         }
-        self.begin_chunk().await
+        self.grow().await
     }
 
-    /// Gets the memory of the next chunk.
-    fn begin_chunk(&mut self) -> BoxFuture<'_, Result<()>> {
+    /// As [`super::KeyWriter::is_wanted`].
+    pub(super) async fn is_wanted(&mut self) {
+        let has_sent = self.block.as_ref().is_some_and(|block| block.unacknowledged() > 0);
+        self.memory.is_wanted(has_sent).await;
+    }
+
+    /// As [`super::KeyWriter::give_way`].
+    pub(super) async fn give_way(&mut self) -> Result<()> {
+        let gathered = self.buffer.len() as u64;
+        self.send_part().await?;
+        self.memory.is_slow(gathered);
+        self.memory.give_back(0);
+        self.flush().await?;
+        self.end_long_block().await
+    }
+
+    /// Gets memory for more of the chunk that is being collected.
+    fn grow(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.wait_for_memory())
     }
 
     async fn wait_for_memory(&mut self) -> Result<()> {
-        let Some(budget) = &self.session.client.options().memory else { return Ok(()) };
-        let class = budget.class(MemoryClass::Upload).clone();
-        let key = MemoryBudget::key(&self.session.client.user());
-        let amount = self.next_chunk();
+        let Some((class, key)) = self.memory.from() else { return Ok(()) };
+        let amount = self.memory.next(self.buffer.len() as u64, self.next_chunk());
         if let Some(memory) = class.try_acquire(&key, amount) {
-            self.buffer.begin(memory);
+            self.memory.add(memory);
             return Ok(());
         }
+        // All memory may be of writers that wait for more: none is kept meanwhile.
+        self.send_part().await?;
+        let amount = self.memory.next(0, self.next_chunk());
         let mut acquire = pin!(class.acquire(&key, amount));
         let memory = loop {
             let Some(block) = self.block.as_mut().filter(|block| block.unacknowledged() > 0) else {
                 break acquire.await;
             };
-            // Others may wait for the memory that this writer has: it is given back meanwhile.
             block.flush();
             let before = block.unacknowledged();
             let outcome = tokio::select! {
@@ -94,17 +122,70 @@ impl ReplicatedWriter {
             };
             self.after(before, outcome).await?;
         };
-        self.buffer.begin(memory);
+        self.memory.add(memory);
         Ok(())
     }
 
-    /// Bytes of the chunk that begins now: all of a chunk, unless the key is known to end before.
+    /// Bytes of the chunk that is being collected: all of a chunk, unless the key is known to end
+    /// before.
     fn next_chunk(&self) -> u64 {
         let limit = self.chunk_limit() as u64;
-        match self.session.size_hint().saturating_sub(self.written) {
-            0 => limit,
+        let begun_at = self.written.saturating_sub(self.buffer.len() as u64);
+        match self.session.size_hint().saturating_sub(begun_at) {
+            // Also when more has come than was said.
+            left if left <= self.buffer.len() as u64 => limit,
             left => left.min(limit),
         }
+    }
+
+    /// Bytes that may be added to the chunk that is being collected.
+    fn room(&self) -> usize {
+        let memory = usize::try_from(self.memory.room(self.next_chunk())).unwrap_or(usize::MAX);
+        memory.min(self.chunk_limit()).saturating_sub(self.buffer.len())
+    }
+
+    /// Sends what was collected, although more of the chunk may come. The published client computes
+    /// no checksum of a block in which a chunk is larger than the first one: none is, then.
+    async fn send_part(&mut self) -> Result<()> {
+        let len = self.buffer.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let is_first = self.block.as_ref().is_none_or(|block| block.chunks() == 0);
+        self.send_chunk().await?;
+        let first = self.short.map(|(first, _)| first).or(is_first.then_some(len));
+        self.short = first.filter(|_| self.block.is_some()).map(|first| (first, 0));
+        Ok(())
+    }
+
+    /// Closes a block of small chunks when data comes fast enough for larger ones.
+    async fn end_short_block(&mut self) -> Result<()> {
+        let Some((_, full)) = &mut self.short else { return Ok(()) };
+        *full += 1;
+        if *full >= MOST_SHORT_CHUNKS {
+            self.close_block().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was sent is durable.
+    async fn flush(&mut self) -> Result<()> {
+        while let Some(block) = self.block.as_mut().filter(|block| !block.is_committed()) {
+            block.flush();
+            let before = block.unacknowledged();
+            let outcome = block.drive().await;
+            self.after(before, outcome).await?;
+        }
+        Ok(())
+    }
+
+    /// Closes a block of many chunks that were made durable a few at a time: each PutBlock lists
+    /// all chunks of its block.
+    async fn end_long_block(&mut self) -> Result<()> {
+        if self.block.as_ref().is_some_and(|block| block.chunks() >= MAX_SYNCED_CHUNKS) {
+            self.close_block().await?;
+        }
+        Ok(())
     }
 
     /// As [`super::KeyWriter::finish`].
@@ -112,7 +193,7 @@ impl ReplicatedWriter {
         if self.buffer.len() > 0 {
             let small = self.block.is_none() && self.buffer.len() <= self.options().small_size;
             if small {
-                let chunk = self.buffer.take(self.options().checksum);
+                let chunk = self.take_chunk();
                 self.open_block(true).await?;
                 self.write_chunk(chunk);
             } else {
@@ -128,16 +209,8 @@ impl ReplicatedWriter {
         if self.buffer.len() > 0 {
             self.send_chunk().await?;
         }
-        while let Some(block) = self.block.as_mut().filter(|block| !block.is_committed()) {
-            block.flush();
-            let before = block.unacknowledged();
-            let outcome = block.drive().await;
-            self.after(before, outcome).await?;
-        }
-        // Each PutBlock lists all chunks of its block.
-        if self.block.as_ref().is_some_and(|block| block.chunks() >= MAX_SYNCED_CHUNKS) {
-            self.close_block().await?;
-        }
+        self.flush().await?;
+        self.end_long_block().await?;
         let open = self.block.as_ref().and_then(BlockWriter::durable);
         let blocks = self.done.iter().cloned().chain(open).collect();
         self.session.hsync(self.written, blocks).await
@@ -153,7 +226,15 @@ impl ReplicatedWriter {
             Some(block) => block.room(),
             None => self.session.next_length(),
         };
-        usize::try_from(block).unwrap_or(usize::MAX).clamp(1, self.options().chunk_size)
+        let most = self.short.map_or(usize::MAX, |(first, _)| first.max(1));
+        usize::try_from(block).unwrap_or(usize::MAX).clamp(1, self.options().chunk_size.min(most))
+    }
+
+    /// What was collected, with its memory.
+    fn take_chunk(&mut self) -> Chunk {
+        let chunk = self.buffer.take(self.session.options().checksum);
+        let memory = self.memory.take(chunk.len as u64);
+        chunk.with_memory(memory)
     }
 
     /// Sends the chunk that was collected.
@@ -162,7 +243,7 @@ impl ReplicatedWriter {
     }
 
     async fn send(&mut self) -> Result<()> {
-        let chunk = self.buffer.take(self.options().checksum);
+        let chunk = self.take_chunk();
         if self.block.is_none() {
             self.open_block(false).await?;
         }
@@ -196,6 +277,7 @@ impl ReplicatedWriter {
         if let Some(block) = self.block.take() {
             self.done.extend(block.into_parts().0);
         }
+        self.short = None;
         Ok(())
     }
 
@@ -272,6 +354,7 @@ impl ReplicatedWriter {
     }
 
     async fn open_block(&mut self, small: bool) -> Result<()> {
+        self.short = None;
         let location = self.session.next_location().await?;
         let datanodes = self.session.client.datanodes().clone();
         let options = self.options().into();

@@ -28,7 +28,15 @@ pub(crate) async fn write_body(
         loop {
             // Nothing is read from the socket before there is memory for it.
             writer.ready().await.map_err(|e| s3_error(Subject::Object, e))?;
-            let Some(piece) = body.next().await else { break };
+            let piece = tokio::select! {
+                biased;
+                piece = body.next() => piece,
+                () = writer.is_wanted() => {
+                    writer.give_way().await.map_err(|e| s3_error(Subject::Object, e))?;
+                    continue;
+                }
+            };
+            let Some(piece) = piece else { break };
             let piece = piece.map_err(broken_body)?;
             digest.update(&piece);
             writer.write(piece).await.map_err(|e| s3_error(Subject::Object, e))?;

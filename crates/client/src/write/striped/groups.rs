@@ -60,6 +60,39 @@ impl GroupsWriter {
         Ok(())
     }
 
+    /// Writes a stripe that is not whole: its group ends with it, and it is acknowledged.
+    pub(super) async fn write_last(&mut self, stripe: Stripe) -> Result<()> {
+        self.write(stripe, true, u64::MAX).await?;
+        self.end_group().await
+    }
+
+    /// Waits until all that was written is acknowledged, so that its memory is given back. The
+    /// group goes on.
+    pub(super) async fn put_all(&mut self) -> Result<()> {
+        self.begin_work()?;
+        while self.has_unacknowledged() {
+            let again = self.drive(When::Soon).await?;
+            self.write_all(again).await?;
+        }
+        self.is_broken = false;
+        Ok(())
+    }
+
+    /// Waits until all that was written is acknowledged, and ends the group.
+    async fn end_group(&mut self) -> Result<()> {
+        self.begin_work()?;
+        while self.has_unacknowledged() {
+            let again = self.drive(When::AtEnd).await?;
+            self.write_all(again).await?;
+        }
+        if let Some(Open { mut group, .. }) = self.open.take() {
+            group.end().await;
+            self.done.extend(group.into_location());
+        }
+        self.is_broken = false;
+        Ok(())
+    }
+
     /// Whether stripes, and their memory, wait to be acknowledged.
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.stripes.is_empty())
@@ -87,15 +120,7 @@ impl GroupsWriter {
 
     /// Makes the key of `written` bytes visible.
     pub(super) async fn finish(mut self, written: u64, options: FinishOptions) -> Result<KeyInfo> {
-        self.begin_work()?;
-        while self.has_unacknowledged() {
-            let again = self.drive(When::AtEnd).await?;
-            self.write_all(again).await?;
-        }
-        if let Some(Open { mut group, .. }) = self.open.take() {
-            group.end().await;
-            self.done.extend(group.into_location());
-        }
+        self.end_group().await?;
         self.session.commit(written, self.done, options).await
     }
 

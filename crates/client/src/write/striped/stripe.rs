@@ -14,7 +14,7 @@ use crate::write::chunk::Chunk;
 pub(super) struct Stripe {
     pub(super) cells: Vec<Chunk>,
     /// Memory of the cells and of their parity; given back with the stripe.
-    pub(super) memory: Option<MemoryPermit>,
+    pub(super) _memory: Option<MemoryPermit>,
 }
 
 /// A stripe that is not acknowledged yet.

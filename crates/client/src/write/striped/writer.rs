@@ -1,26 +1,30 @@
 //! Gathers a stripe while the ones before are written.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use erasure::{Codec, Scheme};
-use futures::FutureExt;
 use futures::future::BoxFuture;
-use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::KeyInfo;
 use types::replication::EcConfig;
 
 use super::groups::GroupsWriter;
 use super::stripe::Stripe;
 use crate::write::chunk::ChunkBuffer;
+use crate::write::reservation::Reservation;
 use crate::write::session::{FinishOptions, Session};
-use crate::{Checksum, Client, Error, Result};
+use crate::{Checksum, Error, Result};
+
+/// A stripe of which part is there is kept for so long when others wait for memory, and when there
+/// is none for more of it: the block group ends with a stripe that is not whole, so that a key of
+/// many such has many groups.
+const KEEP_PART: Duration = Duration::from_secs(10);
 
 /// Writes one erasure-coded key. In memory are a stripe that is gathered, those that are not
 /// acknowledged, and the parity of them: [`crate::ClientOptions::max_unacknowledged_ec`] and a
 /// stripe at most, or five stripes where that is more.
 pub(in crate::write) struct StripedWriter {
-    client: Client,
     scheme: Scheme,
     checksum: Checksum,
     /// Its size as far as it was known beforehand; 0 when it was not.
@@ -28,6 +32,8 @@ pub(in crate::write) struct StripedWriter {
     written: u64,
     cell: ChunkBuffer,
     stripe: Stripe,
+    /// Memory of the stripe and of its parity.
+    memory: Reservation,
     groups: Box<GroupsWriter>,
 }
 
@@ -37,15 +43,14 @@ impl StripedWriter {
         let config = config.ok_or_else(|| Error::om_reply("a key without erasure coding"))?;
         let config = EcConfig::from_wire(config).map_err(|e| Error::om_reply(e.to_string()))?;
         let scheme = Scheme::new(config).map_err(|e| Error::om_reply(e.to_string()))?;
-        let (client, size_hint) = (session.client.clone(), session.size_hint());
         Ok(Self {
             checksum: session.options().checksum,
-            client,
             scheme,
-            size_hint,
+            size_hint: session.size_hint(),
             written: 0,
             cell: ChunkBuffer::default(),
             stripe: Stripe::default(),
+            memory: Reservation::new(&session.client),
             groups: Box::new(GroupsWriter::new(session, Codec::new(scheme))),
         })
     }
@@ -57,8 +62,11 @@ impl StripedWriter {
             if self.is_full() {
                 self.send(false).await?;
             }
-            self.ready().await?;
-            let part = data.split_to(chunk.saturating_sub(self.cell.len()).min(data.len()));
+            if self.room() == 0 {
+                self.grow().await?;
+            }
+            let room = self.room().min(chunk.saturating_sub(self.cell.len()));
+            let part = data.split_to(room.min(data.len()));
             self.written += part.len() as u64;
             self.cell.push(part);
             if self.cell.len() >= chunk {
@@ -70,50 +78,73 @@ impl StripedWriter {
 
     /// As [`crate::KeyWriter::ready`].
     pub(in crate::write) async fn ready(&mut self) -> Result<()> {
-        if self.is_full() {
-            // The last stripe says that it is the last.
-            if self.size_hint > 0 && self.written >= self.size_hint {
-                return Ok(());
-            }
-            self.send(false).await?;
-        }
-        if self.stripe.memory.is_some() || self.client.options().memory.is_none() {
+        // The last stripe says that it is the last.
+        if self.size_hint > 0 && self.written >= self.size_hint {
             return Ok(());
         }
-        self.begin_stripe().await
+        if self.is_full() {
+            self.send(false).await?;
+        }
+        if self.room() > 0 {
+            return Ok(());
+        }
+        self.grow().await
     }
 
-    /// Gets the memory of the next stripe.
-    fn begin_stripe(&mut self) -> BoxFuture<'_, Result<()>> {
+    /// As [`crate::KeyWriter::is_wanted`].
+    pub(in crate::write) async fn is_wanted(&mut self) {
+        self.memory.is_wanted(self.groups.has_unacknowledged()).await;
+    }
+
+    /// As [`crate::KeyWriter::give_way`].
+    pub(in crate::write) async fn give_way(&mut self) -> Result<()> {
+        let gathered = self.with_parity(self.gathered());
+        if self.memory.age() >= KEEP_PART {
+            self.send_part().await?;
+        }
+        self.memory.is_slow(gathered);
+        self.memory.give_back(self.with_parity(self.gathered()));
+        self.groups.put_all().await
+    }
+
+    /// Gets memory for more of the stripe.
+    fn grow(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.wait_for_memory())
     }
 
     async fn wait_for_memory(&mut self) -> Result<()> {
-        let Some(budget) = &self.client.options().memory else { return Ok(()) };
-        let class = budget.class(MemoryClass::Upload).clone();
-        let key = MemoryBudget::key(&self.client.user());
-        let mut acquire = pin!(class.acquire(&key, self.next_stripe()));
+        let Some((class, key)) = self.memory.from() else { return Ok(()) };
+        let gathered = self.with_parity(self.gathered());
+        let amount = self.memory.next(gathered, self.next_stripe());
+        if let Some(memory) = class.try_acquire(&key, amount) {
+            self.memory.add(memory);
+            return Ok(());
+        }
+        let mut acquire = pin!(class.acquire(&key, amount));
+        let mut releases = class.releases(&key);
         // Stripes that are being written need no more memory, and give theirs back.
         let memory = loop {
-            if let Some(memory) = (&mut acquire).now_or_never() {
-                break memory;
-            }
             self.groups.put_soon().await?;
+            let has_part = self.gathered() > 0;
             tokio::select! {
                 memory = &mut acquire => break memory,
                 Some(ended) = self.groups.ended() => self.groups.take_in(ended).await?,
+                () = tokio::time::sleep(KEEP_PART), if has_part => {
+                    // All memory may be of writers that wait for more of it.
+                    if class.releases(&key) == releases {
+                        self.send_part().await?;
+                    }
+                    releases = class.releases(&key);
+                }
             }
         };
-        self.stripe.memory = Some(memory);
+        self.memory.add(memory);
         Ok(())
     }
 
     /// As [`crate::KeyWriter::finish`].
     pub(in crate::write) async fn finish(mut self, options: FinishOptions) -> Result<KeyInfo> {
-        if self.cell.len() > 0 {
-            self.stripe.cells.push(self.cell.take(self.checksum));
-        }
-        if !self.stripe.cells.is_empty() {
+        if self.gathered() > 0 {
             self.send(true).await?;
         }
         self.groups.finish(self.written, options).await
@@ -123,22 +154,67 @@ impl StripedWriter {
         self.stripe.cells.len() >= self.scheme.data()
     }
 
-    /// Bytes of the stripe that begins now and of its parity: a full one, unless the key is known
-    /// to end before.
+    /// Bytes that were gathered of the stripe.
+    fn gathered(&self) -> u64 {
+        let cells = self.stripe.cells.iter().map(|cell| cell.len as u64);
+        cells.fold(self.cell.len() as u64, u64::saturating_add)
+    }
+
+    /// So many bytes of a stripe, and their parity.
+    fn with_parity(&self, data: u64) -> u64 {
+        data + data.min(u64::from(self.scheme.chunk_size())) * self.scheme.parity() as u64
+    }
+
+    /// Bytes of the stripe and of its parity: of a full one, unless the key is known to end before.
     fn next_stripe(&self) -> u64 {
         let full = self.scheme.stripe_size();
-        let data = match self.size_hint.saturating_sub(self.written) {
-            0 => full,
+        let gathered = self.gathered();
+        let begun_at = self.written.saturating_sub(gathered);
+        let data = match self.size_hint.saturating_sub(begun_at) {
+            // Also when more has come than was said.
+            left if left <= gathered => full,
             left => left.min(full),
         };
-        let cell = data.min(u64::from(self.scheme.chunk_size()));
-        data + cell * self.scheme.parity() as u64
+        self.with_parity(data)
+    }
+
+    /// Bytes that may be added to the stripe, by the memory of it.
+    fn room(&self) -> usize {
+        let memory = self.memory.room(self.next_stripe());
+        let parity = self.scheme.parity() as u64;
+        let cell = u64::from(self.scheme.chunk_size());
+        let data = match memory.checked_sub(cell * (1 + parity)) {
+            Some(more) => cell.saturating_add(more),
+            None => memory / (1 + parity),
+        };
+        usize::try_from(data.saturating_sub(self.gathered())).unwrap_or(usize::MAX)
+    }
+
+    /// The stripe that was gathered, with its memory.
+    fn take_stripe(&mut self) -> Stripe {
+        if self.cell.len() > 0 {
+            self.stripe.cells.push(self.cell.take(self.checksum));
+        }
+        let memory = self.memory.take(self.with_parity(self.gathered()));
+        Stripe { _memory: memory, ..std::mem::take(&mut self.stripe) }
+    }
+
+    /// Sends what was gathered, although more of the stripe may come: the block group ends with it.
+    async fn send_part(&mut self) -> Result<()> {
+        if self.is_full() {
+            return self.send(false).await;
+        }
+        if self.gathered() > 0 {
+            let stripe = self.take_stripe();
+            self.groups.write_last(stripe).await?;
+        }
+        Ok(())
     }
 
     /// Sends the stripe that was gathered.
     fn send(&mut self, last: bool) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            let stripe = std::mem::take(&mut self.stripe);
+            let stripe = self.take_stripe();
             // A key that is longer than it was said to be may go on for ever.
             let left = self.size_hint.checked_sub(self.written).filter(|_| self.size_hint > 0);
             self.groups.write(stripe, last, left.unwrap_or(u64::MAX)).await
