@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use client::{Client, CreateKey, ErrorKind, ListKeys};
+use client::{Client, CreateKey, CreateUpload, ErrorKind, FinishOptions, ListKeys};
 use futures::TryStreamExt;
 use proto::ozone::{Status, Type};
 
@@ -63,6 +63,36 @@ async fn a_commit_whose_answer_was_lost_is_found_done() {
     cluster.put("k", data(100_000)).await.unwrap();
     assert_eq!(cluster.state().asked(Type::CommitKey).len(), 2);
     assert_eq!(cluster.get("k").await.unwrap(), data(100_000));
+}
+
+#[tokio::test]
+async fn a_part_whose_answer_was_lost_is_told_from_an_earlier_one_by_its_etag() {
+    let cluster = Cluster::start(1).await;
+    let state = cluster.state();
+    let upload =
+        CreateUpload { path: path("k"), replication: None, metadata: vec![], tags: vec![] };
+    let id = cluster.client.create_upload(upload).await.unwrap();
+    let put = async |etag: Option<&str>| {
+        let key = CreateKey::new(path("k")).part_of(&id, 1);
+        let mut writer = cluster.client.create_key(key).await.unwrap();
+        writer.write(data(100)).await.unwrap();
+        let etag = etag.map(|etag| ("ETag".to_owned(), etag.to_owned()));
+        let options = FinishOptions { metadata: etag.into_iter().collect() };
+        writer.finish(options).await.map(drop)
+    };
+    let lose = || *state.lose_answer_of.lock() = Some(Type::CommitMultiPartUpload);
+    lose();
+    put(Some("old")).await.unwrap();
+    // Its session is gone, and no attempt commits it: what is listed are other bytes.
+    state.parts_refused.store(true, Ordering::Relaxed);
+    for etag in [Some("new"), None] {
+        lose();
+        let error = put(etag).await.unwrap_err();
+        assert!(error.is_status(Status::KeyNotFound), "{etag:?}: {error}");
+    }
+    // As if the first attempt had done it.
+    lose();
+    put(Some("old")).await.unwrap();
 }
 
 #[tokio::test]

@@ -49,6 +49,8 @@ pub struct State {
     pub lose_answer_of: Mutex<Option<Type>>,
     /// Is in safe mode for so many requests.
     pub safe_mode: AtomicUsize,
+    /// Commits no part: the session of each is gone.
+    pub parts_refused: AtomicBool,
     /// The pipelines that a fresh look-up gives instead.
     pub moved: Mutex<Option<Pipeline>>,
     next: AtomicU64,
@@ -228,6 +230,9 @@ impl State {
                 let args = &request.commit_multi_part_upload_request.as_ref().unwrap().key_args;
                 match self.uploads.lock().get_mut(args.multipart_upload_id()) {
                     None => fail(&mut response, Status::NoSuchMultipartUploadError),
+                    Some(_) if self.parts_refused.load(Ordering::Relaxed) => {
+                        fail(&mut response, Status::KeyNotFound);
+                    }
                     Some(upload) => {
                         upload.parts.insert(args.multipart_number(), args.clone());
                         response.commit_multi_part_upload_response =

@@ -8,6 +8,9 @@ use super::args::{KeyPath, pairs_to_wire, set_replication};
 use super::command;
 use crate::{Client, Result};
 
+/// Metadata of a part: the digest of its bytes.
+const ETAG: &str = "ETag";
+
 /// A multipart upload to be started.
 #[derive(Debug, Clone)]
 pub struct CreateUpload {
@@ -59,6 +62,18 @@ pub struct UploadPage {
     pub next: Option<(String, String)>,
 }
 
+/// Whether a listed part has the bytes of the one that was to be committed. Parts of an upload have
+/// the same size mostly, so that only the digest tells an earlier part of the same number apart;
+/// without one the part may be an earlier one.
+fn is_of(listed: &om::PartInfo, args: &KeyArgs) -> bool {
+    let etag = args.metadata.iter().find(|pair| pair.key == ETAG);
+    let etag = etag.and_then(|pair| pair.value.as_deref());
+    listed.part_number == args.multipart_number()
+        && listed.size == args.data_size()
+        && etag.is_some()
+        && listed.e_tag.as_deref() == etag
+}
+
 impl Client {
     /// Starts a multipart upload and returns its id. Parts are written with [`Client::create_key`].
     ///
@@ -82,14 +97,13 @@ impl Client {
         let request = om::MultipartCommitUploadPartRequest { key_args: args, client_id: session };
         let (reply, repeated) = self.om_reply::<command::CommitMultiPartUpload>(&request).await?;
         if repeated && reply.status != Status::Ok {
-            // The first attempt may have done it: then the part is listed with our size.
+            // The first attempt may have done it: then a part of our bytes is listed.
             let args = &request.key_args;
             let path = KeyPath::new(&args.volume_name, &args.bucket_name, &args.key_name);
             let page = self
                 .list_parts(&path, args.multipart_upload_id(), number.saturating_sub(1), 1)
                 .await?;
-            let listed = page.parts.first();
-            if listed.is_some_and(|p| p.part_number == number && p.size == args.data_size()) {
+            if page.parts.first().is_some_and(|listed| is_of(listed, args)) {
                 return Ok(());
             }
         }
