@@ -152,29 +152,19 @@ impl Claims {
                 }
             }
         }
-        let trailers = headers.get_all("x-amz-trailer");
-        for name in trailers.iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(',')) {
-            let found =
-                Algorithm::ALL.into_iter().find(|a| name.trim().eq_ignore_ascii_case(a.header()));
-            match found {
-                Some(algorithm) => claims.trailing = Some(algorithm),
-                None => {
-                    return Err(invalid_request(
-                        "The value specified in the x-amz-trailer header is not supported",
-                    ));
-                }
-            }
-        }
+        claims.trailing = trailing(headers)?;
         if claims.checksum.is_some() && claims.trailing.is_some() {
             return Err(invalid_request("Expecting a single x-amz-checksum- header"));
         }
         Ok(claims)
     }
 
-    /// What the headers claim of a document that names a checksum of something else: its MD5.
-    pub(crate) fn md5_of_headers(headers: &HeaderMap) -> S3Result<Self> {
+    /// What the headers claim of a document when their checksum is of something else: its MD5, and
+    /// a checksum behind it.
+    pub(crate) fn of_headers_besides_checksum(headers: &HeaderMap) -> S3Result<Self> {
         let md5 = headers.get("content-md5").and_then(|value| value.to_str().ok());
-        Ok(Self { md5: md5.map(parse_md5).transpose()?, ..Self::default() })
+        let (md5, trailing) = (md5.map(parse_md5).transpose()?, trailing(headers)?);
+        Ok(Self { md5, trailing, ..Self::default() })
     }
 
     /// A checksum to be computed although none is claimed.
@@ -211,6 +201,23 @@ impl Checksum {
             ))),
         }
     }
+}
+
+/// The algorithm of a checksum that is announced to come behind the body.
+fn trailing(headers: &HeaderMap) -> S3Result<Option<Algorithm>> {
+    let mut trailing = None;
+    let trailers = headers.get_all("x-amz-trailer");
+    for name in trailers.iter().filter_map(|v| v.to_str().ok()).flat_map(|v| v.split(',')) {
+        let found =
+            Algorithm::ALL.into_iter().find(|a| name.trim().eq_ignore_ascii_case(a.header()));
+        if found.is_none() || trailing.is_some() {
+            return Err(invalid_request(
+                "The value specified in the x-amz-trailer header is not supported",
+            ));
+        }
+        trailing = found;
+    }
+    Ok(trailing)
 }
 
 fn parse_md5(value: &str) -> S3Result<[u8; 16]> {

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::{CrcAlgorithm, checksum};
 use md5::{Digest, Md5};
-use proto::ozone::Part;
+use proto::ozone::{Part, Type};
 use sha2::Sha256;
 use testkit::{S3Answer, S3Request};
 
@@ -272,5 +272,50 @@ async fn a_completion_whose_answer_was_lost_is_answered_again() {
     assert_eq!(asked.complete("k", "upload-x", [None, None], &[]).await.outcome(), gone);
     assert_eq!(asked.send(S3Request::new("PUT", "/bucket/k").body("new")).await.status, 200);
     assert_eq!(asked.complete("k", &id, [None, None], &[]).await.outcome(), gone);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_document_with_a_trailer_is_verified_or_refused() {
+    let cluster = start().await;
+    let gateway = gateway(&cluster).await;
+    let asked = Asked(gateway.address());
+    let id = asked.upload("k", &[], OF_CRC32).await;
+    let part = |(number, body): (usize, &[u8])| {
+        format!("<Part><PartNumber>{number}</PartNumber><ETag>{}</ETag></Part>", etag(body))
+    };
+    let parts: String = (1..).zip(PARTS).map(part).collect();
+    let complete = format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>");
+    let delete = "<Delete><Object><Key>k</Key></Object></Delete>".to_owned();
+    let wrong = BASE64.encode(Md5::digest(b"other"));
+    let documents =
+        [(format!("/bucket/k?uploadId={id}"), complete), ("/bucket?delete".into(), delete)];
+    for (target, document) in &documents {
+        let right = BASE64.encode(Md5::digest(document));
+        // Nothing comes behind it, whatever else is claimed of it.
+        for md5 in [&wrong, &right] {
+            let post = S3Request::new("POST", target).header("x-amz-trailer", CRC32);
+            let answer = asked.send(post.header("content-md5", md5).body(document.as_str())).await;
+            assert_eq!(answer.status, 400, "{target}: {}", answer.text());
+        }
+        let (length, sum) = (document.len(), crc32(document.as_bytes()));
+        let chunks = format!("{length:x}\r\n{document}\r\n0\r\n{CRC32}:{sum}\r\n\r\n");
+        let post = S3Request::new("POST", target)
+            .payload("STREAMING-UNSIGNED-PAYLOAD-TRAILER")
+            .header("content-encoding", "aws-chunked")
+            .header("x-amz-decoded-content-length", length)
+            .header("x-amz-trailer", CRC32);
+        let answer = asked.send(post.body(chunks)).await;
+        assert_eq!(answer.outcome(), (501, "NotImplemented".to_owned()), "{}", answer.text());
+    }
+    let state = cluster.state();
+    assert!(state.uploads.lock().contains_key(&id) && state.asked(Type::DeleteKeys).is_empty());
+    // Without a trailer its own MD5 counts.
+    let (target, document) = &documents[0];
+    for (md5, status) in [(wrong, 400), (BASE64.encode(Md5::digest(document)), 200)] {
+        let post = S3Request::new("POST", target).header("content-md5", md5);
+        let answer = asked.send(post.body(document.as_str())).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
     gateway.shutdown().await;
 }
