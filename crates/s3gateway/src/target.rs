@@ -11,6 +11,9 @@ use crate::errors::{invalid_argument, not_implemented};
 /// Sub-resources that are served to requests that change something.
 const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
 
+/// Sub-resources that `s3s` does not know: it would answer with the object or the list of the bucket.
+const UNKNOWN_TO_S3S: [&str; 3] = ["abac", "annotation", "metadataConfiguration"];
+
 /// Names that may be without a value and change nothing.
 const HARMLESS: [&str; 2] = ["versionId", "x-id"];
 
@@ -18,11 +21,15 @@ const HARMLESS: [&str; 2] = ["versionId", "x-id"];
 ///
 /// # Errors
 /// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
-/// delete the bucket or object instead; `InvalidArgument` for a part without its upload, which
+/// delete the bucket or object instead, or answer with it; `InvalidArgument` for a part without its upload, which
 /// `s3s` would take for the object.
 pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default();
     let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let mut names = pairs().map(|(name, _)| decoded(name));
+    if let Some(name) = names.find(|name| UNKNOWN_TO_S3S.contains(&&**name)) {
+        return Err(not_implemented(&name));
+    }
     if ![Method::PUT, Method::POST, Method::DELETE].contains(request.method()) {
         return Ok(());
     }
@@ -85,6 +92,16 @@ mod tests {
                 assert_eq!(checked(method, query), None, "{query}");
             }
         }
+    }
+
+    #[test]
+    fn a_sub_resource_that_s3s_does_not_know_is_not_answered_with_what_it_is_of() {
+        for query in ["abac", "annotation&annotationName=x", "list-type=2&metadataConfiguration="] {
+            for method in [Method::GET, Method::HEAD, Method::PUT] {
+                assert_eq!(checked(method, query).as_deref(), Some("NotImplemented"), "{query}");
+            }
+        }
+        assert_eq!(checked(Method::GET, "prefix=abac&delimiter=&own"), None);
     }
 
     #[test]
