@@ -49,6 +49,8 @@ pub struct State {
     pub lose_answer_of: Mutex<Option<Type>>,
     /// Is in safe mode for so many requests.
     pub safe_mode: AtomicUsize,
+    /// Says nothing of keys: their row is damaged.
+    pub look_up_fails: Mutex<bool>,
     /// Commits no part: the session of each is gone.
     pub parts_refused: AtomicBool,
     /// The pipelines that a fresh look-up gives instead.
@@ -180,6 +182,7 @@ impl State {
                 let args = &request.get_key_info_request.as_ref().unwrap().key_args;
                 let fresh = args.force_update_container_cache_from_scm();
                 match self.keys.lock().get(&args.key_name).cloned() {
+                    _ if *self.look_up_fails.lock() => fail(&mut response, Status::InternalError),
                     None => fail(&mut response, Status::KeyNotFound),
                     Some(mut info) => {
                         for location in &mut info.key_location_list[0].key_locations {

@@ -269,6 +269,14 @@ async fn a_completion_whose_answer_was_lost_is_answered_again() {
     assert_eq!(other.outcome(), gone);
     let wrong = asked.complete("k", &id, [None, None], &[(CRC32, &crc32(b"other"))]).await;
     assert_eq!(wrong.outcome(), gone);
+    for said in [("x-amz-mp-object-size", "7"), ("x-amz-checksum-type", "COMPOSITE")] {
+        assert_eq!(asked.complete("k", &id, [None, None], &[said]).await.outcome(), gone);
+    }
+    // What OM cannot say is no answer about the upload.
+    *cluster.state().look_up_fails.lock() = true;
+    let unknown = asked.complete("k", &id, [None, None], &[]).await;
+    assert!(unknown.status >= 500, "{}", unknown.text());
+    *cluster.state().look_up_fails.lock() = false;
     assert_eq!(asked.complete("k", "upload-x", [None, None], &[]).await.outcome(), gone);
     assert_eq!(asked.send(S3Request::new("PUT", "/bucket/k").body("new")).await.status, 200);
     assert_eq!(asked.complete("k", &id, [None, None], &[]).await.outcome(), gone);

@@ -4,7 +4,7 @@
 //! that are named, is answered as the first time. It is told by the upload's id, which the object
 //! keeps.
 
-use client::{Client, CompletedPart, KeyPath};
+use client::{Client, CompletedPart, ErrorKind, KeyPath};
 use md5::{Digest as _, Md5};
 use s3s::dto::{
     ChecksumType, CompleteMultipartUploadInput, CompleteMultipartUploadOutput,
@@ -18,6 +18,7 @@ use crate::digest::{Algorithm, Checksum};
 use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, checksum_pair, value_of};
+use crate::object::checksum_type;
 use crate::refuse::{self, refuse_customer_keys};
 
 /// Metadata of an object: the upload that it was.
@@ -59,7 +60,7 @@ pub(crate) async fn complete(
     };
     let done = match asked.complete().await {
         Err(error) if *error.code() == S3ErrorCode::NoSuchUpload => {
-            asked.completed_before().await.ok_or(error)?
+            asked.completed_before().await?.ok_or(error)?
         }
         done => done?,
     };
@@ -72,7 +73,7 @@ pub(crate) async fn complete(
     };
     if let Some(checksum) = &done.checksum {
         set_checksum!(output, checksum);
-        output.checksum_type = Some(crate::object::checksum_type(&checksum.value));
+        output.checksum_type = Some(checksum_type(&checksum.value));
     }
     Ok(output)
 }
@@ -113,16 +114,30 @@ impl Asked<'_> {
     }
 
     /// What this upload has become, if it has become what is asked for, and still is.
-    async fn completed_before(&self) -> Option<Completed> {
-        let info = self.client.key_info(self.path).await.ok()?;
+    ///
+    /// # Errors
+    /// When OM cannot say: a client that is told that there is no such upload gives the object up.
+    async fn completed_before(&self) -> S3Result<Option<Completed>> {
+        let info = match self.client.key_info(self.path).await {
+            Ok(info) => info,
+            // Who may not see the object is told of the upload, which is gone.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Denied) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(s3_error(Subject::Object, error)),
+        };
         let metadata = ObjectMetadata::of_key(&info.metadata);
-        let (etag, checksum) = (metadata.etag?, metadata.checksum);
+        let (Some(etag), checksum) = (metadata.etag, metadata.checksum) else { return Ok(None) };
         let is_of_upload = value_of(&info.metadata, UPLOAD_ID) == Some(self.upload_id);
         let is_of_parts = e_tag_of(self.parts).is_some_and(|expected| expected == etag);
+        let is_of_size = self.size.is_none_or(|size| u64::try_from(size) == Ok(info.data_size));
+        let kind = checksum.as_ref().map(|checksum| checksum_type(&checksum.value));
+        let is_of_kind = self.kind.is_none_or(|said| kind.as_ref() == Some(said));
         let is_claimed = self.claimed.is_none_or(|claimed| {
             checksum.as_ref().is_some_and(|checksum| checksum.is_claimed_as(claimed))
         });
-        (is_of_upload && is_of_parts && is_claimed).then_some(Completed { etag, checksum })
+        let is_same = is_of_upload && is_of_parts && is_of_size && is_of_kind && is_claimed;
+        Ok(is_same.then_some(Completed { etag, checksum }))
     }
 }
 
