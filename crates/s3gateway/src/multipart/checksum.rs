@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use client::{Client, KeyPath, KeyWriter};
 use proto::ozone::PartInfo;
-use s3s::dto::{ChecksumType, CompletedPart as NamedPart};
+use s3s::dto::{ChecksumType, CompletedPart as NamedPart, ETag};
 use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use crate::digest::{Algorithm, Checksum, Claims, combined, composite};
@@ -107,6 +107,8 @@ impl Told {
 #[derive(Debug, Clone)]
 pub(crate) struct StoredPart {
     pub(crate) size: u64,
+    /// The digest that it is named by; parts without one have names.
+    pub(crate) e_tag: Option<String>,
     pub(crate) checksum: Told,
 }
 
@@ -128,7 +130,8 @@ impl Upload {
             let page = page.map_err(|e| s3_error(Subject::Upload, e))?;
             upload.agreed = page.checksum.as_deref().and_then(Agreed::parse);
             upload.parts.extend(page.parts.iter().map(|part| {
-                let stored = StoredPart { size: part.size, checksum: Told::of(part) };
+                let (size, e_tag) = (part.size, part.e_tag.clone());
+                let stored = StoredPart { size, e_tag, checksum: Told::of(part) };
                 (part.part_number, stored)
             }));
             match page.next {
@@ -207,6 +210,12 @@ impl Upload {
         let number = named.part_number.and_then(|number| u32::try_from(number).ok());
         let stored = number.and_then(|number| self.parts.get(&number));
         let Some(stored) = stored else { return Err(invalid_part(named)) };
+        // OM compares it as well, with what is there by then: size and checksum would be those of
+        // a part that was replaced meanwhile.
+        let e_tag = named.e_tag.as_ref().map(ETag::value);
+        if stored.e_tag.is_some() && stored.e_tag.as_deref() != e_tag {
+            return Err(invalid_part(named));
+        }
         let has = match &stored.checksum {
             Told::Nothing => return Ok((checksums_of(named).next(), stored.size)),
             Told::None => None,
@@ -255,7 +264,6 @@ fn lacks(algorithm: Algorithm, named: &NamedPart) -> S3Error {
 #[cfg(test)]
 mod tests {
     use http::HeaderMap;
-    use s3s::dto::ETag;
 
     use super::*;
     use crate::digest::Hasher;
@@ -270,13 +278,14 @@ mod tests {
 
     /// An upload of [`BODIES`] whose parts have checksums of this algorithm.
     fn upload(agreed: Option<&str>, has: Option<Algorithm>) -> Upload {
-        let stored = |body: &&[u8]| StoredPart {
-            size: body.len() as u64,
-            checksum: has.map_or(Told::None, |has| Told::Checksum(sum(has, body))),
+        let stored = |(number, body): (u32, &&[u8])| {
+            let checksum = has.map_or(Told::None, |has| Told::Checksum(sum(has, body)));
+            let (size, e_tag) = (body.len() as u64, Some(format!("e{number}")));
+            (number, StoredPart { size, e_tag, checksum })
         };
         Upload {
             agreed: agreed.map(|text| Agreed::parse(text).unwrap()),
-            parts: (1..).zip(BODIES.iter().map(stored)).collect(),
+            parts: (1..).zip(&BODIES).map(stored).collect(),
         }
     }
 
@@ -345,6 +354,9 @@ mod tests {
         }
         // Of a part without a checksum, nothing that is said can be verified.
         assert_eq!(outcome(upload(None, None).whole(&sha, None, None)), invalid);
+        let mut replaced = named(CRC32);
+        replaced[1].e_tag = Some(ETag::Strong("e3".to_owned()));
+        assert_eq!(outcome(upload(FULL, CRC32).whole(&replaced, None, None)), invalid);
         let absent = NamedPart { part_number: Some(9), ..named(None)[0].clone() };
         assert_eq!(outcome(upload(None, None).whole(&[absent], None, None)), invalid);
     }
