@@ -13,6 +13,7 @@
 //! Waiting for memory would be for ever: the upload that reads this body may have the memory that
 //! all wait for.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -25,9 +26,12 @@ use s3s::{S3Error, S3ErrorCode};
 use crate::errors::{custom, invalid_request};
 use crate::watched::BodyFault;
 
-/// A chunk of so many bytes takes no memory that is counted: clients send 64 KiB to 1 MiB, and no
-/// request has more than one.
-const FREE_CHUNK: u64 = 1 << 20;
+/// A chunk of so many bytes takes no memory that is counted: no request has more than one, and
+/// clients that sign chunks send 64 or 128 KiB.
+const FREE_CHUNK: u64 = 128 << 10;
+
+/// Smaller pieces are copied: what a frame costs is more.
+const SMALL_PIECE: usize = 4 << 10;
 
 /// The largest chunk with a signature.
 const LARGEST_SIGNED_CHUNK: u64 = 16 << 20;
@@ -67,6 +71,8 @@ pub(crate) struct SmallChunks<B> {
     line: Vec<u8>,
     /// What has arrived and not been looked at.
     arrived: Bytes,
+    /// What `s3s` gets before what is looked at next.
+    ready: VecDeque<Bytes>,
     /// Where memory for large chunks comes from, and the key of whom it is for.
     budget: Option<(MemoryBudget, u64)>,
     /// Memory for the chunk that `s3s` collects.
@@ -77,7 +83,8 @@ pub(crate) struct SmallChunks<B> {
 impl<B> SmallChunks<B> {
     pub(crate) fn new(inner: B, budget: Option<(MemoryBudget, u64)>, fault: BodyFault) -> Self {
         let (state, line, arrived) = (State::Line, Vec::new(), Bytes::new());
-        Self { inner, state, line, arrived, budget, memory: None, fault }
+        let ready = VecDeque::new();
+        Self { inner, state, line, arrived, ready, budget, memory: None, fault }
     }
 
     /// Takes what has arrived, as far as it goes on with what it belongs to; what `s3s` is to have
@@ -95,8 +102,10 @@ impl<B> SmallChunks<B> {
                 };
                 if is_whole {
                     self.reserve(size, size - left)?;
+                    return Ok(Some(piece));
                 }
-                Ok(Some(if is_whole { piece } else { chunk_of(&piece) }))
+                self.ready.extend(chunk_of(piece));
+                Ok(self.ready.pop_front())
             }
             State::End { came, is_whole } => {
                 if self.arrived.get_u8() != b"\r\n"[came] {
@@ -195,13 +204,16 @@ fn parse_line(line: &[u8]) -> Option<(u64, bool)> {
 }
 
 /// A piece as a chunk of its own, without a signature.
-fn chunk_of(piece: &[u8]) -> Bytes {
+fn chunk_of(piece: Bytes) -> Vec<Bytes> {
     let line = format!("{:x}\r\n", piece.len());
+    if piece.len() >= SMALL_PIECE {
+        return vec![line.into(), piece, Bytes::from_static(b"\r\n")];
+    }
     let mut chunk = BytesMut::with_capacity(line.len() + piece.len() + 2);
     chunk.extend_from_slice(line.as_bytes());
-    chunk.extend_from_slice(piece);
+    chunk.extend_from_slice(&piece);
     chunk.extend_from_slice(b"\r\n");
-    chunk.freeze()
+    vec![chunk.freeze()]
 }
 
 fn malformed() -> S3Error {
@@ -221,6 +233,9 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, s3s::StdError>>> {
         let this = &mut *self;
         loop {
+            if let Some(piece) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
             while !this.arrived.is_empty() {
                 match this.take() {
                     Ok(Some(piece)) => return Poll::Ready(Some(Ok(Frame::data(piece)))),
@@ -300,7 +315,9 @@ mod tests {
     async fn a_large_chunk_without_a_signature_is_passed_on_as_it_arrives() {
         let data: Vec<u8> = (0..FREE_CHUNK + 1).map(|i| (i % 251) as u8).collect();
         let trailer = b"x-amz-checksum-crc32:AAAAAA==\r\n\r\n";
-        let body = [b"100001\r\n", &data[..], b"\r\n5\r\nabcde\r\n0\r\n", trailer].concat();
+        let line = format!("{:x}\r\n", data.len());
+        let rest = b"\r\n5\r\nabcde\r\n0\r\n";
+        let body = [line.as_bytes(), &data[..], rest, trailer].concat();
         for size in [997, 4096, 100_000] {
             let passed = cut(&body, size, None).await.unwrap().concat();
             let (read, largest, rest) = read(&passed);
