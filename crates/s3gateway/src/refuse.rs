@@ -3,7 +3,8 @@
 
 use s3s::S3Result;
 use s3s::dto::{
-    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL, PutObjectInput,
+    CopyObjectInput, CreateBucketInput, CreateMultipartUploadInput, ObjectCannedACL,
+    ObjectOwnership, PutObjectInput,
 };
 
 use crate::errors::{custom, invalid_argument, not_implemented};
@@ -87,6 +88,12 @@ pub(crate) fn create_bucket(input: &CreateBucketInput) -> S3Result<()> {
     {
         return Err(not_implemented(&format!("x-amz-acl: {acl}")));
     }
+    // An object belongs to who made its bucket, and ACLs of S3 are not there.
+    if let Some(ownership) = input.object_ownership.as_ref().map(ObjectOwnership::as_str)
+        && ownership != ObjectOwnership::BUCKET_OWNER_ENFORCED
+    {
+        return Err(not_implemented(&format!("x-amz-object-ownership: {ownership}")));
+    }
     Ok(())
 }
 
@@ -167,6 +174,18 @@ pub(crate) fn check_tags(tags: &[(String, String)]) -> S3Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_owns_objects_is_not_chosen() {
+        let create = |ownership: &'static str| {
+            let object_ownership = Some(ObjectOwnership::from_static(ownership));
+            create_bucket(&CreateBucketInput { object_ownership, ..Default::default() })
+        };
+        assert!(create(ObjectOwnership::BUCKET_OWNER_ENFORCED).is_ok());
+        for ownership in [ObjectOwnership::OBJECT_WRITER, ObjectOwnership::BUCKET_OWNER_PREFERRED] {
+            assert_eq!(create(ownership).unwrap_err().code().as_str(), "NotImplemented");
+        }
+    }
 
     #[test]
     fn tags_are_read_from_their_header() {
