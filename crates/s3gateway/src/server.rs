@@ -1,5 +1,6 @@
 //! The HTTP side: sockets, request ids, metrics, and what has to be checked before `s3s` looks.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -295,10 +296,10 @@ fn is_document<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// The names in the query of a request.
-fn names<B>(request: &Request<B>) -> impl Iterator<Item = &str> {
+/// The names in the query of a request, decoded as `s3s` does.
+fn names<B>(request: &Request<B>) -> impl Iterator<Item = Cow<'_, str>> {
     let query = request.uri().query().unwrap_or_default();
-    query.split('&').map(|pair| pair.split('=').next().unwrap_or_default())
+    query.split('&').map(|pair| target::decoded(pair.split('=').next().unwrap_or_default()))
 }
 
 fn refused(error: S3Error) -> Response<Body> {
@@ -341,4 +342,25 @@ fn known_name(name: &str) -> &'static str {
         "ListMultipartUploads",
     ];
     KNOWN.into_iter().find(|known| *known == name).unwrap_or(UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_told_from_an_object_however_its_query_is_written() {
+        for (method, query, expected) in [
+            (Method::POST, "delete", true),
+            (Method::POST, "x-id=DeleteObjects&%64elete=", true),
+            (Method::POST, "upload%49d=x", true),
+            (Method::POST, "uploads", false),
+            (Method::PUT, "taggin%67", true),
+            (Method::PUT, "partNumber=1&uploadId=x", false),
+            (Method::GET, "tagging", false),
+        ] {
+            let request = Request::builder().method(method).uri(format!("/bucket/key?{query}"));
+            assert_eq!(is_document(&request.body(()).unwrap()), expected, "{query}");
+        }
+    }
 }

@@ -54,7 +54,8 @@ fn is_of_upload(name: &str) -> bool {
     name == "partNumber" || name == "uploadId"
 }
 
-fn decoded(text: &str) -> Cow<'_, str> {
+/// Part of a query as `s3s` understands it.
+pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy()
 }
 
