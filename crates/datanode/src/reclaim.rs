@@ -60,7 +60,7 @@ impl BackgroundService for Reclaim {
             node.pipelines.forget_idle(before);
             node.store.forget_idle(before);
         }
-        node.arrivals.forget_old();
+        drop(node.arrivals.forget_old());
         let (store, share) = (node.store.clone(), self.pace.share());
         let begun = Instant::now();
         let turn = self.pace.next(node.pace.clients.is_used(begun), self.clock.hour());

@@ -7,6 +7,7 @@ use container::ContainerState;
 use framed::{Call, Code, Reply, Status};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
+use tokio::task::JoinHandle;
 use types::{ContainerId, LocalId};
 
 use super::admit;
@@ -86,7 +87,7 @@ async fn begin_arrival(
     attempt: u64,
     manifest: Manifest,
 ) -> Result<PushResponse, Status> {
-    receiver.arrivals.forget_old();
+    drop(receiver.arrivals.forget_old());
     if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
         let is_same = info.replica_index == manifest.replica_index;
@@ -107,7 +108,7 @@ async fn begin_arrival(
     let begun = blocking(move || {
         let kept = slot.arrival.take();
         let arrival = match kept {
-            Some(kept) if *kept.manifest() == manifest => kept,
+            Some(kept) if *kept.manifest() == manifest && !kept.has_ended() => kept,
             other => {
                 if let Some(other) = other {
                     other.discard();
@@ -218,20 +219,30 @@ impl Arrivals {
         Ok(slots.entry(id).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(new()))).clone())
     }
 
-    /// Removes copies whose senders never came back.
-    pub fn forget_old(&self) {
+    /// Removes copies whose senders never came back, and those whose containers were made by their
+    /// pipelines. What it begins is over when the task ends.
+    pub fn forget_old(&self) -> Option<JoinHandle<()>> {
         let mut old = Vec::new();
         self.slots.lock().retain(|_, slot| {
             let Ok(mut inner) = slot.try_lock() else { return true };
-            if inner.touched.elapsed() < PARTIAL_COPY_RETENTION {
+            let has_ended = inner.arrival.as_ref().is_some_and(Arrival::has_ended);
+            if inner.touched.elapsed() < PARTIAL_COPY_RETENTION && !has_ended {
                 return true;
             }
             old.extend(inner.arrival.take());
             false
         });
-        if !old.is_empty() {
-            tokio::task::spawn_blocking(move || old.into_iter().for_each(Arrival::discard));
-        }
+        let discards = !old.is_empty();
+        let discard = move || old.into_iter().for_each(Arrival::discard);
+        discards.then(|| tokio::task::spawn_blocking(discard))
+    }
+
+    /// Holds a copy that was last touched so long ago.
+    #[cfg(test)]
+    pub fn hold(&self, arrival: Arrival, touched: Instant) {
+        let (id, arrival) = (arrival.id(), Some(arrival));
+        let slot = Slot { arrival, attempt: 1, touched };
+        self.slots.lock().insert(id, Arc::new(tokio::sync::Mutex::new(slot)));
     }
 
     /// What was copied to here.

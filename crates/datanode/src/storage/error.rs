@@ -84,6 +84,9 @@ pub enum StorageError {
     /// A copy of a container that is here.
     #[error("container {0} is here already")]
     AlreadyHere(ContainerId),
+    /// A container of which a copy is being made here.
+    #[error("container {0} is being copied to a disk of this node")]
+    BeingMade(ContainerId),
     /// A copy that did not arrive whole.
     #[error("the copy of container {id} did not arrive: {reason}")]
     NotArrived {
@@ -286,9 +289,10 @@ impl StorageError {
                 ResultCode::InvalidContainerState
             }
             Self::AlreadyHere(_) => ResultCode::ContainerExists,
-            Self::NotArrived { .. } | Self::NotRelocated { .. } | Self::NotReconciled { .. } => {
-                ResultCode::ContainerInternalError
-            }
+            Self::BeingMade(_)
+            | Self::NotArrived { .. }
+            | Self::NotRelocated { .. }
+            | Self::NotReconciled { .. } => ResultCode::ContainerInternalError,
             Self::ReplicaIndex { .. } => ResultCode::ContainerNotFound,
             Self::DeleteOnOpen(_) => ResultCode::DeleteOnOpenContainer,
             Self::DeleteOnNonEmpty { .. } => ResultCode::DeleteOnNonEmptyContainer,

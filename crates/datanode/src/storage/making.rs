@@ -1,15 +1,33 @@
-//! Which containers are being made right now. A container is made by one at a time; others, which
-//! may be on other disks, do not wait for it: a disk that hangs must not hold them up.
+//! The containers that are being made on this node.
+//!
+//! | what makes one | how long | against the others |
+//! | --- | --- | --- |
+//! | a creation | moments | one at a time; one by a pipeline's log ends a copy, others are refused |
+//! | a copy, from another node or disk | minutes | refused while anything else makes the container |
+//!
+//! A replica and a copy of the same container on the same disk have rows with the same keys. So no
+//! copy writes or removes rows of a container while another thread makes it on that disk.
+//!
+//! A disk that hangs must hold up no other: a creation waits for a copy on its own disk only.
 
-use parking_lot::{Condvar, Mutex};
-use rustc_hash::FxHashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use rustc_hash::{FxHashMap, FxHashSet};
 use types::ContainerId;
 
 /// The containers that are being made.
 #[derive(Default)]
 pub(super) struct Making {
-    ids: Mutex<FxHashSet<ContainerId>>,
+    state: Mutex<State>,
     ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    claimed: FxHashSet<ContainerId>,
+    copies: FxHashMap<ContainerId, Arc<CopyState>>,
 }
 
 /// The right to make a container, until it is dropped.
@@ -18,28 +36,100 @@ pub(super) struct Claim<'a> {
     id: ContainerId,
 }
 
+/// A copy that is being made.
+pub(super) struct CopyState {
+    /// Storage id of its disk.
+    disk: String,
+    ended: AtomicBool,
+    /// Held while rows of the copy are written or removed.
+    step: Mutex<()>,
+}
+
+impl CopyState {
+    /// Waits until the copy may write or remove rows.
+    pub(super) fn step(&self) -> MutexGuard<'_, ()> {
+        self.step.lock()
+    }
+
+    /// Whether the container's pipeline makes it meanwhile: nothing more is written of the copy.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Nothing more is written of the copy.
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+}
+
 impl Making {
     /// Waits until no other thread is making the container. Blocks.
     pub(super) fn claim(&self, id: ContainerId) -> Claim<'_> {
-        let mut ids = self.ids.lock();
-        while !ids.insert(id) {
-            self.ended.wait(&mut ids);
+        let mut state = self.state.lock();
+        while !state.claimed.insert(id) {
+            self.ended.wait(&mut state);
         }
         Claim { making: self, id }
+    }
+
+    /// Whether a copy of the container is being made.
+    pub(super) fn has_copy(&self, id: ContainerId) -> bool {
+        self.state.lock().copies.contains_key(&id)
+    }
+
+    /// Ends the copy of a container that is to be made on this disk, and waits for what the copy
+    /// still writes there. Blocks.
+    pub(super) fn end_copy(&self, id: ContainerId, disk: &str) {
+        let copy = {
+            let state = self.state.lock();
+            let Some(copy) = state.copies.get(&id) else { return };
+            copy.end();
+            Arc::clone(copy)
+        };
+        tracing::warn!(container = %id, disk = copy.disk, "a copy is given up: its pipeline makes the container here");
+        if copy.disk == disk {
+            drop(copy.step());
+        }
+    }
+
+    /// Calls `publish` unless the copy has ended. It cannot end meanwhile.
+    pub(super) fn publish<T>(&self, copy: &CopyState, publish: impl FnOnce() -> T) -> Option<T> {
+        let _state = self.state.lock();
+        (!copy.has_ended()).then(publish)
+    }
+
+    /// Removes a copy that is published or discarded.
+    pub(super) fn remove_copy(&self, id: ContainerId, copy: &Arc<CopyState>) {
+        let mut state = self.state.lock();
+        if state.copies.get(&id).is_some_and(|there| Arc::ptr_eq(there, copy)) {
+            state.copies.remove(&id);
+        }
+    }
+}
+
+impl Claim<'_> {
+    /// Adds a copy of the container, on the disk of this storage id. `None` when there is one.
+    pub(super) fn add_copy(&self, disk: &str) -> Option<Arc<CopyState>> {
+        let mut state = self.making.state.lock();
+        if state.copies.contains_key(&self.id) {
+            return None;
+        }
+        let (ended, step) = (AtomicBool::new(false), Mutex::default());
+        let copy = Arc::new(CopyState { disk: disk.to_owned(), ended, step });
+        state.copies.insert(self.id, Arc::clone(&copy));
+        Some(copy)
     }
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.making.ids.lock().remove(&self.id);
+        self.making.state.lock().claimed.remove(&self.id);
         self.making.ended.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
 
     #[test]
@@ -59,5 +149,30 @@ mod tests {
             assert!(second.join().unwrap(), "it came in while the first one was at it");
         });
         drop(making.claim(one));
+    }
+
+    #[test]
+    fn a_copy_on_the_same_disk_is_waited_for_and_one_on_another_disk_is_not() {
+        let making = Making::default();
+        let id = ContainerId::from_wire(1);
+        let copy = making.claim(id).add_copy("DS-1").unwrap();
+        assert!(making.claim(id).add_copy("DS-2").is_none(), "there is one");
+        let written = AtomicBool::new(false);
+        let step = copy.step();
+        // A disk that hangs in the step would hold this up for ever.
+        making.end_copy(id, "DS-2");
+        assert!(copy.has_ended());
+        std::thread::scope(|scope| {
+            let same_disk = scope.spawn(|| {
+                making.end_copy(id, "DS-1");
+                written.load(Ordering::SeqCst)
+            });
+            written.store(true, Ordering::SeqCst);
+            drop(step);
+            assert!(same_disk.join().unwrap(), "the copy was still writing");
+        });
+        assert_eq!(making.publish(&copy, || ()), None, "it has ended");
+        making.remove_copy(id, &copy);
+        assert!(!making.has_copy(id));
     }
 }

@@ -29,6 +29,8 @@ impl ContainerStore {
             }
             self.remove_retired_of(id)?;
             if remove(&container, || self.forget(&container, info.state))? {
+            // To the end of it: what is made of the id meanwhile would lose its rows.
+            let _claim = self.making().claim(id);
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
                 return Ok(());
             }
@@ -59,6 +61,7 @@ impl ContainerStore {
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)
     }
+        let _claim = self.making().claim(id);
 }
 
 /// Removes a container from its disk; `forget` is called when it is out of its place. False when it

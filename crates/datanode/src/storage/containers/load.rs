@@ -24,13 +24,14 @@ use crate::storage::tables::{
     self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS,
     StoredBlock,
 };
-use crate::storage::transfer::discard_unfinished;
+use crate::storage::transfer::{Whole, discard_unfinished};
 
 /// What a disk holds.
 #[derive(Default)]
 pub(crate) struct LoadedDisk {
     pub(crate) containers: Vec<Arc<Container>>,
-    /// Containers with rows but without a directory.
+    /// Containers with rows but without a directory, and those with a directory that cannot be
+    /// read: a replica was here, and none is made anew.
     pub(crate) missing: Vec<ContainerId>,
     /// Containers that turned out bad, and why.
     pub(crate) damaged: Vec<(ContainerId, String)>,
@@ -60,10 +61,12 @@ pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> 
     // A copy has its row when it is whole.
     let (known, others): (Vec<_>, Vec<_>) =
         directories(disk)?.into_iter().partition(|(id, _)| closed.contains_key(id));
-    let others = discard_unfinished(disk, others)?;
+    let known_ids = known.iter().map(|(id, _)| *id).collect();
+    let Whole { places: others, unreadable } = discard_unfinished(disk, &known_ids, others)?;
     let mut rows = Rows::read(disk)?;
     let mut loaded = LoadedDisk::default();
-    let mut seen = BTreeSet::new();
+    let mut seen = BTreeSet::from_iter(unreadable.iter().copied());
+    loaded.missing = unreadable;
     for (id, dir) in known.into_iter().chain(others) {
         seen.insert(id);
         let read = match closed.get(&id).and_then(|row| load_closed(disk, id, row, &mut rows)) {
@@ -78,7 +81,7 @@ pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> 
             loaded.containers.push(container);
         }
     }
-    loaded.missing = rows.sums.keys().copied().filter(|id| !seen.contains(id)).collect();
+    loaded.missing.extend(rows.sums.keys().copied().filter(|id| !seen.contains(id)));
     Ok(loaded)
 }
 
@@ -120,6 +123,20 @@ fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let failed = |e| StorageError::disk(dir, e);
     let mut found = Vec::new();
+/// Removes rows that a copy or a removed replica left on the disk, before a container is made.
+pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
+    for table in PER_CONTAINER {
+        let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;
+        cursor.first();
+        if cursor.row()?.is_some() {
+            tracing::warn!(container = %id, disk = disk.id(), "rows that an earlier replica left are removed");
+            drop(cursor);
+            return drop_rows(disk, id);
+        }
+    }
+    Ok(())
+}
+
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;

@@ -27,7 +27,7 @@ use types::{ContainerId, LocalId, PipelineId};
 pub use create::{InitialState, NewContainer};
 pub(crate) use delete::take_away;
 pub(crate) use early::Early;
-pub(crate) use load::{LoadedDisk, drop_rows, load_all};
+pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all};
 pub(crate) use twins::Loaded;
 
 use super::disk::Disk;

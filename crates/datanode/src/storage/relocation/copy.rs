@@ -1,17 +1,18 @@
 //! Copying a replica, and what ends that.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use container::ContainerState;
 use types::{ContainerId, LocalId};
 
-use super::{Claim, Passage, Relocated, switch};
+use super::{Passage, Relocated, switch};
 use crate::storage::containers::{Container, ContainerInfo};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::StoredBlock;
-use crate::storage::transfer::{Arrival, Export, Part, discard_one};
+use crate::storage::transfer::{Arrival, Copying, Export, Part};
 
 /// Bytes read at a time, about.
 const STEP: usize = 1 << 20;
@@ -63,17 +64,18 @@ impl ContainerStore {
         passage: &dyn Passage,
     ) -> Result<Relocated> {
         let claim = self.relocations().claim(id);
-        let claim = claim.ok_or_else(|| StorageError::not_relocated(id, "it is being moved"))?;
+        let _claim = claim.ok_or_else(|| StorageError::not_relocated(id, "it is being moved"))?;
         let (store, disk) = (self.clone(), Arc::clone(to));
-        let (mut export, source, arrival) = blocking(to, move || begin(&store, id, disk)).await?;
+        let (mut export, source, arrival) = blocking(to, move || begin(&store, id, &disk)).await?;
+        let copying = arrival.copying();
         match self.copy(&mut export, &source, arrival, passage).await {
             Ok((arrival, blocks, bytes)) => {
                 let store = self.clone();
                 drop(export);
                 let replace = move || switch::switch(&store, &source, arrival, (blocks, bytes));
-                self.or_discard(&claim, to, blocking(to, replace).await).await
+                or_discard(copying, blocking(to, replace).await).await
             }
-            Err(error) => self.or_discard(&claim, to, Err(error)).await,
+            Err(error) => or_discard(copying, Err(error)).await,
         }
     }
 
@@ -108,22 +110,17 @@ impl ContainerStore {
             arrival = blocking(&disk, add).await?;
         }
     }
+}
 
-    /// Removes what was copied when it was for nothing. The claim ends behind that.
-    async fn or_discard<T>(
-        &self,
-        claim: &Claim<'_>,
-        to: &Arc<Disk>,
-        outcome: Result<T>,
-    ) -> Result<T> {
-        if outcome.is_err() {
-            let (id, disk) = (claim.id, Arc::clone(to));
-            if let Err(error) = blocking(to, move || discard_one(&disk, id)).await {
-                tracing::warn!(container = %id, %error, "an unfinished copy was not removed");
-            }
+/// Removes what was copied when it was for nothing.
+async fn or_discard<T>(copying: Arc<Copying>, outcome: Result<T>) -> Result<T> {
+    if outcome.is_err() {
+        let disk = Arc::clone(copying.disk());
+        if let Err(error) = blocking(&disk, move || copying.discard()).await {
+            tracing::warn!(disk = disk.id(), %error, "an unfinished copy was not removed");
         }
-        outcome
     }
+    outcome
 }
 
 impl Source {
@@ -148,7 +145,7 @@ impl Source {
 fn begin(
     store: &ContainerStore,
     id: ContainerId,
-    to: Arc<Disk>,
+    to: &Arc<Disk>,
 ) -> Result<(Export, Source, Arrival)> {
     let export = Export::begin(store, id)?;
     let container = Arc::clone(export.container());
@@ -159,7 +156,8 @@ fn begin(
         return refuse("it is on that disk");
     }
     let (place, arriving) = (to.container_dir(id), to.arrivals_dir().join(id.to_string()));
-    if place.exists() || arriving.exists() {
+    let is_there = |path: &Path| path.try_exists().map_err(|e| StorageError::disk(path, e));
+    if is_there(&place)? || is_there(&arriving)? {
         return refuse("the other disk has something of it");
     }
     let begun = container.info();
@@ -169,14 +167,7 @@ fn begin(
         return Err(StorageError::OutOfSpace(why));
     }
     let deleted = export.deleted().collect();
-    let arrival = match Arrival::begin_on(store, Arc::clone(&to), id, export.manifest()) {
-        Ok(arrival) => arrival,
-        Err(error) => {
-            // The disk may have had room for a part of the folder.
-            discard_one(&to, id)?;
-            return Err(error);
-        }
-    };
+    let arrival = Arrival::begin_beside(store, to, id, export.manifest())?;
     Ok((export, Source { container, begun, deleted }, arrival))
 }
 

@@ -67,6 +67,11 @@ impl ContainerStore {
 
     fn remove_one(&self, retired: &Retired) -> Result<()> {
         let container = &retired.container;
+        let _claim = self.making().claim(container.id());
+        if self.serves_from(container.id(), container.disk()) {
+            // It was made anew in the same place.
+            return Ok(());
+        }
         let outcome = container.disk().flush().and_then(|()| take_away(container, || {}));
         if outcome.is_err() && container.disk().failure().is_none() {
             // Not so on a disk that has failed: it is never written again.

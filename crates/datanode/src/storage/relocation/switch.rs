@@ -51,7 +51,9 @@ pub(super) fn switch(
         }
         level(source, &mut arrival)?;
         let (blocks, bytes) = arrival.totals();
-        match arrival.move_in() {
+        let copying = arrival.copying();
+        let moved = copying.step().and_then(|_step| arrival.move_in());
+        match moved {
             Ok(copy) => Ok((copy, Relocated { blocks, bytes })),
             Err(error) => {
                 // The copy may have been published all the same, as far as the disk knows.

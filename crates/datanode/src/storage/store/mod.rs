@@ -158,6 +158,11 @@ impl ContainerStore {
     pub(crate) fn is_served(&self, container: &Arc<Container>) -> bool {
         self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
     }
+    /// Containers that are being made.
+    pub(in crate::storage) fn making(&self) -> &Making {
+        &self.inner.making
+    }
+
 
     /// Changes rows of a container, whose commit lock is held meanwhile: of the replica that is
     /// served, also when it was moved to another disk just now. Blocks.

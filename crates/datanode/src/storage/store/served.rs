@@ -6,17 +6,19 @@ use container::ContainerState;
 use types::ContainerId;
 
 use super::ContainerStore;
-use crate::storage::containers::{Container, InitialState, NewContainer};
+use crate::storage::containers::{Container, InitialState, NewContainer, drop_left_rows};
 use crate::storage::deletion::ANY_TRANSACTION;
 use crate::storage::disk::{Disk, types_for};
 use crate::storage::error::{Result, StorageError};
+use crate::storage::making::CopyState;
 
 impl ContainerStore {
-    /// Makes a container; says whether it was made now. Blocks when it is.
+    /// Makes a container; says whether it was made now. One that a pipeline's log makes ends a copy
+    /// of it that is arriving. Blocks when it is made.
     ///
     /// # Errors
-    /// When the container was here and is lost or has ended, has another replica index, or the disk
-    /// fails.
+    /// When the container was here and is lost or has ended, has another replica index, is being
+    /// copied to here and no log makes it, or the disk fails.
     pub fn create_container(&self, new: NewContainer) -> Result<bool> {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
@@ -28,6 +30,9 @@ impl ContainerStore {
         if self.inner.missing.lock().contains(&new.id) || self.has_ended(&new) {
             return Err(StorageError::ContainerMissing(new.id));
         }
+        if new.pipeline.is_none() && self.inner.making.has_copy(new.id) {
+            return Err(StorageError::BeingMade(new.id));
+        }
         if new.state == InitialState::Open {
             self.inner.begins(new.id, new.replica_index)?;
         }
@@ -36,6 +41,12 @@ impl ContainerStore {
             Some(disk) => Arc::clone(disk),
             None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
+        self.inner.making.end_copy(new.id, disk.id());
+        if let Some(there) = self.find(new.id) {
+            // The copy was published just before.
+            return same_replica(&there, &new).map(|()| false);
+        }
+        drop_left_rows(&disk, new.id)?;
         let origin = options.datanode.to_string();
         let container = Container::create(&new, disk, origin, options.container_size)?;
         self.inner.containers.insert(container);
@@ -50,24 +61,33 @@ impl ContainerStore {
     }
 
     /// Takes in a container that came from another node: `move_in` puts it into its place. One that
-    /// was lost here is here again. Blocks.
+    /// was lost here is here again. The caller is in a step of the copy. Blocks.
     pub(in crate::storage) fn publish(
         &self,
+        copy: &CopyState,
         id: ContainerId,
         replica_index: i32,
         move_in: impl FnOnce() -> Result<Arc<Container>>,
     ) -> Result<()> {
-        let _claim = self.inner.making.claim(id);
         if self.find(id).is_some() {
             return Err(StorageError::AlreadyHere(id));
         }
         self.inner.begins(id, replica_index)?;
         let container = move_in()?;
-        self.inner.missing.lock().remove(&id);
+        // Its pipeline may make it on another disk meanwhile, and waits for no other disk.
+        let published = self.inner.making.publish(copy, || {
+            self.inner.missing.lock().remove(&id);
+            self.inner.containers.insert(Arc::clone(&container));
+        });
+        published.ok_or(StorageError::AlreadyHere(id))?;
         self.checksums().note(&container);
-        self.inner.containers.insert(container);
         self.note_changed(id);
         Ok(())
+    }
+
+    /// Whether the replica that is served lies on this disk.
+    pub(in crate::storage) fn serves_from(&self, id: ContainerId, disk: &Disk) -> bool {
+        self.find(id).is_some_and(|there| there.disk().id() == disk.id())
     }
 
     /// Serves a copy on another disk instead of a replica: `move_in` puts it into its place, while

@@ -2,6 +2,7 @@
 //! damaged.
 #![allow(clippy::unwrap_used)]
 
+mod arrivals;
 mod cached_chunks;
 mod checks;
 mod closed_rows;

@@ -6,7 +6,7 @@ use super::*;
 use crate::storage::transfer::{Arrival, Export, Part};
 
 /// A closed container of packed blocks 1 to 30 and large ones 101 to 103.
-fn closed() -> Node {
+pub(super) fn closed() -> Node {
     let mut node = Node::with(|options| options.segment_size = 20_000);
     for local in 1..=30 {
         node.put_small(local, pattern(local, 1_000 + local as usize));
@@ -18,7 +18,7 @@ fn closed() -> Node {
     node
 }
 
-fn export(
+pub(super) fn export(
     node: &Node,
     after: Option<LocalId>,
     within: Option<(LocalId, usize)>,
@@ -39,12 +39,12 @@ fn export(
 }
 
 /// Blocks and bytes of parts.
-fn totals(parts: &[Part]) -> (u64, u64) {
+pub(super) fn totals(parts: &[Part]) -> (u64, u64) {
     let blocks = parts.iter().filter(|p| p.row.is_some()).count() as u64;
     (blocks, parts.iter().map(|p| p.data.len() as u64).sum())
 }
 
-fn copy(from: &Node, to: &Node) {
+pub(super) fn copy(from: &Node, to: &Node) {
     let (export, parts) = export(from, None, None);
     let mut arrival = Arrival::begin(to.store(), CONTAINER, export.manifest()).unwrap();
     parts.iter().for_each(|part| arrival.add(part).unwrap());
@@ -53,7 +53,7 @@ fn copy(from: &Node, to: &Node) {
     arrival.publish(to.store(), blocks, bytes).unwrap();
 }
 
-fn assert_equal(a: &Node, b: &Node) {
+pub(super) fn assert_equal(a: &Node, b: &Node) {
     let (ours, theirs) = (a.container().info(), b.container().info());
     assert_eq!((ours.state, ours.bcsid), (theirs.state, theirs.bcsid));
     assert_eq!((ours.blocks, ours.used), (theirs.blocks, theirs.used));

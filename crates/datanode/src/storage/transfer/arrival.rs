@@ -17,6 +17,8 @@ use prost::Message;
 use proto::datanode::ChunkInfo;
 use types::{BlockId, ContainerId, LocalId};
 
+use super::copying::Copying;
+use super::folder::{remove_folder, set_aside};
 use super::writeback::Writeback;
 use super::{Manifest, Part};
 use crate::storage::containers::{Sums, drop_rows};
@@ -33,6 +35,8 @@ pub struct Arrival {
     pub(super) id: ContainerId,
     pub(super) manifest: Manifest,
     pub(in crate::storage) disk: Arc<Disk>,
+    /// What keeps others from making the container meanwhile.
+    pub(super) copying: Arc<Copying>,
     /// Where it lies until it is complete.
     pub(in crate::storage) dir: PathBuf,
     pub(super) infos: BTreeMap<u32, SegmentInfo>,
@@ -64,36 +68,60 @@ impl Arrival {
     /// Makes room for a container that is not here.
     ///
     /// # Errors
-    /// When it is here, or no disk has room for it.
+    /// When it is here or being made here, or no disk has room for it.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
-        if store.find(id).is_some() || store.relocations().is_under_way(id) {
-            return Err(StorageError::AlreadyHere(id));
-        }
         let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
-        let dir = disk.arrivals_dir().join(id.to_string());
-        if dir.exists() {
-            fs::remove_dir_all(&dir).map_err(|e| StorageError::disk(&dir, e))?;
-        }
-        Self::begin_on(store, disk, id, manifest)
+        let copying = {
+            let claim = store.making().claim(id);
+            if store.find(id).is_some() || store.relocations().is_under_way(id) {
+                return Err(StorageError::AlreadyHere(id));
+            }
+            Copying::begin(store, &claim, id, &disk)?
+        };
+        Self::begin_on(store, copying, id, manifest)
     }
 
-    /// Makes room on a disk that has nothing of the container.
-    pub(in crate::storage) fn begin_on(
+    /// Makes room on a disk for a copy of a replica that is served from another one.
+    ///
+    /// # Errors
+    /// When it is being made here already, or the disk fails.
+    pub(in crate::storage) fn begin_beside(
         store: &ContainerStore,
-        disk: Arc<Disk>,
+        disk: &Arc<Disk>,
         id: ContainerId,
         manifest: Manifest,
     ) -> Result<Self> {
+        let copying = {
+            let claim = store.making().claim(id);
+            Copying::begin(store, &claim, id, disk)?
+        };
+        Self::begin_on(store, copying, id, manifest)
+    }
+
+    fn begin_on(
+        store: &ContainerStore,
+        copying: Arc<Copying>,
+        id: ContainerId,
+        manifest: Manifest,
+    ) -> Result<Self> {
+        let disk = Arc::clone(copying.disk());
         let dir = disk.arrivals_dir().join(id.to_string());
-        let fail = |e: io::Error| failed(&dir, e);
-        drop_rows(&disk, id)?;
-        fs::create_dir_all(dir.join("metadata")).map_err(fail)?;
-        fs::create_dir_all(dir.join("chunks")).map_err(fail)?;
+        {
+            let _step = copying.step()?;
+            if let Err(error) = make_room(&disk, id, &dir) {
+                // The disk may have had room for a part of the folder.
+                if let Err(error) = copying.discard_in_step() {
+                    tracing::warn!(container = %id, %error, "the folder of a copy was not removed");
+                }
+                return Err(error);
+            }
+        }
         let sums = Sums { bcsid: manifest.bcsid, delete_tx: manifest.delete_tx, ..Sums::default() };
         Ok(Self {
             id,
             manifest,
             disk,
+            copying,
             dir,
             infos: BTreeMap::new(),
             sums,
@@ -132,11 +160,24 @@ impl Arrival {
         (self.sums.blocks, self.sums.used)
     }
 
+    /// Whether the container's pipeline has made it here meanwhile: nothing more can be added.
+    pub fn has_ended(&self) -> bool {
+        self.copying.has_ended()
+    }
+
+    /// What keeps others from making the container, and can discard the copy.
+    pub(in crate::storage) fn copying(&self) -> Arc<Copying> {
+        Arc::clone(&self.copying)
+    }
+
     /// Adds a part: the parts of a block come one after the other.
     ///
     /// # Errors
-    /// When the bytes do not have their checksums, or the disk fails.
+    /// When the bytes do not have their checksums, the container's pipeline has made it here
+    /// meanwhile, or the disk fails.
     pub fn add(&mut self, part: &Part) -> Result<()> {
+        let copying = Arc::clone(&self.copying);
+        let _step = copying.step()?;
         let came = part.data.len() as u64;
         self.received = self.received.saturating_add(came);
         if self.received > self.most {
@@ -253,8 +294,10 @@ impl Arrival {
     /// here is none.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// When the disk fails, or the container's pipeline has made it here meanwhile.
     pub fn leave_out(&mut self, local: LocalId) -> Result<()> {
+        let copying = Arc::clone(&self.copying);
+        let _step = copying.step()?;
         let key = tables::block_key(self.id, local);
         let Some(row) = self.disk.db.get(BLOCK_DATA, &key)? else { return Ok(()) };
         let row = StoredBlock::read(self.id, &row)?;
@@ -402,17 +445,26 @@ impl Arrival {
         if let Err(error) = self.leave_partial() {
             tracing::warn!(container = %self.id, %error, "a block of an unfinished copy stays");
         }
-        let (id, dir) = (self.id, self.dir.clone());
-        let disk = Arc::clone(&self.disk);
-        drop(self);
-        disk.io().forget(&dir);
-        if let Err(error) = fs::remove_dir_all(&dir) {
-            tracing::warn!(container = %id, %error, "an unfinished copy was not removed");
-        }
-        if let Err(error) = drop_rows(&disk, id) {
-            tracing::warn!(container = %id, %error, "rows of an unfinished copy were not removed");
+        if let Err(error) = self.copying.discard() {
+            tracing::warn!(container = %self.id, %error, "an unfinished copy was not removed");
         }
     }
+}
+
+/// Removes what an earlier copy left, and what lies in the place of the container and could not be
+/// loaded: by it the next start would take the rows of the copy for its own.
+fn make_room(disk: &Disk, id: ContainerId, dir: &Path) -> Result<()> {
+    let place = disk.container_dir(id);
+    if place.try_exists().map_err(|e| StorageError::disk(&place, e))? {
+        tracing::warn!(container = %id, path = %place.display(), "what could not be loaded is removed for a copy");
+        set_aside(disk, id, &place)?;
+    }
+    drop_rows(disk, id)?;
+    remove_folder(&disk.deleted_dir().join(id.to_string()))?;
+    remove_folder(dir)?;
+    let fail = |e: io::Error| failed(dir, e);
+    fs::create_dir_all(dir.join("metadata")).map_err(fail)?;
+    fs::create_dir_all(dir.join("chunks")).map_err(fail)
 }
 
 /// A failure of the system in a folder of arrivals.

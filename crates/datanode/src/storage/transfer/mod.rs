@@ -3,7 +3,8 @@
 //! * [`export`]: reads a closed container block by block, in the order of its rows, and checks
 //!   every chunk;
 //! * [`arrival`]: takes the blocks, checks them again, and puts them aside until all are here;
-//! * [`publish`]: makes the arrived container one of the store's, all of it or nothing.
+//! * [`publish`]: makes the arrived container one of the store's, all of it or nothing;
+//! * [`copying`]: keeps everything else from making the container meanwhile.
 //!
 //! What travels is blocks, not files: how small blocks are packed is each replica's own matter, and
 //! a copy leaves the dead records behind.
@@ -12,11 +13,17 @@
 //! * **A container that has not arrived whole is invisible**, also after a crash: it lies in the
 //!   folder of arrivals, or in its place with the marker file that says so. Both are removed at the
 //!   next start.
+//! * **A copy and a replica never mix.** Their rows have the same keys. So a copy begins only where
+//!   the container is neither served nor being made, the container's pipeline ends the copy before
+//!   it makes the container, and the rows of a replica that is served are never removed with those
+//!   of a copy.
 //! * **A copy has the source's origin**: for a QUASI_CLOSED container it is not another witness of
 //!   the last write.
 
 mod arrival;
+mod copying;
 mod export;
+mod folder;
 mod publish;
 mod writeback;
 
@@ -24,10 +31,11 @@ use container::ContainerState;
 use types::{PipelineId, StorageType};
 
 pub use arrival::Arrival;
+pub(in crate::storage) use copying::Copying;
 pub(in crate::storage) use export::deleted;
 pub use export::{Export, Part};
-pub(crate) use publish::discard_unfinished;
-pub(in crate::storage) use publish::{ARRIVED, discard_one};
+pub(in crate::storage) use publish::ARRIVED;
+pub(crate) use publish::{Whole, discard_unfinished};
 
 /// What does not change about a container that is copied, and what it must amount to in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! goes: in this order, so that after a crash there is either a marker, and all of it is removed,
 //! or all of it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use types::ContainerId;
 
 use super::Arrival;
 use super::arrival::failed;
+use super::folder::{MARKER, is_unfinished, remove_folder, set_aside};
 use crate::storage::containers::{Container, Fixed, drop_rows};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -21,16 +23,14 @@ use crate::storage::reconcile::BLOCKS_OF;
 use crate::storage::store::ContainerStore;
 use crate::storage::tables::{self, DELETE_TXNS, SEGMENTS};
 
-/// Name of the marker, in the folder `metadata` of a container.
-const MARKER: &str = "arriving";
-
 /// Name of the file that says that a container came from another node, beside the marker; it stays.
 pub(in crate::storage) const ARRIVED: &str = "arrived";
 
 impl Container {
-    /// Whether it came from another node: then its state says nothing about its pipeline's log.
+    /// Whether it came from another node, or that cannot be told: then its state says nothing about
+    /// its pipeline's log.
     pub(crate) fn has_arrived(&self) -> bool {
-        self.path().join("metadata").join(ARRIVED).exists()
+        self.path().join("metadata").join(ARRIVED).try_exists().unwrap_or(true)
     }
 
     /// Has it count as one that came from another node: what it has does not come from its
@@ -48,16 +48,33 @@ impl Arrival {
     /// Makes the container visible. The source says how many blocks and bytes it sent. Blocks.
     ///
     /// # Errors
-    /// When not all has come, the container is here meanwhile, or the disk fails.
+    /// When not all has come, the container is here meanwhile, or the disk fails. Then what has
+    /// come is removed.
     pub fn publish(mut self, store: &ContainerStore, blocks: u64, bytes: u64) -> Result<()> {
+        let copying = Arc::clone(&self.copying);
+        // To the end of it: meanwhile nothing else makes the container on this disk.
+        let _step = copying.state().step();
+        let outcome = match copying.has_ended() {
+            true => Err(copying.ended()),
+            false => self.publish_in_step(store, blocks, bytes),
+        };
+        if outcome.is_err()
+            && let Err(error) = self.leave_partial().and_then(|()| copying.discard_in_step())
+        {
+            tracing::warn!(container = %self.id, %error, "a copy that failed was not removed");
+        }
+        outcome
+    }
+
+    fn publish_in_step(&mut self, store: &ContainerStore, blocks: u64, bytes: u64) -> Result<()> {
         let here = self.totals();
         if here != (blocks, bytes) {
             let reason = format!("{here:?} blocks and bytes came, {:?} were sent", (blocks, bytes));
             return Err(self.odd(&reason));
         }
         self.complete(&[(ARRIVED, "")])?;
-        let (id, index) = (self.id, self.manifest.replica_index);
-        store.publish(id, index, || self.move_in())?;
+        let (id, index, copying) = (self.id, self.manifest.replica_index, self.copying());
+        store.publish(copying.state(), id, index, || self.move_in())?;
         tracing::info!(container = %id, blocks, bytes, "container arrived");
         Ok(())
     }
@@ -80,20 +97,16 @@ impl Arrival {
         Ok(())
     }
 
-    /// Moves it to its place, durably. The disk has it from then on.
-    pub(in crate::storage) fn move_in(self) -> Result<Arc<Container>> {
+    /// Moves it to its place, durably. The disk has it from then on. The caller is in a step of the
+    /// copy.
+    pub(in crate::storage) fn move_in(&mut self) -> Result<Arc<Container>> {
         let place = self.disk.container_dir(self.id);
         let parent = place.parent().unwrap_or(&place);
         fs::create_dir_all(parent).map_err(|e| StorageError::disk(parent, e))?;
-        if place.exists() {
-            // What could not be loaded as a container.
-            let aside = self.disk.deleted_dir().join(self.id.to_string());
-            let _ = fs::remove_dir_all(&aside);
-            fs::rename(&place, &aside).map_err(|e| StorageError::disk(&place, e))?;
-            fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))?;
-        }
         self.disk.io().forget(&self.dir);
+        // Nothing is there, or this fails.
         fs::rename(&self.dir, &place).map_err(|e| StorageError::disk(&place, e))?;
+        self.copying.note_in_place();
         for path in parent.ancestors().take(2) {
             self.disk.sync_names(path)?;
         }
@@ -114,7 +127,7 @@ impl Arrival {
         for (number, info) in &self.infos {
             batch.put(SEGMENTS, tables::segment_key(self.id, *number), info.encode());
         }
-        for (key, row) in self.transactions {
+        for (key, row) in std::mem::take(&mut self.transactions) {
             batch.put(DELETE_TXNS, key, row);
         }
         self.disk.db.write(batch, Durability::NoWal)?;
@@ -128,17 +141,24 @@ impl Arrival {
     }
 }
 
-/// Whether the container in this folder was being moved in when the last run ended.
-fn is_unfinished(dir: &Path) -> bool {
-    dir.join("metadata").join(MARKER).exists()
+/// The folders of a disk that count as containers, after a look at what was arriving.
+#[derive(Default)]
+pub(crate) struct Whole {
+    /// Those that are whole.
+    pub(crate) places: Vec<(ContainerId, PathBuf)>,
+    /// Those of which it cannot be told.
+    pub(crate) unreadable: Vec<ContainerId>,
 }
 
-/// Removes what was arriving when the last run ended: `places` are the folders of containers. Gives
-/// back the others.
+/// Removes what was arriving when the last run ended: `known` are containers that are whole, and
+/// `places` the folders of others. Gives back the others.
+///
+/// A container that its pipeline made while a copy of it arrived has rows of its own: those stay.
 pub(crate) fn discard_unfinished(
     disk: &Disk,
+    known: &BTreeSet<ContainerId>,
     places: Vec<(ContainerId, PathBuf)>,
-) -> Result<Vec<(ContainerId, PathBuf)>> {
+) -> Result<Whole> {
     let dir = disk.arrivals_dir();
     let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
     let (mut arriving, mut blocks) = (Vec::new(), Vec::new());
@@ -151,31 +171,45 @@ pub(crate) fn discard_unfinished(
         }
     }
     for path in blocks {
-        fs::remove_dir_all(&path).map_err(|e| StorageError::disk(&path, e))?;
+        remove_or_tell(&path);
     }
-    let (marked, whole): (Vec<_>, _) = places.into_iter().partition(|(_, dir)| is_unfinished(dir));
-    for (id, path) in arriving.into_iter().chain(marked) {
-        tracing::info!(container = %id, "a copy that did not arrive whole is removed");
-        discard(disk, id, &path)?;
+    let mut whole = Whole::default();
+    for (id, place) in places {
+        match is_unfinished(&place) {
+            Ok(false) => whole.places.push((id, place)),
+            Ok(true) => {
+                tracing::info!(container = %id, "a copy that did not arrive whole is removed");
+                drop_rows(disk, id)?;
+                match set_aside(disk, id, &place) {
+                    Ok(()) => remove_or_tell(&disk.deleted_dir().join(id.to_string())),
+                    // By its marker the next start knows it again.
+                    Err(error) => {
+                        tracing::error!(container = %id, %error, "a copy that did not arrive whole is not removed");
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!(container = %id, %error, "whether a copy arrived whole cannot be told: it is not served");
+                whole.unreadable.push(id);
+            }
+        }
+    }
+    let others = whole.places.iter().map(|(id, _)| *id).chain(whole.unreadable.iter().copied());
+    let in_place: BTreeSet<ContainerId> = others.chain(known.iter().copied()).collect();
+    for (id, path) in arriving {
+        let keeps_rows = in_place.contains(&id);
+        tracing::info!(container = %id, keeps_rows, "a copy that did not arrive is removed");
+        if !keeps_rows {
+            drop_rows(disk, id)?;
+        }
+        remove_or_tell(&path);
     }
     Ok(whole)
 }
 
-/// Removes what there is of a copy that is not published, wherever it lies. Blocks.
-pub(in crate::storage) fn discard_one(disk: &Disk, id: ContainerId) -> Result<()> {
-    let place = disk.container_dir(id);
-    if is_unfinished(&place) {
-        discard(disk, id, &place)?;
+/// Removes a folder. One that stays is found again by the next start.
+fn remove_or_tell(path: &Path) {
+    if let Err(error) = remove_folder(path) {
+        tracing::error!(%error, "what did not arrive is not removed");
     }
-    let arriving = disk.arrivals_dir().join(id.to_string());
-    if arriving.exists() { discard(disk, id, &arriving) } else { Ok(()) }
-}
-
-fn discard(disk: &Disk, id: ContainerId, path: &Path) -> Result<()> {
-    // The marker goes last: without it the folder would count as a container.
-    drop_rows(disk, id)?;
-    let aside = disk.deleted_dir().join(id.to_string());
-    let _ = fs::remove_dir_all(&aside);
-    fs::rename(path, &aside).map_err(|e| StorageError::disk(path, e))?;
-    fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
 }
