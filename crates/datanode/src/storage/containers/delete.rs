@@ -1,6 +1,7 @@
 //! A container's end.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use container::ContainerState;
@@ -99,8 +100,9 @@ pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<
 /// Moves a directory, durably.
 fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
     let fail = |e| StorageError::disk(from, e);
-    if to.exists() {
-        fs::remove_dir_all(to).map_err(fail)?;
+    match fs::remove_dir_all(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
+        _ => {}
     }
     fs::rename(from, to).map_err(fail)?;
     [from, to].iter().filter_map(|path| path.parent()).try_for_each(|path| disk.sync_names(path))

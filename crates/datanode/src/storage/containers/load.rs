@@ -1,7 +1,9 @@
 //! Finding a disk's containers at start.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -72,29 +74,43 @@ pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> 
         let read = match closed.get(&id).and_then(|row| load_closed(disk, id, row, &mut rows)) {
             Some(read) => {
                 loaded.from_rows += 1;
-                Some(read)
+                Found::Replica(read.0, read.1)
             }
             None => load(disk, id, &dir, &mut rows)?,
         };
-        if let Some((container, damage)) = read {
-            loaded.damaged.extend(damage.map(|why| (id, why)));
-            loaded.containers.push(container);
+        match read {
+            Found::Replica(container, damage) => {
+                loaded.damaged.extend(damage.map(|why| (id, why)));
+                loaded.containers.push(container);
+            }
+            Found::Unreadable => loaded.missing.push(id),
+            Found::Nothing => {}
         }
     }
     loaded.missing.extend(rows.sums.keys().copied().filter(|id| !seen.contains(id)));
     Ok(loaded)
 }
 
-/// Containers that were set aside for removal when the last run ended.
+/// Containers that were set aside for removal when the last run ended. What has come into the place
+/// of one since came behind the removal of its rows: the rows that are there are its own.
 fn finish_deletions(disk: &Disk) -> Result<()> {
     let dir = disk.deleted_dir();
     let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
-    let ids: Vec<ContainerId> =
-        entries.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
-    for id in ids {
-        drop_rows(disk, id)?;
+    let id_of = |name: &OsStr| -> Option<ContainerId> { name.to_str()?.parse().ok() };
+    let mut undecided = BTreeSet::new();
+    for name in entries.flatten().map(|entry| entry.file_name()) {
+        let Some(id) = id_of(&name) else { continue };
+        let place = disk.container_dir(id);
+        match place.try_exists() {
+            Ok(false) => drop_rows(disk, id)?,
+            Ok(true) => {}
+            Err(error) => {
+                tracing::error!(container = %id, %error, "whether the rows of a container that was removed are still there is left open: its place cannot be read");
+                undecided.insert(name);
+            }
+        }
     }
-    crate::storage::disk::sweep(&dir)
+    crate::storage::disk::sweep(&dir, |name| undecided.contains(name))
 }
 
 /// Removes all rows of a container, durably.
@@ -105,6 +121,20 @@ pub(crate) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
     }
     disk.db.write(batch, Durability::NoWal)?;
     Ok(disk.db.flush()?)
+}
+
+/// Removes rows that a copy or a removed replica left on the disk, before a container is made.
+pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
+    for table in PER_CONTAINER {
+        let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;
+        cursor.first();
+        if cursor.row()?.is_some() {
+            tracing::warn!(container = %id, disk = disk.id(), "rows that an earlier replica left are removed");
+            drop(cursor);
+            return drop_rows(disk, id);
+        }
+    }
+    Ok(())
 }
 
 fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
@@ -123,24 +153,12 @@ fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let failed = |e| StorageError::disk(dir, e);
     let mut found = Vec::new();
-/// Removes rows that a copy or a removed replica left on the disk, before a container is made.
-pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
-    for table in PER_CONTAINER {
-        let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;
-        cursor.first();
-        if cursor.row()?.is_some() {
-            tracing::warn!(container = %id, disk = disk.id(), "rows that an earlier replica left are removed");
-            drop(cursor);
-            return drop_rows(disk, id);
-        }
-    }
-    Ok(())
-}
-
     for entry in fs::read_dir(dir).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;
-        if kind.is_dir() || kind.is_symlink() && entry.path().is_dir() {
+        // A link that leads to what cannot be read is not taken for one that leads to no directory.
+        let leads_to_dir = || fs::metadata(entry.path()).map_or_else(is_there, |to| to.is_dir());
+        if kind.is_dir() || kind.is_symlink() && leads_to_dir() {
             found.push(entry.path());
         }
     }
@@ -172,30 +190,54 @@ fn load_closed(
     Some((container, damage))
 }
 
-/// One container; `None` for a directory that was never finished.
-fn load(
-    disk: &Arc<Disk>,
-    id: ContainerId,
-    dir: &Path,
-    rows: &mut Rows,
-) -> Result<Option<(Arc<Container>, Option<String>)>> {
+/// What is found in the folder of a container.
+enum Found {
+    /// A replica, and what is wrong with it.
+    Replica(Arc<Container>, Option<String>),
+    /// One that cannot be loaded.
+    Unreadable,
+    /// Nothing that was ever finished.
+    Nothing,
+}
+
+/// Whether a system's error leaves it open that what was asked for is there.
+fn is_there(error: io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether a folder with these two in it was never finished: one of them is certainly not there.
+fn is_unfinished(file: &Path, chunks: &Path) -> bool {
+    let has_file = fs::metadata(file).map_or_else(is_there, |_| true);
+    let has_chunks = fs::metadata(chunks).map_or_else(is_there, |chunks| chunks.is_dir());
+    !has_file || !has_chunks
+}
+
+/// Removes a folder in which there is no replica. One that stays is looked at by the next start.
+fn remove_folder(id: ContainerId, dir: &Path) -> Found {
+    if let Err(error) = fs::remove_dir_all(dir) {
+        tracing::error!(container = %id, path = %dir.display(), %error, "a folder without a replica is not removed");
+    }
+    Found::Nothing
+}
+
+/// One container.
+fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Result<Found> {
     let path = dir.join("metadata").join(format!("{id}.container"));
     let chunks = dir.join("chunks");
     let known = rows.sums.contains_key(&id);
-    if !known && (!path.exists() || !chunks.is_dir()) {
+    if !known && is_unfinished(&path, &chunks) {
         // Making it was cut short; nothing was ever written to it.
-        fs::remove_dir_all(dir).map_err(|e| StorageError::disk(dir, e))?;
-        return Ok(None);
+        return Ok(remove_folder(id, dir));
     }
     let file = match ContainerFile::read(&path) {
         Ok(file) if file.id == id => file,
         Ok(file) => {
             tracing::error!(container = %id, says = %file.id, "container file in the wrong place");
-            return Ok(None);
+            return Ok(Found::Unreadable);
         }
         Err(error) => {
             tracing::error!(container = %id, %error, "container cannot be loaded");
-            return Ok(None);
+            return Ok(Found::Unreadable);
         }
     };
     if file.state == ContainerState::Recovering {
@@ -203,12 +245,13 @@ fn load(
         tracing::info!(container = %id, "a replica that was not filled is removed");
         rows.forget(id);
         drop_rows(disk, id)?;
-        fs::remove_dir_all(dir).map_err(|e| StorageError::disk(dir, e))?;
-        return Ok(None);
+        return Ok(remove_folder(id, dir));
     }
+    let mut unread = None;
     if file.state.is_live() {
         // Those of other containers were synced before they took no more writes.
-        durable::read_from_device(&chunks).map_err(|e| StorageError::disk(&chunks, e))?;
+        let read = durable::read_from_device(&chunks);
+        unread = read.err().map(|e| format!("{} cannot be read: {e}", chunks.display()));
     }
     let sums = rows.sums.remove(&id).unwrap_or_default();
     let infos = rows.segments.remove(&id).unwrap_or_default();
@@ -229,6 +272,7 @@ fn load(
     if to_write {
         disk.mark_dirty(&container);
     }
+    damage = unread.or(damage);
     if damage.is_none() {
         damage = match (live, sealed) {
             (true, _) => missing_bytes(&container)?,
@@ -239,7 +283,7 @@ fn load(
     if damage.is_none() {
         container.note_closed();
     }
-    Ok(Some((container, damage)))
+    Ok(Found::Replica(container, damage))
 }
 
 /// What a disk lost of the rows that a container had when it was sealed.

@@ -1,5 +1,6 @@
 //! Opening a data directory.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -150,13 +151,15 @@ fn refuse_without_version(root: &Path) -> Result<()> {
 /// A disk with containers and no database has lost it. Opened with a new one, every container would
 /// count as one that nothing was ever written to, and be copied as that.
 fn refuse_without_database(containers: &Path, database: &Path) -> Result<()> {
-    if database.join("CURRENT").exists() {
+    let current = database.join("CURRENT");
+    if current.try_exists().map_err(|error| StorageError::disk(&current, error))? {
         return Ok(());
     }
     let io = |error| StorageError::disk(containers, error);
     for group in fs::read_dir(containers).map_err(io)? {
         let group = group.map_err(io)?.path();
-        if group.is_dir() && fs::read_dir(&group).map_err(io)?.next().is_some() {
+        let is_dir = fs::metadata(&group).map_err(io)?.is_dir();
+        if is_dir && fs::read_dir(&group).map_err(io)?.next().is_some() {
             let (shown, database) = (containers.display(), database.display());
             let why = format!(
                 "{shown} holds containers, and their database {database} is gone: empty the data directory, and what \
@@ -217,12 +220,18 @@ fn containers_with_deletions(db: &Store) -> Result<Deleting> {
     Ok(found)
 }
 
-/// Removes what an earlier run had set aside for removal.
-pub(crate) fn sweep(dir: &Path) -> Result<()> {
+/// Removes what an earlier run had set aside for removal, but what `stays`. What cannot be removed
+/// is left to the next start.
+pub(crate) fn sweep(dir: &Path, stays: impl Fn(&OsStr) -> bool) -> Result<()> {
     let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
     for entry in entries {
-        let path = entry.map_err(|e| StorageError::disk(dir, e))?.path();
-        fs::remove_dir_all(&path).map_err(|e| StorageError::disk(&path, e))?;
+        let entry = entry.map_err(|e| StorageError::disk(dir, e))?;
+        let path = entry.path();
+        if !stays(&entry.file_name())
+            && let Err(error) = fs::remove_dir_all(&path)
+        {
+            tracing::error!(path = %path.display(), %error, "what was set aside is not removed");
+        }
     }
     Ok(())
 }

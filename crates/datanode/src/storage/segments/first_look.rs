@@ -23,9 +23,14 @@ impl Container {
             if !self.segments.lock().infos.contains_key(&number) {
                 // One that is begun has its number here before it has a file.
                 let segments = self.segments.lock();
-                if !segments.infos.contains_key(&number) && path.exists() {
-                    tracing::info!(container = %self.id(), number, "a segment without a row is removed");
-                    fs::remove_file(&path)?;
+                if !segments.infos.contains_key(&number) {
+                    match fs::remove_file(&path) {
+                        Ok(()) => {
+                            tracing::info!(container = %self.id(), number, "a segment without a row is removed");
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 continue;
             }

@@ -39,7 +39,7 @@ pub(crate) fn recover(
     let mut damage = None;
     for (number, info) in &mut infos {
         let path = chunks.join(file_name(*number));
-        if info.durable > 0 && info.live_records == 0 && !path.exists() {
+        if info.durable > 0 && info.live_records == 0 && !path.try_exists()? {
             // Its file was dropped, and the crash brought the row back. Nothing may be added to a
             // file without its beginning; the next tidying drops the row again.
             info.sealed = true;

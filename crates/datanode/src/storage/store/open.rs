@@ -82,7 +82,7 @@ impl ContainerStore {
             all.add(loaded);
         }
         for (container, damage) in all.resolve() {
-            damaged.extend(damage.map(|why| (container.id(), why)));
+            damaged.extend(damage.map(|why| (Arc::clone(&container), why)));
             inner.containers.insert(container);
         }
         if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
@@ -90,8 +90,12 @@ impl ContainerStore {
         }
         inner.remember_begun()?;
         let store = Self { inner: Arc::new(inner) };
-        for (id, why) in damaged {
-            store.mark_unhealthy(id, &why)?;
+        for (container, why) in damaged {
+            let id = container.id();
+            // One that cannot be marked, on a disk that is full or has failed, keeps no other one.
+            if let Err(error) = store.mark_damaged(&container, &why) {
+                tracing::error!(container = %id, why, %error, "a damaged replica is not marked");
+            }
         }
         for container in store.all() {
             store.check_fullness(&container);
