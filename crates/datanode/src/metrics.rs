@@ -89,6 +89,8 @@ impl Metrics {
         gauge("containers_unhealthy", "Replicas that are UNHEALTHY", |n| {
             n.store.unhealthy() as f64
         });
+        let help = "Replicas that are not served: another one of the container is, on another disk";
+        gauge("containers_second_replicas", help, |n| n.store.second_replicas().len() as f64);
         gauge("containers_suspicious", "Replicas that wait to be read whole", |n| {
             n.store.suspects() as f64
         });

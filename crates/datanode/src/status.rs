@@ -10,7 +10,7 @@ use crate::daemon::{Daemon, Stage};
 use crate::deletion_status;
 use crate::node::Node;
 use crate::storage::scan::{FoundDamage, ScanFigures, ScanOverview};
-use crate::storage::{ScanKind, Space};
+use crate::storage::{ScanKind, SecondReplica, Space};
 
 /// Shows a DataNode to people.
 pub(crate) struct Page {
@@ -45,6 +45,7 @@ impl StatusPage for Page {
         let mut sections = vec![about(&daemon)];
         if let Some(node) = daemon.node() {
             sections.push(disks(node));
+            sections.extend(second_replicas(node));
             sections.push(balancer(node));
             sections.push(scans(node));
             if let Some(cache) = &node.store.options().cache {
@@ -153,6 +154,39 @@ fn disks(node: &Node) -> Section {
         }))
         .collect();
     Section::table("Disks", &COLUMNS, rows)
+}
+
+/// Replicas that are not served, if there are any.
+fn second_replicas(node: &Node) -> Option<Section> {
+    let others = node.store.second_replicas();
+    let rows: Vec<_> = others
+        .into_iter()
+        .map(|SecondReplica { info, disk, reason }| {
+            let served = node.store.container(info.id).ok();
+            let served = served.map_or_else(|| "none".to_owned(), |c| c.disk().id().to_owned());
+            vec![
+                info.id.to_string(),
+                disk,
+                info.state.to_string(),
+                info.replica_index.to_string(),
+                info.blocks.to_string(),
+                readable_bytes(info.used),
+                served,
+                reason,
+            ]
+        })
+        .collect();
+    let columns = [
+        "container",
+        "disk",
+        "state",
+        "replica index",
+        "blocks",
+        "bytes",
+        "served from",
+        "kept because",
+    ];
+    (!rows.is_empty()).then(|| Section::table("Replicas that are not served", &columns, rows))
 }
 
 /// The disk balancer, a line for each disk.

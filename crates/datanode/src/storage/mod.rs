@@ -69,5 +69,5 @@ pub use pipeline::{ApplyBatch, PipelineStore, Position};
 pub(crate) use reconcile::{Compared, Reconcile, Reconciled};
 pub use relocation::{Passage, Relocated};
 pub use scan::{Pace, ScanKind, Verdict};
-pub use store::{ContainerStore, Unopened};
+pub use store::{ContainerStore, SecondReplica, Unopened};
 pub(crate) use tables::TABLES_WITH_DELETIONS;

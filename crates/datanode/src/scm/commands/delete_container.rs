@@ -17,9 +17,10 @@ impl Carry for wire::DeleteContainerCommandProto {
     async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError> {
         let id = ContainerId::from_wire(self.container_id);
         let (node, order, force) = (context.node, context.order, self.force);
+        let index = self.replica_index.unwrap_or(0);
         let store = node.store.clone();
         // The order may have waited for a thread.
-        let delete = move || order.check().map(|()| store.delete_container(id, force));
+        let delete = move || order.check().map(|()| store.delete_replica(id, index, force));
         let done = tokio::task::spawn_blocking(delete).await;
         node.pending_reports.container_changed(id);
         match done?? {

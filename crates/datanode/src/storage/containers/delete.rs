@@ -29,15 +29,18 @@ impl ContainerStore {
                 return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
             }
             self.remove_retired_of(id)?;
-            if remove(&container, || self.forget(&container, info.state))? {
             // To the end of it: what is made of the id meanwhile would lose its rows.
             let _claim = self.making().claim(id);
+            if remove(&container, || self.forget(&container, info.state))? {
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
+                self.serve_twin(id);
                 return Ok(());
             }
             if self.is_served(&container) {
                 // An earlier attempt did not come to its end.
-                return take_away(&container, || self.forget(&container, info.state));
+                take_away(&container, || self.forget(&container, info.state))?;
+                self.serve_twin(id);
+                return Ok(());
             }
             // It was moved to another disk just now.
         }
@@ -58,11 +61,11 @@ impl ContainerStore {
             }
             container.set_state(ContainerState::Deleted);
         }
+        let _claim = self.making().claim(id);
         take_away(&container, || self.forget(&container, ContainerState::Recovering))?;
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)
     }
-        let _claim = self.making().claim(id);
 }
 
 /// Removes a container from its disk; `forget` is called when it is out of its place. False when it

@@ -10,6 +10,7 @@ mod load;
 mod report;
 mod rows;
 mod state;
+mod subset;
 mod twins;
 
 use std::path::{Path, PathBuf};
@@ -25,10 +26,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
-pub(crate) use delete::take_away;
+pub(crate) use delete::{remove, take_away};
 pub(crate) use early::Early;
 pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all};
-pub(crate) use twins::Loaded;
+pub(crate) use twins::{Loaded, Resolved, Twin};
 
 use super::disk::Disk;
 use super::error::{Result, StorageError};

@@ -1,11 +1,12 @@
 //! All containers of a DataNode, over all its disks.
 //!
 //! [`open`]: how they are found. [`served`]: which replicas are here, and how that changes.
-//! [`suspects`]: those that a scan is to read.
+//! [`suspects`]: those that a scan is to read. [`twins`]: second replicas, which are not served.
 
 mod open;
 mod served;
 mod suspects;
+mod twins;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,8 +22,9 @@ use service::Ages;
 use types::{ContainerId, PipelineId, StorageType};
 
 use self::suspects::Suspects;
+pub use self::twins::SecondReplica;
 use super::begun::Begun;
-use super::containers::Container;
+use super::containers::{Container, Twin};
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
 use super::making::Making;
@@ -58,6 +60,8 @@ struct Inner {
     disks: Vec<Arc<Disk>>,
     unopened: Vec<Unopened>,
     containers: Replicas,
+    /// Replicas of some of them on other disks, which are not served.
+    twins: Mutex<Vec<Twin>>,
     /// Containers that were here and are lost.
     missing: Mutex<FxHashSet<ContainerId>>,
     /// Erasure-coded replicas that were here, on whichever disk.
@@ -154,15 +158,15 @@ impl ContainerStore {
         &self.inner.relocations
     }
 
-    /// Whether this very replica is the one that is served.
-    pub(crate) fn is_served(&self, container: &Arc<Container>) -> bool {
-        self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
-    }
     /// Containers that are being made.
     pub(in crate::storage) fn making(&self) -> &Making {
         &self.inner.making
     }
 
+    /// Whether this very replica is the one that is served.
+    pub(crate) fn is_served(&self, container: &Arc<Container>) -> bool {
+        self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
+    }
 
     /// Changes rows of a container, whose commit lock is held meanwhile: of the replica that is
     /// served, also when it was moved to another disk just now. Blocks.

@@ -11,7 +11,7 @@ use service::Ages;
 use super::{Backends, ContainerStore, Inner, Unopened};
 use crate::deadline;
 use crate::storage::begun::Begun;
-use crate::storage::containers::{Loaded, LoadedDisk, load_all};
+use crate::storage::containers::{Loaded, LoadedDisk, Resolved, load_all};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::making::Making;
@@ -44,6 +44,7 @@ impl ContainerStore {
             deletion_ages: Ages::default(),
             checksums: ChecksumsDue::default(),
             containers: Replicas::default(),
+            twins: Mutex::default(),
             missing: Mutex::default(),
             begun: None,
             changed: Mutex::default(),
@@ -81,7 +82,9 @@ impl ContainerStore {
             inner.missing.get_mut().extend(loaded.missing.iter().copied());
             all.add(loaded);
         }
-        for (container, damage) in all.resolve() {
+        let Resolved { served, twins } = all.resolve();
+        *inner.twins.get_mut() = twins;
+        for (container, damage) in served {
             damaged.extend(damage.map(|why| (Arc::clone(&container), why)));
             inner.containers.insert(container);
         }

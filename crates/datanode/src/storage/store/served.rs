@@ -127,11 +127,13 @@ impl ContainerStore {
     pub fn leave(&self, disk: &Disk) -> Vec<ContainerId> {
         let here = |container: &Arc<Container>| container.disk().id() == disk.id();
         let left: Vec<_> = self.all().iter().filter(|c| here(c)).map(|c| c.id()).collect();
+        self.leave_twins(disk);
         // Missing first: no thread may make an empty one in between.
         self.inner.missing.lock().extend(left.iter().copied());
         for id in &left {
             self.inner.containers.remove_if(*id, here);
             self.inner.changed.lock().remove(id);
+            self.serve_twin(*id);
         }
         left
     }

@@ -189,7 +189,7 @@ fn a_disk_that_cannot_be_opened_is_left_out_unless_it_is_the_last() {
     assert!(ContainerStore::open(node.options.clone()).is_err());
 }
 
-fn with_two_disks() -> Node {
+pub(super) fn with_two_disks() -> Node {
     Node::with(|options| {
         let second = options.dirs[0].path.with_file_name("second");
         options.dirs.push(DataDirectory::new(second));
@@ -246,35 +246,4 @@ fn a_disk_that_lost_its_version_file_is_not_formatted() {
     fs::remove_file(version(&node, 0)).unwrap();
     assert!(ContainerStore::open(node.options.clone()).is_err());
     assert!(!version(&node, 0).exists() && !version(&node, 1).exists());
-}
-
-#[test]
-fn of_two_replicas_on_two_disks_the_better_one_is_served() {
-    for copied in [true, false] {
-        let mut node = with_two_disks();
-        node.put_small(7, pattern(1, 1000));
-        let old = node.container().path().to_owned();
-        let (first, aside) = (node.disk_dir(), node.disk_dir().with_file_name("aside"));
-        node.stop();
-        // The disk is away, and a copy, or something older, is on the other one.
-        fs::rename(&first, &aside).unwrap();
-        fs::write(&first, b"no directory").unwrap();
-        node.open();
-        let new = NewContainer { id: CONTAINER, ..NewContainer::default() };
-        node.store().create_container(new).unwrap();
-        if copied {
-            node.store().quasi_close(CONTAINER).unwrap();
-            node.store().change_state(&node.container(), ContainerState::Closed).unwrap();
-        }
-        let new = node.container().path().to_owned();
-        node.stop();
-        fs::remove_file(&first).unwrap();
-        fs::rename(&aside, &first).unwrap();
-        for _ in 0..2 {
-            node.open();
-            assert_eq!(node.container().path() == new, copied);
-            assert_eq!((old.exists(), new.exists()), (!copied, true));
-            node.stop();
-        }
-    }
 }

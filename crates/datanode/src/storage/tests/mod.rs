@@ -20,6 +20,7 @@ mod scan_beside;
 mod scan_found;
 mod scan_times;
 mod transfer;
+mod twins;
 mod unreadable;
 
 use std::fs;

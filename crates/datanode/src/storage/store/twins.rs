@@ -1,0 +1,108 @@
+//! Second replicas: of a container of which another replica is served from another disk. Each stays
+//! as it is until SCM has one of the two removed.
+
+use container::ContainerState;
+use types::ContainerId;
+
+use super::ContainerStore;
+use crate::storage::containers::{ContainerInfo, Twin, remove};
+use crate::storage::deletion::ANY_TRANSACTION;
+use crate::storage::disk::Disk;
+use crate::storage::error::{Result, StorageError};
+
+/// A replica that is not served, as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondReplica {
+    /// The replica.
+    pub info: ContainerInfo,
+    /// The storage id of its disk.
+    pub disk: String,
+    /// Why it was kept.
+    pub reason: String,
+}
+
+impl ContainerStore {
+    /// Replicas that are not served: of each container there is another one on another disk.
+    pub fn second_replicas(&self) -> Vec<SecondReplica> {
+        let twins = self.inner.twins.lock();
+        let told = twins.iter().map(|twin| SecondReplica {
+            info: twin.container.info(),
+            disk: twin.container.disk().id().to_owned(),
+            reason: twin.reason.clone(),
+        });
+        told.collect()
+    }
+
+    /// Removes the replica of this index, as SCM orders it: the one that is served, or one that is
+    /// not. No index (0) means the one that is served: it is the one that SCM was told of. Without
+    /// `force` only one that is closed and empty. Blocks.
+    ///
+    /// # Errors
+    /// When there is none of that index, it is open or not empty and there is no force behind it,
+    /// or the disk fails.
+    pub fn delete_replica(&self, id: ContainerId, index: i32, force: bool) -> Result<()> {
+        let has = self.container(id)?.replica_index();
+        if index == 0 || index == has {
+            return self.delete_container(id, force);
+        }
+        let _claim = self.making().claim(id);
+        let is_meant =
+            |twin: &&Twin| twin.container.id() == id && twin.container.replica_index() == index;
+        let meant = self.inner.twins.lock().iter().find(is_meant).map(|t| t.container.clone());
+        let meant = meant.ok_or(StorageError::ReplicaIndex { id, has, asked: index })?;
+        let info = meant.info();
+        if !force && info.state.is_live() {
+            return Err(StorageError::DeleteOnOpen(id));
+        }
+        if !force && info.blocks > 0 {
+            return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
+        }
+        remove(&meant, || {
+            let is_other = |twin: &Twin| !std::sync::Arc::ptr_eq(&twin.container, &meant);
+            self.inner.twins.lock().retain(is_other);
+        })?;
+        tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
+        Ok(())
+    }
+
+    /// Serves the second replica of a container whose first one is not here any more, if there is
+    /// one. SCM is told of it as of one that is new. Blocks.
+    pub(in crate::storage) fn serve_twin(&self, id: ContainerId) -> bool {
+        let twin = {
+            let mut twins = self.inner.twins.lock();
+            let Some(at) = twins.iter().position(|twin| twin.container.id() == id) else {
+                return false;
+            };
+            twins.swap_remove(at)
+        };
+        let Twin { container, damage, .. } = twin;
+        let disk = container.disk();
+        tracing::warn!(
+            container = %id, disk = disk.id(), index = container.replica_index(), state = %container.state(),
+            "the second replica of a container is served from now on"
+        );
+        if let Err(error) = self.inner.begins(id, container.replica_index()) {
+            tracing::warn!(container = %id, %error, "it is not remembered that a replica is here");
+        }
+        if container.info().pending_delete > 0 {
+            disk.deleting.lock().add(id, ANY_TRANSACTION);
+        }
+        self.inner.missing.lock().remove(&id);
+        self.inner.containers.insert(container.clone());
+        self.check_fullness(&container);
+        self.checksums().note(&container);
+        self.note_changed(id);
+        let is_known = container.state() == ContainerState::Unhealthy;
+        if let Some(damage) = damage.filter(|_| !is_known)
+            && let Err(error) = self.mark_damaged(&container, &damage)
+        {
+            tracing::error!(container = %id, %error, "a damaged replica is not marked");
+        }
+        true
+    }
+
+    /// Forgets the second replicas of a disk that has failed.
+    pub(super) fn leave_twins(&self, disk: &Disk) {
+        self.inner.twins.lock().retain(|twin| twin.container.disk().id() != disk.id());
+    }
+}
