@@ -11,6 +11,7 @@ use proto::datanode::container_data_proto::State;
 use types::{ContainerId, DatanodeDetails, DatanodeId, LocalId};
 
 use crate::push::{PushError, Pusher};
+use crate::storage::BCSID_KEY;
 
 /// How long a source may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,6 +67,8 @@ pub(crate) struct Size {
     pub max_size: i64,
     /// The last deletion transaction up to which it has taken all.
     pub delete_tx: u64,
+    /// Its commit sequence id; 0 of a node of an earlier release, which does not tell.
+    pub bcsid: u64,
     /// Whether it is CLOSED: what may still be written is no source.
     pub is_closed: bool,
     /// Whether it is QUASI_CLOSED.
@@ -115,6 +118,8 @@ impl ReplicaSource {
         let is = |state: State| data.state == Some(state as i32);
         let (is_closed, is_damaged) = (is(State::Closed), is(State::Unhealthy));
         let is_quasi_closed = is(State::QuasiClosed);
+        let mut told = data.metadata.iter().filter(|pair| pair.key == BCSID_KEY);
+        let bcsid = told.find_map(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(0);
         let dn::ContainerDataProto { bytes_used, block_count, size, .. } = data;
         let delete_tx = data.delete_transaction_id.unwrap_or(0);
         Ok(Size {
@@ -122,6 +127,7 @@ impl ReplicaSource {
             blocks: block_count.unwrap_or(0),
             max_size: size.unwrap_or(0),
             delete_tx: u64::try_from(delete_tx).unwrap_or(0),
+            bcsid,
             is_closed,
             is_quasi_closed,
             is_damaged,

@@ -58,8 +58,8 @@ pub(crate) struct Worker<'a> {
 /// What came of a peer.
 #[derive(Default)]
 struct Visit {
-    /// Whether its replica is not UNHEALTHY.
-    is_sound: bool,
+    /// The commit sequence id of its replica; `None` of one that is UNHEALTHY and may lack blocks.
+    reached: Option<u64>,
     /// Blocks that may have been deleted here.
     lagging: u64,
     conflicts: Vec<LocalId>,
@@ -104,10 +104,10 @@ impl Worker<'_> {
         for (peer, visit) in &visits {
             reasons.extend(visit.outcome(&replica).err().map(|error| error.of(*peer)));
         }
-        let compared = match visits.iter().any(|(_, visit)| visit.is_sound) {
+        let compared = match visits.iter().filter_map(|(_, visit)| visit.reached).max() {
             _ if !reasons.is_empty() => Compared::NotWithAll,
-            true => Compared::WithSound,
-            false => Compared::WithDamaged,
+            Some(reached) => Compared::WithSound(reached),
+            None => Compared::WithDamaged,
         };
         let done = replica.finish(compared, &pace).await?;
         let Reconciled { blocks, bytes, checksum, repaired, damaged } = done;
@@ -138,7 +138,8 @@ impl Worker<'_> {
         // The last one of an id counts, as in the comparison.
         let theirs: FxHashMap<_, _> =
             tree.block_merkle_tree.iter().map(|block| (block.block_id(), block)).collect();
-        let mut visit = Visit { is_sound: !size.is_damaged, ..Visit::default() };
+        let reached = (!size.is_damaged).then_some(size.bcsid);
+        let mut visit = Visit { reached, ..Visit::default() };
         for BlockDifference { local, kind } in merkle::compare(replica.tree(), &tree) {
             match kind {
                 DifferenceKind::Conflicting => {

@@ -77,17 +77,20 @@ pub(super) struct RowTotals {
     pub blocks: u64,
     pub used: u64,
     pub checksum: u64,
+    /// The highest commit sequence id of a block.
+    pub bcsid: u64,
 }
 
 impl RowTotals {
     /// Reads all rows; they may change meanwhile. Blocks.
     pub fn of(container: &Container) -> Result<Self> {
-        let mut totals = Self { blocks: 0, used: 0, checksum: merkle::EMPTY };
+        let mut totals = Self { blocks: 0, used: 0, checksum: merkle::EMPTY, bcsid: 0 };
         for_each_row(container, |local, row| {
             let sum = merkle::block_sum(&merkle::block(local, &row.chunks, &[]));
             totals.blocks = totals.blocks.saturating_add(1);
             totals.used = totals.used.saturating_add(row.length());
             totals.checksum = totals.checksum.wrapping_add(sum);
+            totals.bcsid = totals.bcsid.max(row.bcsid());
         })?;
         Ok(totals)
     }

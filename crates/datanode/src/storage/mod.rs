@@ -58,6 +58,7 @@ pub mod transfer;
 
 pub(crate) use begun::FILE as BEGUN_FILE;
 pub use block::{Committed, Piece};
+pub(crate) use containers::BCSID_KEY;
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
 pub use deletion::{DeletionResult, Reclaimed};
 pub(crate) use disk::CheckFault;

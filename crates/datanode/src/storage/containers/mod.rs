@@ -21,7 +21,7 @@ use std::time::Instant;
 use container::ContainerState;
 use metastore::{Batch, Cached};
 use parking_lot::Mutex;
-use proto::datanode::{ContainerDataProto, ContainerType};
+use proto::datanode::{ContainerDataProto, ContainerType, KeyValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
@@ -38,6 +38,10 @@ use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
 use super::tracker::Tracker;
+
+/// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
+/// for it.
+pub(crate) const BCSID_KEY: &str = "trioxide.bcsid";
 
 /// One replica of a container.
 pub struct Container {
@@ -191,7 +195,10 @@ impl Container {
         let number = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));
         ContainerDataProto {
             container_id: self.id.to_wire(),
-            metadata: Vec::new(),
+            metadata: vec![KeyValue {
+                key: BCSID_KEY.to_owned(),
+                value: Some(info.bcsid.to_string()),
+            }],
             container_path: Some(self.dir.display().to_string()),
             bytes_used: number(info.used),
             size: number(info.max_size),

@@ -57,7 +57,6 @@ impl ContainerStore {
             tree,
             delete_tx,
             dir,
-            bcsid: 0,
             taken: FxHashSet::default(),
             bytes: 0,
             _stays: stays,

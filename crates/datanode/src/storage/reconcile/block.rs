@@ -98,7 +98,6 @@ impl Reconcile<'_> {
         }
         let (store, delete_tx) = (self.store.clone(), self.delete_tx);
         let (local, length) = (block.local, block.length);
-        let bcsid = block.row.block_id.block_commit_sequence_id();
         let tree = merkle::block(local, &block.row.chunks, &[]);
         self.container.blocking(move || put(&store, delete_tx, &block)).await?;
         self.store.leave_cache(id, &[local]);
@@ -112,7 +111,6 @@ impl Reconcile<'_> {
             }
             Err(at) => blocks.insert(at, tree),
         }
-        self.bcsid = self.bcsid.max(bcsid);
         self.taken.insert(local);
         self.bytes = self.bytes.saturating_add(length);
         Ok(())

@@ -37,8 +37,9 @@ pub(crate) enum Compared {
     NotWithAll,
     /// All that others have is here, and all of them are UNHEALTHY.
     WithDamaged,
-    /// All that others have is here, one at least among them that is not UNHEALTHY.
-    WithSound,
+    /// All that others have is here, one at least among them that is not UNHEALTHY: the highest
+    /// commit sequence id of those, which lack nothing up to there.
+    WithSound(u64),
 }
 
 impl Reconcile<'_> {
@@ -48,11 +49,11 @@ impl Reconcile<'_> {
     /// # Errors
     /// When the disk fails, or the replica is not there any more.
     pub async fn finish(self, compared: Compared, pace: &dyn Pace) -> Result<Reconciled> {
-        let Self { store, container, damage, dir, bcsid, taken, bytes, .. } = self;
+        let Self { store, container, damage, dir, taken, bytes, .. } = self;
         let (of, blocks) = (Arc::clone(&container), taken.len() as u64);
         let settle = move || {
-            if compared == Compared::WithSound {
-                count_anew(&of, bcsid)?;
+            if let Compared::WithSound(reached) = compared {
+                count_anew(&of, reached)?;
             }
             of.disk().flush()?;
             of.disk().io().forget(&dir);
@@ -94,11 +95,16 @@ async fn damage_left(container: &Arc<Container>, pace: &dyn Pace) -> Result<Opti
     })
 }
 
-/// Has the sums say what the rows say. Blocks.
-fn count_anew(container: &Container, bcsid: u64) -> Result<()> {
+/// Has the sums say what the rows say, if others that lack nothing have come as far: `reached` is
+/// their commit sequence id. Blocks.
+fn count_anew(container: &Container, reached: u64) -> Result<()> {
     for _ in 0..TRIES {
         let before = container.sums();
-        let RowTotals { blocks, used, checksum } = RowTotals::of(container)?;
+        if before.bcsid > reached {
+            return Ok(());
+        }
+        let RowTotals { blocks, used, checksum, bcsid } = RowTotals::of(container)?;
+        let bcsid = bcsid.min(reached);
         let _commit = container.commit.lock();
         let now = container.sums();
         if now != before || container.state() == ContainerState::Deleted {

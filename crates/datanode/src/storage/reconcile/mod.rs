@@ -12,8 +12,11 @@
 //! * **What was deleted does not come back.** A block that is not here is put only while no
 //!   deletion has come since the replica was looked through.
 //! * **An UNHEALTHY replica counts again only when all of it was read** after the last repair.
-//! * Its sums are counted anew, and its commit sequence id rises, only when all that the others
-//!   have is here and one of them at least is not UNHEALTHY: else they still say what it lost.
+//! * Its sums are counted anew only when all that the others have is here, and one of them is not
+//!   UNHEALTHY and has come as far as this one: else they still say what it lost.
+//! * **Its commit sequence id passes no hole.** It rises with the blocks that are here, and no
+//!   further than that of a peer that is not UNHEALTHY: a damaged one may have a late block and
+//!   lack an earlier one.
 
 mod begin;
 mod block;
@@ -49,8 +52,6 @@ pub(crate) struct Reconcile<'s> {
     delete_tx: u64,
     /// Where blocks lie until they are whole.
     dir: PathBuf,
-    /// Highest commit sequence id of the blocks that came.
-    bcsid: u64,
     /// Blocks that came.
     taken: FxHashSet<LocalId>,
     /// Their bytes.

@@ -73,7 +73,7 @@ async fn assert_whole(node: &Node, good: &Node) {
 #[tokio::test]
 async fn what_is_lost_and_damaged_comes_back_and_is_there_after_a_kill() {
     let (good, mut node) = (closed(), damaged().await);
-    let done = reconcile(&node, &good, Compared::WithSound).await.unwrap();
+    let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();
     assert_eq!((done.blocks, done.bytes), (3, 423_000));
     assert!(done.repaired && done.damaged == 0, "{done:?}");
     assert_eq!(node.container().state(), ContainerState::QuasiClosed);
@@ -98,9 +98,43 @@ async fn one_that_was_not_compared_with_all_stays_unhealthy() {
     // With others that are damaged themselves, its sums say whether anything is still missing.
     let done = reconcile(&node, &good, Compared::WithDamaged).await.unwrap();
     assert_eq!((done.blocks, done.repaired), (0, false), "the row was counted when it was lost");
-    let done = reconcile(&node, &good, Compared::WithSound).await.unwrap();
+    let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();
     assert!(done.repaired, "{done:?}");
     assert_whole(&node, &good).await;
+}
+
+/// A damaged replica gave block 4, and nobody knows what else was written before it.
+#[tokio::test]
+async fn the_position_of_a_replica_rises_no_further_than_that_of_one_that_lacks_nothing() {
+    let (mut node, mut good) = (Node::new(), Node::new());
+    for node in [&mut node, &mut good] {
+        node.put_large(1, &contents(1));
+        node.put_small(3, contents(3)[0].clone());
+    }
+    good.put_small(4, contents(4)[0].clone());
+    for node in [&mut node, &mut good] {
+        node.close();
+        node.store().flush_all().unwrap();
+    }
+    let bcsid = |node: &Node| node.container().info().bcsid;
+    assert_eq!((bcsid(&node), bcsid(&good)), (2, 3));
+    let done = reconcile(&node, &good, Compared::WithSound(2)).await.unwrap();
+    assert_eq!((done.blocks, bcsid(&node)), (1, 2), "one that was compared has come to 2");
+    reconcile(&node, &good, Compared::WithDamaged).await.unwrap();
+    assert_eq!(bcsid(&node), 2);
+    reconcile(&node, &good, Compared::WithSound(3)).await.unwrap();
+    assert_eq!(bcsid(&node), 3);
+}
+
+/// What a replica lost is behind all that the others have.
+#[tokio::test]
+async fn a_replica_that_lost_more_than_others_ever_had_stays_unhealthy() {
+    let (good, node) = (closed(), damaged().await);
+    let done = reconcile(&node, &good, Compared::WithSound(3)).await.unwrap();
+    assert!(!done.repaired, "{done:?}");
+    assert_eq!(node.container().state(), ContainerState::Unhealthy);
+    let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();
+    assert!(done.repaired, "{done:?}");
 }
 
 /// Every sync fails in turn, which fails the disk, and the node is killed behind it: then the
@@ -113,14 +147,14 @@ async fn whichever_sync_fails_a_replica_counts_only_when_it_is_whole() {
         let mut node = damaged().await;
         let (op, path, times) = (Op::Sync, "/disk/".to_owned(), 1);
         node.faults.add(Fault { op, path, skip, times, strike: Strike::Eio });
-        let outcome = reconcile(&node, &good, Compared::WithSound).await;
+        let outcome = reconcile(&node, &good, Compared::WithSound(4)).await;
         node.faults.clear();
         node.kill();
         node.open();
         match node.container().state() {
             ContainerState::QuasiClosed => {}
             ContainerState::Unhealthy => {
-                let done = reconcile(&node, &good, Compared::WithSound).await.unwrap();
+                let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();
                 assert!(done.repaired, "sync {skip}: {done:?}");
             }
             state => panic!("sync {skip}: {state}"),
@@ -179,7 +213,7 @@ async fn what_came_in_part_is_removed_at_the_next_start() {
     node.open();
     let arrivals = node.store().disks()[0].arrivals_dir();
     assert_eq!(fs::read_dir(arrivals).unwrap().count(), 0, "nothing is left behind");
-    assert!(reconcile(&node, &good, Compared::WithSound).await.unwrap().repaired);
+    assert!(reconcile(&node, &good, Compared::WithSound(4)).await.unwrap().repaired);
     assert_whole(&node, &good).await;
 }
 
