@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use multiraft::LogPosition;
 use namespace::ViewError;
 
 /// Starting or running OM failed.
@@ -43,6 +44,29 @@ pub enum Error {
     /// The position of the last applied entry makes no sense.
     #[error("om.db does not say what it holds: {0}; restore the directory")]
     Position(String),
+    /// A snapshot came as something else than a database.
+    #[error("the snapshot that came is no database")]
+    SnapshotKind,
+    /// A snapshot would set the tables back.
+    #[error(
+        "a snapshot of the tables up to {}#{} came, and they are at {}#{}", at.term, at.index, here.term, here.index
+    )]
+    OldSnapshot {
+        /// Up to where it goes.
+        at: LogPosition,
+        /// Up to where the tables go.
+        here: LogPosition,
+    },
+    /// A snapshot is not what its sender says.
+    #[error(
+        "a snapshot holds {}#{}, its sender says {}#{}", held.term, held.index, at.term, at.index
+    )]
+    SnapshotBeyond {
+        /// Up to where it goes by its rows.
+        held: LogPosition,
+        /// Up to where it is said to go.
+        at: LogPosition,
+    },
     /// Readers did not finish while a snapshot waited to be installed.
     #[error("readers kept the tables in use for {0:?}")]
     Busy(Duration),

@@ -1,23 +1,19 @@
-//! The database in use. It is replaced as a whole when a snapshot of the leader is installed.
+//! The database in use. It is replaced as a whole when a snapshot of the leader is installed
+//! ([`Places`] has the names and the order).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use blockio::durable;
 use metastore::{Store, StoreOptions};
+use multiraft::LogPosition;
 
+use super::places::{DATABASE, Places};
 use super::{CacheSizes, Tables, UpdateFeed};
 use crate::error::Error;
 use crate::tables;
 
-/// Name of the database within OM's directory.
-const DATABASE: &str = "om.db";
-/// A snapshot on its way in, complete once it has this name.
-const INCOMING: &str = "om.db.incoming";
-/// The database that a snapshot replaces.
-const OUTGOING: &str = "om.db.outgoing";
 /// How long readers of the old database may take to finish.
 const READERS_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long they may take at a shutdown, which then does not wait for them any longer.
@@ -25,30 +21,55 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The database in use, none for the moment that a replacement takes.
 pub(crate) struct CurrentTables {
-    dir: PathBuf,
+    places: Places,
     options: StoreOptions,
     sizes: CacheSizes,
     tables: ArcSwapOption<Tables>,
     feed: UpdateFeed,
+    /// [`READERS_TIMEOUT`]; a test has less patience.
+    pub(super) readers_timeout: Duration,
 }
 
 impl CurrentTables {
-    /// Opens the database in `dir`, finishing a replacement that was cut short.
+    /// Opens the database in `dir`. Of a replacement that was cut short, the new database is
+    /// used when it has its name and opens, and else the old one.
     pub(crate) fn open(
         dir: &Path,
         options: StoreOptions,
         sizes: CacheSizes,
     ) -> Result<Self, Error> {
-        finish_replacement(dir).map_err(|e| Error::io(dir, e))?;
-        let tables = ArcSwapOption::empty();
-        let feed = UpdateFeed::new(sizes.updates);
-        let current = Self { dir: dir.to_path_buf(), options, sizes, tables, feed };
-        current.reopen()?;
+        let current = Self {
+            places: Places::new(dir),
+            options,
+            sizes,
+            tables: ArcSwapOption::empty(),
+            feed: UpdateFeed::new(sizes.updates),
+            readers_timeout: READERS_TIMEOUT,
+        };
+        current.open_what_is_there()?;
         Ok(current)
     }
 
+    /// Opens the database as a replacement left it. Returns why the new one could not be opened
+    /// when the old one is back for that reason.
+    fn open_what_is_there(&self) -> Result<Option<Error>, Error> {
+        self.places.recover()?;
+        let unopened = match self.reopen() {
+            Ok(()) => None,
+            Err(error) if self.places.has_old() => {
+                self.places.put_back(&self.options, &error)?;
+                self.reopen()?;
+                Some(error)
+            }
+            Err(error) => return Err(error),
+        };
+        self.places.retire()?;
+        self.places.clear()?;
+        Ok(unopened)
+    }
+
     fn reopen(&self) -> Result<(), Error> {
-        let store = Store::open(&self.dir.join(DATABASE), &tables::specs(), &self.options)?;
+        let store = Store::open(&self.places.database(), &tables::specs(), &self.options)?;
         self.tables.store(Some(Arc::new(Tables::new(store, self.sizes)?)));
         Ok(())
     }
@@ -68,13 +89,13 @@ impl CurrentTables {
     /// read, go on to the end of what they are at.
     pub(crate) async fn close(&self) {
         let Some(tables) = self.tables.swap(None) else { return };
-        let dir = self.dir.clone();
+        let database = self.places.database();
         let close = move || {
             let closing = tables.store().closing();
             tables.store().cancel_compactions();
             drop(tables);
             if !closing.wait(CLOSE_TIMEOUT) {
-                tracing::warn!(dir = %dir.display(), "{DATABASE} is still in use");
+                tracing::warn!(path = %database.display(), "{DATABASE} is still in use");
             }
         };
         if let Err(error) = tokio::task::spawn_blocking(close).await {
@@ -82,33 +103,29 @@ impl CurrentTables {
         }
     }
 
-    /// Replaces the database by the one in `source`, which is taken over.
+    /// Replaces the database by the one in `source`, which is taken over and holds all up to `at`.
     ///
-    /// Crash-safe: the incoming files get their name only when complete and durable, and from
-    /// then on the next start finishes what this one began.
-    pub(crate) fn replace(&self, source: &Path) -> Result<(), Error> {
-        let incoming = self.dir.join(INCOMING);
-        let fail = |e| Error::io(&self.dir, e);
-        remove(&incoming).map_err(fail)?;
-        durable::sync_tree(source).map_err(fail)?;
-        if std::fs::rename(source, &incoming).is_err() {
-            // Another file system: copy under a name that counts for nothing yet.
-            let partial = self.dir.join("om.db.partial");
-            remove(&partial).map_err(fail)?;
-            copy_files(source, &partial).map_err(fail)?;
-            durable::sync_tree(&partial).map_err(fail)?;
-            std::fs::rename(&partial, &incoming).map_err(fail)?;
+    /// When this fails, and when the process ends meanwhile, the old database stays in use, or the
+    /// new one is used from then on. A snapshot that is not put in place now is never put there
+    /// later: the tables go on from the old ones, and it would set them back.
+    pub(crate) fn replace(&self, source: &Path, at: LogPosition) -> Result<(), Error> {
+        let staged = self.places.stage(source, at, &self.options);
+        if let Err(error) = staged.and_then(|()| self.wait_for_readers()) {
+            if let Err(left) = self.places.discard_staged() {
+                tracing::warn!(error = %left, "a snapshot that was not installed is removed at the next start");
+            }
+            return Err(error);
         }
-        durable::sync_directory(&self.dir).map_err(fail)?;
-        self.wait_for_readers()?;
-        finish_replacement(&self.dir).map_err(fail)?;
-        self.reopen()
+        let swapped = self.places.set_aside().and_then(|()| self.places.put_in_place());
+        let unopened = self.open_what_is_there()?;
+        swapped?;
+        unopened.map_or(Ok(()), Err)
     }
 
     fn wait_for_readers(&self) -> Result<(), Error> {
         let Some(mut old) = self.tables.swap(None) else { return Ok(()) };
         old.store().cancel_compactions();
-        let deadline = Instant::now() + READERS_TIMEOUT;
+        let deadline = Instant::now() + self.readers_timeout;
         loop {
             match Arc::try_unwrap(old) {
                 Ok(_) => return Ok(()),
@@ -118,47 +135,11 @@ impl CurrentTables {
                 }
                 Err(used) => {
                     self.tables.store(Some(used));
-                    return Err(Error::Busy(READERS_TIMEOUT));
+                    return Err(Error::Busy(self.readers_timeout));
                 }
             }
         }
     }
-}
-
-/// Puts a complete incoming database in the place of the old one.
-fn finish_replacement(dir: &Path) -> std::io::Result<()> {
-    let (database, incoming, outgoing) =
-        (dir.join(DATABASE), dir.join(INCOMING), dir.join(OUTGOING));
-    if incoming.exists() {
-        remove(&outgoing)?;
-        if database.exists() {
-            std::fs::rename(&database, &outgoing)?;
-        }
-        std::fs::rename(&incoming, &database)?;
-        durable::sync_directory(dir)?;
-    }
-    remove(&outgoing)
-}
-
-fn remove(path: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
-    }
-}
-
-fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_files(&entry.path(), &target)?;
-        } else {
-            std::fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

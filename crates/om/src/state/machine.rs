@@ -18,7 +18,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use metastore::{Batch, Durability};
 use multiraft::{LogPosition, MachineError, NoRoom, SnapshotSource};
-use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
+use namespace::tables::{TRANSACTION_INFO_KEY, transaction_info};
 use namespace::{
     Overlay, PREPARED_INFO_KEY, RowChange, Table, TransactionPosition, View, ViewError,
     allowed_when_prepared, parse_prepared_info, prepared_refusal,
@@ -30,7 +30,7 @@ use tokio::sync::{Notify, watch};
 
 use super::contain::{self, Outcome, Rules};
 use super::parts::delete_parts;
-use super::{CallKey, CurrentTables, Tables, feed};
+use super::{CallKey, CurrentTables, Tables, feed, places};
 use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::tables::{RETRY_TABLE, stored};
@@ -163,13 +163,7 @@ impl OmStateMachine {
     }
 
     fn stored_position(&self) -> Result<LogPosition, Error> {
-        let tables = self.tables()?;
-        let Some(value) = tables.get(Table::TransactionInfoTable, TRANSACTION_INFO_KEY)? else {
-            return Ok(LogPosition::default());
-        };
-        let (term, index) = parse_transaction_info(&value)
-            .ok_or_else(|| Error::Position(String::from_utf8_lossy(&value).into_owned()))?;
-        Ok(LogPosition { term, index })
+        places::position(self.tables()?.store())
     }
 
     /// Reads whether OM is prepared.
@@ -421,25 +415,12 @@ impl Machine for OmStateMachine {
 
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError> {
         let SnapshotSource::Dir(path) = source else {
-            return Err(Box::new(Error::Position("snapshot is no directory".to_owned())));
+            return Err(Box::new(Error::SnapshotKind));
         };
-        self.current.replace(&path).map_err(told)?;
-        let held = self.stored_position()?;
-        if held > at {
-            return Err(Box::new(Error::Position(format!(
-                "snapshot holds {}#{}, expected {}#{}",
-                held.term, held.index, at.term, at.index
-            ))));
+        if at < self.applied {
+            return Err(Box::new(Error::OldSnapshot { at, here: self.applied }));
         }
-        // Entries that Raft itself makes, such as the first one of a leader, never reach the
-        // tables. The log begins behind `at` from now on, so the tables must say that they are
-        // there.
-        let mut batch = Batch::new();
-        let position = transaction_info(at.term, at.index);
-        batch.put(stored(Table::TransactionInfoTable), TRANSACTION_INFO_KEY, position);
-        let tables = self.tables()?;
-        tables.store().write(batch, Durability::NoWal).map_err(told)?;
-        tables.store().flush().map_err(told)?;
+        self.current.replace(&path, at).map_err(told)?;
         self.applied = at;
         self.load_prepared()?;
         Ok(())

@@ -11,6 +11,7 @@ mod directory_epoch;
 mod feed;
 mod machine;
 mod parts;
+mod places;
 mod retries;
 mod snapshot_view;
 mod tables;

@@ -1,5 +1,7 @@
 //! The machine goes on behind every entry.
 
+mod replacement;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
