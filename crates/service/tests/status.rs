@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use config::Configuration;
 use service::{MetricsRegistry, Role, Section, StatusPage, StatusServer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -37,10 +38,15 @@ impl StatusPage for Page {
 }
 
 async fn get(address: SocketAddr, path: &str) -> String {
+    get_of(address, "x", path).await
+}
+
+/// The same of a host of that name.
+async fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream
         .write_all(
-            format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes(),
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes(),
         )
         .await
         .unwrap();
@@ -74,6 +80,28 @@ async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
     assert_eq!(body["About"]["leader"], "om1 & co");
     assert_eq!(body["Nodes"][0]["state"], "HEALTHY");
     assert!(get(server.local_addr(), "/nothing").await.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
+async fn a_level_of_log_lines_is_read_by_all_and_not_changed_where_nobody_can_prove_to_be_an_administrator()
+ {
+    let registry = || MetricsRegistry::new(Role::new("om", "om1"));
+    for (acls, set) in [(true, "HTTP/1.1 403"), (false, "HTTP/1.1 200")] {
+        let conf = Configuration::builder().build().unwrap().with("ozone.acl.enabled", acls);
+        let routes = service::status::configuration(&conf);
+        let started = StatusServer::start_with("127.0.0.1:0", registry(), Arc::new(Page), routes);
+        let server = started.await.unwrap();
+        let address = server.local_addr();
+        let read = get(address, "/logLevel?log=om::dispatch").await;
+        assert!(read.starts_with("HTTP/1.1 200") && read.contains("Effective Level"), "{read}");
+        let changed = get(address, "/logLevel?log=om::dispatch&level=TRACE").await;
+        // The test's Host is a name.
+        assert!(changed.starts_with("HTTP/1.1 403"), "{changed}");
+        assert!(changed.contains("trioxide.log.filter"), "{changed}");
+        let changed = get_of(address, "127.0.0.1", "/logLevel?log=om::dispatch&level=TRACE").await;
+        assert!(changed.starts_with(set), "{changed}");
+        assert_eq!(changed.contains("ozone.acl.enabled"), acls, "{changed}");
+    }
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use config::{Configuration, Entry, Origin};
 use serde_json::{Value, json};
 
 use super::html::escape;
+use super::log_level;
 
 /// What stands for a secret.
 const REDACTED: &str = "<redacted>";
@@ -26,9 +27,11 @@ const SENSITIVE: [&str; 8] = [
     "keytab",
 ];
 
-/// The route.
+/// The routes that depend on the configuration: `/conf`, and `/logLevel`, which asks whether users
+/// are judged.
 pub fn configuration(conf: &Configuration) -> Router {
-    Router::new().route("/conf", get(show)).with_state(conf.clone())
+    let shown = Router::new().route("/conf", get(show)).with_state(conf.clone());
+    shown.merge(log_level::route(conf))
 }
 
 async fn show(

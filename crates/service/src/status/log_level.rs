@@ -1,8 +1,22 @@
 //! `/logLevel`: which level of log lines a part of the process writes, and another one for it until
 //! the process ends. The page is Hadoop's, which `hadoop daemonlog` reads.
+//!
+//! **Who may change a level.** A page has no HTTP authentication, so it cannot prove who asks.
+//! Where users are judged (`ozone.acl.enabled`) nobody may change a level; elsewhere whoever is on
+//! this host may. A browser on this host that a page of another site steers, and a proxy on it, are
+//! not this host.
 
-use axum::extract::Query;
+use std::net::{IpAddr, SocketAddr};
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Query, State};
+use axum::http::header::{FORWARDED, HOST, ORIGIN, REFERER, VIA};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use config::Configuration;
+use config::keys::om::OZONE_ACL_ENABLED;
+use config::keys::trioxide::TRIOXIDE_LOG_FILTER;
 
 use super::html::escape;
 use crate::logging;
@@ -12,11 +26,99 @@ const FORMS: &str = "<br /><hr /><h3>Get / Set</h3>\n\
     <form>Class Name: <input type='text' size='50' name='log' /> Level: <input type='text' name='level' /> <input type='submit' value='Set Log Level' /></form>\n\
     <hr />\n";
 
-pub(super) async fn show(Query(query): Query<Vec<(String, String)>>) -> Response {
+/// Why a level is not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// Users are judged, and nobody is proven to be one.
+    NoAuthentication,
+    /// The request is from another host, or was sent on for one.
+    Elsewhere,
+    /// A page of another site made a browser send it.
+    OtherSite,
+}
+
+impl Refusal {
+    fn text(self) -> String {
+        let (filter, judged) = (TRIOXIDE_LOG_FILTER.name(), OZONE_ACL_ENABLED.name());
+        match self {
+            Self::NoAuthentication => format!(
+                "log levels are not changed here: users are judged ({judged}), and HTTP does not prove who asks; set {filter} and start the process again\n"
+            ),
+            Self::Elsewhere => format!(
+                "log levels are changed from this host only: ask for http://127.0.0.1:PORT/logLevel there, without a proxy, or set {filter} and start the process again\n"
+            ),
+            Self::OtherSite => {
+                "log levels are not changed for a page of another site; open /logLevel itself\n"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// Whether users are judged.
+#[derive(Debug, Clone, Copy)]
+struct Judged(bool);
+
+/// The route.
+pub(super) fn route(conf: &Configuration) -> Router {
+    let judged = Judged(conf.get(&OZONE_ACL_ENABLED));
+    Router::new().route("/logLevel", get(show)).with_state(judged)
+}
+
+/// Why this request may not change a level.
+fn refusal(judged: Judged, peer: SocketAddr, headers: &HeaderMap) -> Option<Refusal> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    if judged.0 {
+        return Some(Refusal::NoAuthentication);
+    }
+    let sent_on = [FORWARDED.as_str(), VIA.as_str(), "x-forwarded-for", "x-real-ip"];
+    if !peer.ip().to_canonical().is_loopback() || sent_on.iter().any(|name| text(name).is_some()) {
+        return Some(Refusal::Elsewhere);
+    }
+    // By name another site's page reaches this host, too: its name may lead here.
+    let host = text(HOST.as_str());
+    if host.is_some_and(|host| !is_this_host(host)) {
+        return Some(Refusal::Elsewhere);
+    }
+    let origins = [ORIGIN.as_str(), REFERER.as_str()];
+    let from_elsewhere = |origin: &str| {
+        let origin = origin.parse::<Uri>().ok();
+        let origin = origin.as_ref().and_then(Uri::authority).map(|a| a.as_str());
+        origin.is_none() || origin != host
+    };
+    let by_browser =
+        text("sec-fetch-site").is_some_and(|site| !matches!(site, "none" | "same-origin"));
+    if by_browser || origins.iter().filter_map(|name| text(name)).any(from_elsewhere) {
+        return Some(Refusal::OtherSite);
+    }
+    None
+}
+
+/// Whether a `Host` header names this host as such: an address of loopback or `localhost`.
+fn is_this_host(host: &str) -> bool {
+    let Ok(uri) = host.parse::<Uri>() else { return false };
+    let Some(name) = uri.host() else { return false };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+async fn show(
+    State(judged): State<Judged>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    Query(query): Query<Vec<(String, String)>>,
+    headers: HeaderMap,
+) -> Response {
     let value = |wanted: &str| {
         let found = query.iter().find(|(name, _)| name == wanted);
         found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
     };
+    if value("level").is_some()
+        && let Some(refusal) = refusal(judged, peer, &headers)
+    {
+        tracing::warn!(%peer, reason = ?refusal, "a log level was not changed");
+        return (StatusCode::FORBIDDEN, refusal.text()).into_response();
+    }
     let mut page = String::from("<html>\n<title>Log Level</title>\n<body>\n<h1>Log Level</h1>\n");
     if let Some(name) = value("log") {
         page.push_str("<br /><hr /><h3>Results</h3>\n");
@@ -40,4 +142,72 @@ pub(super) async fn show(Query(query): Query<Vec<(String, String)>>) -> Response
     page.push_str(FORMS);
     page.push_str("</body></html>\n");
     Html(page).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn a_level_is_changed_from_this_host_alone_and_by_nobody_where_users_are_judged() {
+        let (here, there) = ("127.0.0.1:40000", "10.1.2.3:40000");
+        let (elsewhere, other_site) = (Some(Refusal::Elsewhere), Some(Refusal::OtherSite));
+        let unproven = Some(Refusal::NoAuthentication);
+        type Case<'a> = (bool, &'a str, &'a [(&'a str, &'a str)], Option<Refusal>);
+        let cases: &[Case<'_>] = &[
+            (false, here, &[], None),
+            (false, here, &[("host", "127.0.0.1:9874")], None),
+            (false, here, &[("host", "localhost")], None),
+            (false, "[::1]:40000", &[("host", "[::1]:9874")], None),
+            (false, "[::ffff:127.0.0.1]:40000", &[], None),
+            (false, there, &[], elsewhere),
+            (false, there, &[("host", "127.0.0.1:9874")], elsewhere),
+            (false, "[::ffff:10.1.2.3]:40000", &[], elsewhere),
+            // A proxy on this host.
+            (false, here, &[("x-forwarded-for", "10.1.2.3")], elsewhere),
+            (false, here, &[("forwarded", "for=10.1.2.3")], elsewhere),
+            (false, here, &[("via", "1.1 proxy")], elsewhere),
+            // A name that leads to loopback.
+            (false, here, &[("host", "evil.example:9874")], elsewhere),
+            (false, here, &[("host", "127.0.0.1.evil.example")], elsewhere),
+            (false, here, &[("host", "")], elsewhere),
+            // A page that a browser on this host shows.
+            (false, here, &[("sec-fetch-site", "cross-site")], other_site),
+            (false, here, &[("sec-fetch-site", "same-site")], other_site),
+            (false, here, &[("sec-fetch-site", "same-origin")], None),
+            (false, here, &[("sec-fetch-site", "none")], None),
+            (
+                false,
+                here,
+                &[("host", "localhost:1"), ("origin", "http://evil.example")],
+                other_site,
+            ),
+            (false, here, &[("host", "localhost:1"), ("origin", "null")], other_site),
+            (
+                false,
+                here,
+                &[("host", "localhost:1"), ("referer", "http://localhost:2/x")],
+                other_site,
+            ),
+            (
+                false,
+                here,
+                &[("host", "localhost:1"), ("referer", "http://localhost:1/logLevel")],
+                None,
+            ),
+            // Whoever asks, however it is asked.
+            (true, here, &[], unproven),
+            (true, there, &[], unproven),
+        ];
+        for (judged, peer, given, expected) in cases {
+            let mut headers = HeaderMap::new();
+            for (name, value) in *given {
+                headers.insert(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
+            }
+            let refused = refusal(Judged(*judged), peer.parse().unwrap(), &headers);
+            assert_eq!(refused, *expected, "{judged} {peer} {given:?}");
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! The page a role shows of itself: for people, for Prometheus, for scripts.
 //!
 //! `/` is plain HTML, `/metrics` and `/prom` Prometheus' text format, `/status.json` the page's
-//! content as JSON, `/logLevel` the levels of log lines, which it can change, and `/conf` what the
-//! role is configured with. `/health` answers 200, or 503 with the reason when the role cannot do
-//! its work.
+//! content as JSON, `/logLevel` the levels of log lines, which this host can change, and `/conf`
+//! what the role is configured with. `/health` answers 200, or 503 with the reason when the role
+//! cannot do its work.
 
 mod configuration;
 mod deletions;

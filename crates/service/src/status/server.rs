@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::slow::SlowSections;
-use super::{Section, StatusPage, html, json, log_level};
+use super::{Section, StatusPage, html, json};
 use crate::metrics::MetricsRegistry;
 use crate::shutdown::Shutdown;
 
@@ -86,12 +86,13 @@ impl StatusServer {
             .route("/prom", get(show_metrics))
             .route("/status.json", get(show_json))
             .route("/health", get(show_health))
-            .route("/logLevel", get(log_level::show))
             .with_state(Shown { registry, page, slow: Arc::default() });
         let stop = Shutdown::new();
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
-            let serve = axum::serve(listener, own.merge(routes))
+            // Some routes ask where a request is from.
+            let routes = own.merge(routes).into_make_service_with_connect_info::<SocketAddr>();
+            let serve = axum::serve(listener, routes)
                 .with_graceful_shutdown(async move { stopped.cancelled().await });
             if let Err(error) = serve.await {
                 tracing::error!(%address, %error, "status page stopped");
