@@ -125,11 +125,13 @@ impl ScmMachine {
         Ok((outcomes, batch))
     }
 
-    /// The machine over a store; what is replicated of `cluster` is read from it anew.
+    /// The machine over a store; what is replicated of `cluster` is read from it anew. A restore
+    /// that failed halfway is finished first: until then the rows are of two states.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read, or the restore fails again.
     pub fn reload(cluster: Arc<Mutex<Cluster>>, store: Store) -> Result<Self, ScmError> {
+        snapshot::resume(&store).map_err(ScmError::Restore)?;
         let applied = {
             let mut cluster = cluster.lock();
             cluster.forget_replicated();

@@ -2,7 +2,9 @@
 //!
 //! **A restore may end at any point.** Its rows are written table by table, and RocksDB may make
 //! some of them durable before the others. So the checkpoint first gets a name beside the store; as
-//! long as that is there, a start copies all of it again ([`resume`]).
+//! long as that is there, a start copies all of it again ([`resume`]), and so does a group that
+//! begins again after a restore that failed. No entry is applied before: the rows would be of two
+//! states, and the next start would set back what the log did since.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -112,6 +112,43 @@ fn a_restore_that_ended_halfway_is_finished_at_the_next_start() {
     assert!(!path.with_extension("restore").exists());
 }
 
+/// As when the disk is full in the middle of it: the group begins again in the same process.
+#[test]
+fn a_restore_that_failed_halfway_is_finished_before_another_entry_is_applied() {
+    let dirs = tempfile::tempdir().unwrap();
+    let [mut ahead, mut behind] = ["ahead", "behind"].map(|name| {
+        let dir = dirs.path().join(name);
+        std::fs::create_dir(&dir).unwrap();
+        machine(&dir.join("scm.db"))
+    });
+    for id in 1..=5 {
+        apply(&mut ahead, id, &[deletion(id, 5)]);
+    }
+    apply(&mut behind, 1, &[deletion(1, 5)]);
+    let SnapshotSource::Dir(checkpoint) = ahead.snapshot().unwrap() else { panic!() };
+    let path = behind.store.path().to_owned();
+    snapshot::keep(&checkpoint, &path, LogPosition { term: 1, index: 5 }).unwrap();
+    let mut batch = Batch::new();
+    batch.delete_range(DELETED_BLOCKS.raw(), [0_u8; 1], [0xff_u8; 20]);
+    behind.store.write(batch, Durability::NoWal).unwrap();
+
+    let (cluster, store) = (behind.cluster.clone(), behind.store.clone());
+    drop(behind);
+    let mut again = ScmMachine::reload(cluster, store).unwrap();
+    assert_eq!(deletions(&again), [1, 2, 3, 4, 5]);
+    assert_eq!(again.applied().index, 5);
+    apply(&mut again, 6, &[deletion(6, 5)]);
+    again.flush().unwrap();
+    drop(again);
+
+    // The next start has nothing to go on with.
+    let store = Store::open(&path, &tables::ALL, &StoreOptions::default()).unwrap();
+    resume_restore(&store).unwrap();
+    drop(store);
+    let scm = machine(&path);
+    assert_eq!((deletions(&scm), scm.applied().index), (vec![1, 2, 3, 4, 5, 6], 6));
+}
+
 #[test]
 fn an_entry_of_a_later_release_stops_nothing() {
     let dir = tempfile::tempdir().unwrap();
