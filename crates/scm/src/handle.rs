@@ -56,6 +56,11 @@ impl ScmHandle {
         Self { core, state, endpoints, status, addresses }
     }
 
+    #[cfg(test)]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     /// Where it listens.
     pub fn addresses(&self) -> ScmAddresses {
         self.addresses

@@ -27,6 +27,9 @@ mod clock;
 mod command;
 pub mod conformance;
 mod core;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod core_tests;
 mod deletion_status;
 mod directory;
 mod error;
