@@ -7,6 +7,7 @@ mod blocks;
 mod catch_up;
 mod checkpoint;
 mod compaction;
+mod counters;
 mod damaged_rows;
 mod deletion;
 mod directories;

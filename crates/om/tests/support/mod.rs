@@ -81,7 +81,7 @@ impl World {
 }
 
 /// Copies files while they are written to: those that go away meanwhile are left out.
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let target = to.join(entry.file_name());
