@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Invalid,
     /// A quota or limit would be exceeded.
     QuotaExceeded,
+    /// No disk has room for it. Once there is some it will work.
+    NoSpace,
     /// SCM has not seen enough of the cluster yet; later it will work.
     SafeMode,
     /// No server could be reached, or none leads; later it may work.
@@ -278,6 +280,7 @@ fn om_kind(status: Status) -> ErrorKind {
         | S::EntityTooSmall
         | S::MissingUploadParts
         | S::MismatchMultipartList
+        | S::DetectedLoopInBucketLinks
         | S::NotAFile => ErrorKind::Invalid,
         S::QuotaExceeded | S::QuotaError | S::TooManyBuckets | S::UserTooManyVolumes => {
             ErrorKind::QuotaExceeded
@@ -304,7 +307,7 @@ fn container_kind(result: ContainerResult) -> ErrorKind {
         R::ChecksumMismatch | R::ContainerChecksumError | R::ChunkFileInconsistency => {
             ErrorKind::Corrupt
         }
-        R::DiskOutOfSpace => ErrorKind::QuotaExceeded,
+        R::DiskOutOfSpace => ErrorKind::NoSpace,
         R::BlockTokenVerificationFailed => ErrorKind::Denied,
         R::MalformedRequest | R::InvalidArgument | R::ProtocDecodingError => ErrorKind::Invalid,
         R::UnsupportedRequest | R::NoSuchAlgorithm | R::UnknownContainerType => {

@@ -158,6 +158,20 @@ async fn safe_mode_is_told_as_such() {
     om.handle.shutdown().await;
 }
 
+/// Clients try again later: it is no error of OM's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_without_room_is_told_as_such() {
+    let world = World::new().await.with("trioxide.om.block.pool.size", "1");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    world.scm.is_full.store(true, Ordering::Relaxed);
+    let create = || create_key(key_args("vol", "bkt", "k", 600 << 20));
+    assert_eq!(om.refused(create()).await, Status::ScmGetPipelineException);
+    world.scm.is_full.store(false, Ordering::Relaxed);
+    om.ok(create()).await;
+    om.handle.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_is_served_without_scm() {
     let mut world = World::new().await.with("trioxide.om.scm.request.timeout", "500ms");

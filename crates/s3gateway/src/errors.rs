@@ -46,7 +46,8 @@ fn of_status(subject: Subject, status: Status, error: &Error) -> (S3ErrorCode, S
     use S3ErrorCode as C;
     let say = |code, message: &str| (code, message.to_owned());
     match status {
-        Status::BucketNotFound | Status::VolumeNotFound => {
+        // Links that lead to each other lead to no bucket.
+        Status::BucketNotFound | Status::VolumeNotFound | Status::DetectedLoopInBucketLinks => {
             say(C::NoSuchBucket, "The specified bucket does not exist")
         }
         Status::KeyNotFound | Status::FileNotFound | Status::DirectoryNotFound => {
@@ -108,6 +109,10 @@ fn of_kind(subject: Subject, kind: ErrorKind, error: &Error) -> (S3ErrorCode, St
         (ErrorKind::QuotaExceeded, _) => (C::Custom("QuotaExceeded".into()), error.to_string()),
         (ErrorKind::SafeMode, _) => {
             say(C::SlowDown, "The cluster is starting. Please try again in a moment.")
+        }
+        (ErrorKind::NoSpace, _) => {
+            tracing::warn!(%error, "no disk has room: delete data, or add disks or DataNodes");
+            say(C::ServiceUnavailable, "There is no room for the data. Please try again.")
         }
         (ErrorKind::Overwritten, _) => {
             tracing::warn!(%error, "a read was overtaken by writes");
@@ -191,6 +196,10 @@ mod tests {
             (Status::InvalidPart, Subject::Upload, "InvalidPart", 400),
             (Status::ScmInSafeMode, Subject::Object, "SlowDown", 503),
             (Status::AccessDenied, Subject::Object, "AccessDenied", 403),
+            (Status::QuotaExceeded, Subject::Object, "QuotaExceeded", 403),
+            (Status::DetectedLoopInBucketLinks, Subject::Object, "NoSuchBucket", 404),
+            (Status::DetectedLoopInBucketLinks, Subject::Bucket, "NoSuchBucket", 404),
+            (Status::ScmGetPipelineException, Subject::Object, "ServiceUnavailable", 503),
             (Status::MetadataError, Subject::Object, "InternalError", 500),
         ];
         for (status, subject, code, http) in cases {
@@ -198,6 +207,23 @@ mod tests {
             assert_eq!(error.code().as_str(), code, "{status:?}");
             assert_eq!(error.status_code().map(|s| s.as_u16()), Some(http), "{status:?}");
         }
+    }
+
+    /// Clients try again after 503, and give up after 403.
+    #[test]
+    fn a_full_disk_is_no_quota() {
+        let full = Error::WriteFailed {
+            key: "/s3v/bucket/k".into(),
+            attempts: 3,
+            last: Box::new(Error::Container {
+                datanode: types::DatanodeId::random(),
+                result: proto::datanode::Result::DiskOutOfSpace,
+                message: "no space left on device".into(),
+            }),
+        };
+        let error = s3_error(Subject::Object, full);
+        assert_eq!(error.code().as_str(), "ServiceUnavailable");
+        assert_eq!(error.status_code().map(|s| s.as_u16()), Some(503));
     }
 
     #[test]

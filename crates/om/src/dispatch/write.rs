@@ -252,6 +252,8 @@ fn location(block: &FreshBlock, size: u64) -> KeyLocation {
 fn scm_status(e: &ScmError) -> OmStatus {
     match e {
         ScmError::SafeMode(_) => OmStatus::ScmInSafeMode,
+        // No pipeline has room: it may have in a while, which INTERNAL_ERROR would not say.
+        ScmError::NoRoom(_) => OmStatus::ScmGetPipelineException,
         ScmError::Unreachable { .. } | ScmError::Refused(_) => OmStatus::InternalError,
     }
 }

@@ -130,12 +130,14 @@ impl BlockPool {
         let target = self.grow(&preallocated);
         let mut blocks = match self.fetch(kind, count + target).await {
             // SCM may have room for few blocks only.
-            Err(ScmError::Refused(_)) if target > 0 => self.fetch(kind, count).await,
+            Err(ScmError::NoRoom(_) | ScmError::Refused(_)) if target > 0 => {
+                self.fetch(kind, count).await
+            }
             other => other,
         }
         .inspect_err(|e| preallocated.ready.lock().failed = Some((Instant::now(), e.clone())))?;
         if blocks.len() < count {
-            return Err(ScmError::Refused(format!(
+            return Err(ScmError::NoRoom(format!(
                 "SCM allocated {} of {count} blocks {}",
                 blocks.len(),
                 kind.0
@@ -167,7 +169,7 @@ impl BlockPool {
             .await?;
         let blocks = self.receive(answer);
         if blocks.len() < count {
-            return Err(ScmError::Refused(format!(
+            return Err(ScmError::NoRoom(format!(
                 "SCM allocated {} of {count} blocks {} outside the exclude list",
                 blocks.len(),
                 kind.0

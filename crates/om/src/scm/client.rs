@@ -41,6 +41,9 @@ pub(crate) enum ScmError {
     /// It is in safe mode.
     #[error("{0}")]
     SafeMode(String),
+    /// There are no disks, nodes or pipelines that have room for blocks.
+    #[error("{0}")]
+    NoRoom(String),
     /// It refused.
     #[error("{0}")]
     Refused(String),
@@ -284,7 +287,10 @@ impl ScmClient {
         if response.status == block_location::Status::SafeModeException as i32 {
             return Err(ScmError::SafeMode(message));
         }
-        Err(ScmError::Refused(message))
+        match is_no_room(response.status) {
+            true => Err(ScmError::NoRoom(message)),
+            false => Err(ScmError::Refused(message)),
+        }
     }
 
     /// Asks the SCM that answered last, then the others, as long as there is time: all requests may
@@ -393,6 +399,21 @@ impl Target {
 /// Whether a refusal says something of the server's moment rather than of the request.
 fn is_passing(code: Code) -> bool {
     matches!(code, Code::Unavailable | Code::Busy | Code::NotLeader | Code::DeadlineExceeded)
+}
+
+/// Whether an SCM that answers so lacks room for blocks, or nodes that have it.
+fn is_no_room(status: i32) -> bool {
+    use block_location::Status as S;
+    matches!(
+        S::try_from(status),
+        Ok(S::FailedToAllocateEnoughBlocks
+            | S::FailedToFindNodesWithSpace
+            | S::FailedToFindContainerWithSpace
+            | S::FailedToFindHealthyNodes
+            | S::FailedToFindSuitableNode
+            | S::FailedToFindActivePipeline
+            | S::FailedToAllocateContainer)
+    )
 }
 
 fn no_answer(call: &str) -> ScmError {

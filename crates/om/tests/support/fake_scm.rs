@@ -27,6 +27,8 @@ const CONTAINERS: i64 = 4;
 pub struct FakeScm {
     pub cluster_id: Mutex<String>,
     pub safe_mode: AtomicBool,
+    /// No node has room for blocks.
+    pub is_full: AtomicBool,
     /// Answers nothing.
     pub hangs: AtomicBool,
     /// It was called while it hung.
@@ -55,6 +57,7 @@ impl FakeScm {
         Arc::new(Self {
             cluster_id: Mutex::new(cluster_id.to_owned()),
             safe_mode: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
             called_hanging: tokio::sync::Notify::new(),
             follows: AtomicBool::new(false),
@@ -109,6 +112,12 @@ impl FakeScm {
                     response.success = Some(false);
                     response.status = block_location::Status::SafeModeException as i32;
                     response.message = Some("SafeModePrecheck failed for allocateBlock".to_owned());
+                    return response;
+                }
+                if self.is_full.load(Ordering::Relaxed) {
+                    response.success = Some(false);
+                    response.status = block_location::Status::FailedToAllocateEnoughBlocks as i32;
+                    response.message = Some("no pipeline has room".to_owned());
                     return response;
                 }
                 let request = request.allocate_scm_block_request.unwrap();

@@ -37,6 +37,11 @@ impl Cluster {
         cluster
     }
 
+    /// A client of the cluster's OM.
+    pub fn client(&self) -> client::Client {
+        client::Client::connect(self.server.client_configuration()).unwrap()
+    }
+
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -9,3 +9,4 @@ mod listing;
 mod multipart;
 mod ranges;
 mod signatures;
+mod trees;
