@@ -41,8 +41,8 @@ impl std::fmt::Display for KeyPath {
     }
 }
 
-/// What must hold for a key to be created; checked when it is opened and again when it is
-/// committed.
+/// What must hold for a key to be created or deleted. OM decides it as it does so: a key that is
+/// created is checked when it is opened and again when it is committed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Precondition {
     /// Nothing.
@@ -54,6 +54,17 @@ pub enum Precondition {
     Generation(u64),
     /// The key exists with this ETag (else `ETAG_MISMATCH`).
     ETag(String),
+}
+
+impl Precondition {
+    pub(crate) fn put_into(&self, args: &mut KeyArgs) {
+        match self {
+            Self::None => {}
+            Self::Absent => args.expected_data_generation = Some(0),
+            Self::Generation(generation) => args.expected_data_generation = Some(*generation),
+            Self::ETag(etag) => args.expected_e_tag = Some(etag.clone()),
+        }
+    }
 }
 
 /// Which part of a multipart upload a key is.
@@ -158,14 +169,7 @@ impl CreateKey {
         set_replication(&mut args, self.replication.as_ref());
         args.metadata = pairs_to_wire(&self.metadata);
         args.tags = pairs_to_wire(&self.tags);
-        match &self.precondition {
-            Precondition::None => {}
-            Precondition::Absent => args.expected_data_generation = Some(0),
-            Precondition::Generation(generation) => {
-                args.expected_data_generation = Some(*generation);
-            }
-            Precondition::ETag(etag) => args.expected_e_tag = Some(etag.clone()),
-        }
+        self.precondition.put_into(&mut args);
         if let Some(part) = &self.part {
             args.is_multipart_key = Some(true);
             args.multipart_upload_id = Some(part.upload_id.clone());

@@ -10,7 +10,7 @@ use proto::hdds::ExcludeListProto;
 use proto::ozone::{self as om, BasicKeyInfo, KeyArgs, KeyInfo, KeyLocation, Status};
 use tokio::time::Instant;
 
-use super::args::{CreateKey, FileOptions, KeyPath, ListKeys};
+use super::args::{CreateKey, FileOptions, KeyPath, ListKeys, Precondition};
 use super::command;
 use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
 
@@ -173,6 +173,24 @@ impl Client {
     pub fn delete_key<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let request = om::DeleteKeyRequest { key_args: path.args() };
+            self.om::<command::DeleteKey>(&request).await.map(drop)
+        })
+    }
+
+    /// Deletes a key if `precondition` holds; OM decides that as it deletes.
+    ///
+    /// # Errors
+    /// `ETAG_MISMATCH`, `KEY_NOT_FOUND` for a key of another generation and for none, or a failure
+    /// to reach OM.
+    pub fn delete_key_if<'a>(
+        &'a self,
+        path: &'a KeyPath,
+        precondition: &'a Precondition,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let mut key_args = path.args();
+            precondition.put_into(&mut key_args);
+            let request = om::DeleteKeyRequest { key_args };
             self.om::<command::DeleteKey>(&request).await.map(drop)
         })
     }

@@ -2,19 +2,21 @@
 
 use std::ops::Range;
 
-use client::{Client, CreateKey, FinishOptions, KeyPath, KeyReader, KeyWriter};
+use client::{Client, CreateKey, FinishOptions, KeyPath, KeyReader, KeyWriter, Precondition};
 use futures::StreamExt;
+use http::header::{HeaderMap, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use s3s::dto::{
-    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag, MetadataDirective,
-    TaggingDirective,
+    CopyObjectInput, CopyObjectOutput, CopyObjectResult, CopySource, ETag, ETagCondition,
+    MetadataDirective, TaggingDirective,
 };
 use s3s::{S3Error, S3ErrorCode, S3Request, S3Result};
 
 use super::get::checksum_type;
+use super::put::{not_committed, precondition};
 use crate::checksum_fields::set_checksum;
 use crate::conditions::{Conditions, conditions};
 use crate::digest::{Algorithm, BodyDigest, Claims, Verified};
-use crate::errors::{Subject, invalid_request, not_implemented, s3_error};
+use crate::errors::{Subject, invalid_argument, invalid_request, not_implemented, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{ObjectMetadata, finish_pairs, of_input};
 use crate::time::{now, timestamp};
@@ -87,16 +89,35 @@ pub(crate) async fn copy(
     let replace = directive(input.metadata_directive.as_ref().map(MetadataDirective::as_str))?;
     let replace_tags = directive(input.tagging_directive.as_ref().map(TaggingDirective::as_str))?;
     check_not_itself(&input, replace || replace_tags)?;
+    let target = target_precondition(&request.headers)?;
     copy_newest(|| async {
-        let mut copy = match begin(gateway, &client, &input, replace, replace_tags).await {
+        let begun = begin(gateway, &client, &input, replace, replace_tags, &target).await;
+        let mut copy = match begun {
             Ok(copy) => copy,
             Err(refused) => return Ok(Err(refused)),
         };
         let range = 0..copy.from.reader.len();
         let copied = copy_range(&copy.from, range, &mut copy.writer, copy.algorithm).await?;
-        Ok(finish(copied, copy.writer).await)
+        Ok(finish(copied, copy.writer, &target).await)
     })
     .await
+}
+
+/// What must hold of the object that the copy would replace. `s3s` knows only the conditions on the
+/// source.
+fn target_precondition(headers: &HeaderMap) -> S3Result<Precondition> {
+    let condition = |name: HeaderName| -> S3Result<Option<ETagCondition>> {
+        let mut values = headers.get_all(&name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => ETagCondition::parse_http_header(value.as_bytes())
+                .map(Some)
+                .map_err(|_| invalid_argument(format!("{name} is not valid"))),
+            (Some(_), Some(_)) => Err(invalid_argument(format!("{name} is there twice"))),
+        }
+    };
+    let (if_match, if_none_match) = (condition(IF_MATCH)?, condition(IF_NONE_MATCH)?);
+    precondition(if_match.as_ref(), if_none_match.as_ref())
 }
 
 /// A copy under way.
@@ -114,6 +135,7 @@ async fn begin(
     input: &CopyObjectInput,
     replace: bool,
     replace_tags: bool,
+    target: &Precondition,
 ) -> S3Result<Copy> {
     let from = source(gateway, client, &input.copy_source, conditions!(copy input)).await?;
     let info = from.reader.info();
@@ -138,8 +160,11 @@ async fn begin(
         None => from.metadata.checksum.as_ref().map(|checksum| checksum.algorithm),
     };
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let mut key =
-        CreateKey::new(path).size_hint(info.data_size).metadata(metadata.to_key()).tags(tags);
+    let mut key = CreateKey::new(path)
+        .size_hint(info.data_size)
+        .metadata(metadata.to_key())
+        .tags(tags)
+        .only_if(target.clone());
     key.replication =
         storage_class::replication(input.storage_class.as_ref(), input.metadata.as_ref())?
             .or(gateway.replication());
@@ -148,11 +173,15 @@ async fn begin(
 }
 
 /// Commits the copy.
-async fn finish(copied: S3Result<Verified>, writer: KeyWriter) -> S3Result<CopyObjectOutput> {
+async fn finish(
+    copied: S3Result<Verified>,
+    writer: KeyWriter,
+    target: &Precondition,
+) -> S3Result<CopyObjectOutput> {
     let verified = copied?;
     let options =
         FinishOptions { metadata: finish_pairs(&verified.etag, verified.checksum.as_ref()) };
-    writer.finish(options).await.map_err(|e| s3_error(Subject::Object, e))?;
+    writer.finish(options).await.map_err(|e| not_committed(target, e))?;
     let mut result = CopyObjectResult {
         e_tag: Some(ETag::Strong(verified.etag)),
         last_modified: Some(now()),

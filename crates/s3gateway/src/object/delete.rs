@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use client::{ErrorKind, KeyPath};
+use client::{Client, ErrorKind, KeyPath, Precondition};
 use proto::ozone::Status;
 use s3s::dto::{
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
@@ -29,18 +29,18 @@ pub(crate) async fn delete(
         return Err(not_implemented("x-amz-if-match-last-modified-time, x-amz-if-match-size"));
     }
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    if let Some(condition) = &input.if_match {
-        let info = client.key_info(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
-        let metadata = ObjectMetadata::of_key(&info.metadata);
-        let etag = metadata.etag_or(info.object_id(), info.update_id());
-        if let ETagCondition::ETag(wanted) = condition
-            && !wanted.weak_cmp(&etag)
+    let precondition = match &input.if_match {
+        Some(condition) => precondition(&client, &path, condition).await?,
+        None => Precondition::None,
+    };
+    match client.delete_key_if(&path, &precondition).await {
+        Ok(()) => {}
+        // It was there with the ETag, and is another one by now, or none.
+        Err(error)
+            if precondition != Precondition::None && error.is_status(Status::KeyNotFound) =>
         {
             return Err(precondition_failed());
         }
-    }
-    match client.delete_key(&path).await {
-        Ok(()) => {}
         // What is not there counts as deleted, and a directory goes with the last object in it.
         Err(error)
             if error.is_status(Status::KeyNotFound)
@@ -48,6 +48,27 @@ pub(crate) async fn delete(
         Err(error) => return Err(s3_error(Subject::Object, error)),
     }
     Ok(DeleteObjectOutput::default())
+}
+
+/// What OM is to compare as it deletes: an object that comes meanwhile stays. An object without a
+/// stored ETag has one of its ids, which its generation stands for.
+async fn precondition(
+    client: &Client,
+    path: &KeyPath,
+    condition: &ETagCondition,
+) -> S3Result<Precondition> {
+    let info = client.key_info(path).await.map_err(|e| s3_error(Subject::Object, e))?;
+    let metadata = ObjectMetadata::of_key(&info.metadata);
+    let etag = metadata.etag_or(info.object_id(), info.update_id());
+    match condition {
+        // There is an object: any one may go.
+        ETagCondition::Any => Ok(Precondition::None),
+        ETagCondition::ETag(wanted) if !wanted.weak_cmp(&etag) => Err(precondition_failed()),
+        ETagCondition::ETag(_) => Ok(match metadata.etag {
+            Some(etag) => Precondition::ETag(etag),
+            None => Precondition::Generation(info.update_id()),
+        }),
+    }
 }
 
 pub(crate) async fn delete_many(

@@ -1,13 +1,14 @@
 //! PutObject.
 
-use client::{CreateKey, FinishOptions, KeyPath, Precondition};
+use client::{CreateKey, Error, FinishOptions, KeyPath, Precondition};
+use proto::ozone::Status;
 use s3s::dto::{ChecksumType, ETag, ETagCondition, PutObjectInput, PutObjectOutput};
-use s3s::{S3Request, S3Result};
+use s3s::{S3Error, S3Request, S3Result};
 
 use super::{directory, write_body};
 use crate::checksum_fields::set_checksum;
 use crate::digest::{Algorithm, Claims};
-use crate::errors::{Subject, invalid_argument, not_implemented, s3_error};
+use crate::errors::{Subject, invalid_argument, not_implemented, precondition_failed, s3_error};
 use crate::gateway::Gateway;
 use crate::metadata::{finish_pairs, of_input};
 use crate::{refuse, storage_class};
@@ -37,7 +38,7 @@ pub(crate) async fn put(
         .size_hint(length.unwrap_or(0))
         .metadata(metadata.to_key())
         .tags(refuse::tags_of_header(input.tagging.as_deref())?)
-        .only_if(precondition);
+        .only_if(precondition.clone());
     key.replication =
         storage_class::replication(input.storage_class.as_ref(), input.metadata.as_ref())?
             .or(gateway.replication());
@@ -49,7 +50,7 @@ pub(crate) async fn put(
     let verified = write_body(&mut writer, body, length, claims, trailers).await?;
     let finish =
         FinishOptions { metadata: finish_pairs(&verified.etag, verified.checksum.as_ref()) };
-    writer.finish(finish).await.map_err(failed)?;
+    writer.finish(finish).await.map_err(|e| not_committed(&precondition, e))?;
 
     let mut output =
         PutObjectOutput { e_tag: Some(ETag::Strong(verified.etag)), ..Default::default() };
@@ -60,12 +61,21 @@ pub(crate) async fn put(
     Ok(output)
 }
 
+/// Why an object did not become visible. One that replaces another of a certain ETag finds that
+/// gone when it was replaced or deleted since the request began.
+pub(super) fn not_committed(precondition: &Precondition, error: Error) -> S3Error {
+    match precondition {
+        Precondition::ETag(_) if error.is_status(Status::KeyNotFound) => precondition_failed(),
+        _ => s3_error(Subject::Object, error),
+    }
+}
+
 /// A length that was given.
 pub(crate) fn content_length(length: Option<i64>) -> S3Result<Option<u64>> {
     match length.map(u64::try_from) {
         None => Ok(None),
         Some(Ok(length)) if length <= LARGEST => Ok(Some(length)),
-        Some(Ok(_)) => Err(s3s::S3Error::with_message(
+        Some(Ok(_)) => Err(S3Error::with_message(
             s3s::S3ErrorCode::EntityTooLarge,
             "Your proposed upload exceeds the maximum allowed size",
         )),
