@@ -1,5 +1,6 @@
 //! `o3 sh`.
 
+use crate::process::{stderr, stdout};
 use crate::transcript::Transcript;
 
 #[test]
@@ -97,6 +98,39 @@ fn buckets() {
              sh bucket nonsense /vol1",
         )
         .check("sh_bucket");
+}
+
+/// What is deleted with -r is what was named: of a link, the link.
+#[test]
+fn deleting_links_leaves_what_they_stand_for() {
+    let transcript = Transcript::of_cluster();
+    std::fs::write(transcript.dir().join("hello"), "hello").unwrap();
+    let run = |line: &str| {
+        let output = transcript.output(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        stdout(&output)
+    };
+    run("sh volume create /vol1");
+    run("sh volume create /vol2");
+    for layout in ["fso", "obs"] {
+        let source = format!("/vol1/{layout}");
+        run(&format!("sh bucket create {source} --layout {layout}"));
+        run(&format!("sh key put {source}/x/y [DIR]/hello"));
+        run(&format!("sh bucket link {source} /vol2/{layout}"));
+        run(&format!("sh bucket link /vol2/{layout} /vol2/{layout}2"));
+        run(&format!("sh bucket delete -r -y /vol2/{layout}2"));
+        assert_eq!(run(&format!("sh key cat {source}/x/y")), "hello");
+    }
+    // Links that lead to each other can be deleted, too.
+    run("sh bucket link /vol2/loop2 /vol2/loop1");
+    run("sh bucket link /vol2/loop1 /vol2/loop2");
+    run("sh bucket delete -r -y /vol2/loop1");
+    run("sh volume delete -r -y /vol2");
+    for layout in ["fso", "obs"] {
+        assert_eq!(run(&format!("sh key cat /vol1/{layout}/x/y")), "hello");
+    }
+    run("sh volume delete -r -y /vol1");
+    assert!(!run("sh volume list").contains("vol1"));
 }
 
 #[test]

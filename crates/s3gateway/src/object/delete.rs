@@ -1,9 +1,10 @@
 //! DeleteObject and DeleteObjects.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use client::{Client, ErrorKind, KeyPath, Precondition};
-use proto::ozone::Status;
+use client::{Client, Error, ErrorKind, KeyPath, Precondition};
+use futures::{StreamExt, stream};
+use proto::ozone::{BucketLayoutProto, Status};
 use s3s::dto::{
     DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput, DeletedObject,
     ETagCondition, Error as DeleteError,
@@ -17,6 +18,9 @@ use crate::refuse;
 
 /// Most keys of one request, as S3 has it.
 const MOST_KEYS: usize = 1000;
+
+/// Keys of a tree that are deleted at a time, each by a call of its own.
+const AT_A_TIME: usize = 32;
 
 pub(crate) async fn delete(
     gateway: &Gateway,
@@ -99,17 +103,19 @@ pub(crate) async fn delete_many(
         }
     }
     if !keys.is_empty() {
-        let failed = client.delete_keys(gateway.volume(), &input.bucket, keys.clone()).await;
-        match failed {
-            Ok(failed) => {
-                for (key, code, message) in failed {
-                    if code != Status::KeyNotFound.as_str_name() {
-                        errors.insert(key, ("InternalError".to_owned(), message));
-                    }
+        let bucket = client.bucket_info(gateway.volume(), &input.bucket).await;
+        let bucket = bucket.map_err(|e| s3_error(Subject::Bucket, e))?;
+        if bucket.bucket_layout() == BucketLayoutProto::FileSystemOptimized {
+            let failed = delete_in_tree(&client, gateway.volume(), &input.bucket, keys).await;
+            errors.extend(failed.map_err(|e| s3_error(Subject::Object, e))?);
+        } else {
+            let failed = client.delete_keys(gateway.volume(), &input.bucket, keys).await;
+            let failed = failed.map_err(|e| s3_error(Subject::Object, e))?;
+            for (key, code, message) in failed {
+                if code != Status::KeyNotFound.as_str_name() {
+                    errors.insert(key, ("InternalError".to_owned(), message));
                 }
             }
-            Err(error) if error.kind() == ErrorKind::NotFound && is_key(&error) => {}
-            Err(error) => return Err(s3_error(Subject::Object, error)),
         }
     }
     let quiet = input.delete.quiet == Some(true);
@@ -136,6 +142,61 @@ pub(crate) async fn delete_many(
     Ok(output)
 }
 
-fn is_key(error: &client::Error) -> bool {
-    error.is_status(Status::KeyNotFound)
+/// Deletes keys of a tree; returns those that failed, with code and message. OM's DeleteKeys would
+/// delete a directory with all that is in it. Here a directory stays until it is empty, as a key
+/// that is not there would: clients that clear up markers of directories behind a write name the
+/// directories of what they wrote.
+async fn delete_in_tree(
+    client: &Client,
+    volume: &str,
+    bucket: &str,
+    keys: Vec<String>,
+) -> client::Result<HashMap<String, (String, String)>> {
+    let mut failed = HashMap::new();
+    // Files first, then directories, the deepest ones first: they may be empty by then.
+    let (mut batch, mut later) = (Vec::new(), BTreeMap::<usize, Vec<String>>::new());
+    for key in keys {
+        match key.ends_with('/') {
+            true => later.entry(depth(&key)).or_default().push(key),
+            false => batch.push(key),
+        }
+    }
+    let mut are_files = true;
+    loop {
+        let paths = batch.into_iter().map(|key| KeyPath::new(volume, bucket, key));
+        let mut answers = stream::iter(paths)
+            .map(|path| async move { (client.delete_key(&path).await, path.key) })
+            .buffer_unordered(AT_A_TIME);
+        while let Some((answer, key)) = answers.next().await {
+            match answer {
+                Ok(()) => {}
+                Err(error) if error.is_status(Status::KeyNotFound) => {}
+                Err(error) if error.is_status(Status::DirectoryNotEmpty) => {
+                    if are_files {
+                        later.entry(depth(&key)).or_default().push(key);
+                    }
+                }
+                Err(error) if may_pass(&error) => return Err(error),
+                Err(error) => {
+                    let error = s3_error(Subject::Object, error);
+                    let message = error.message().unwrap_or_default().to_owned();
+                    failed.insert(key, (error.code().as_str().to_owned(), message));
+                }
+            }
+        }
+        drop(answers);
+        are_files = false;
+        let Some((_, deepest)) = later.pop_last() else { return Ok(failed) };
+        batch = deepest;
+    }
+}
+
+/// Names in a path.
+fn depth(key: &str) -> usize {
+    key.split('/').filter(|name| !name.is_empty()).count()
+}
+
+/// Whether all of a request had better be tried again: what it deleted is no hindrance.
+fn may_pass(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::SafeMode)
 }

@@ -1,8 +1,56 @@
-//! Buckets that are links, and such whose keys are a tree.
+//! Buckets whose keys are a tree, and links: what is deleted is what was named.
 
-use client::BucketSpec;
+use client::{BucketSpec, Client};
+use proto::ozone::BucketLayoutProto;
+use testkit::S3Request;
 
 use super::cluster::{Cluster, code};
+
+async fn make_tree(client: &Client, bucket: &str) {
+    let layout = Some(BucketLayoutProto::FileSystemOptimized);
+    let spec = BucketSpec { layout, ..BucketSpec::default() };
+    client.create_bucket("s3v", bucket, spec).await.unwrap();
+}
+
+/// DeleteObjects of these keys; their names as the answer says that they are deleted.
+async fn delete(cluster: &Cluster, bucket: &str, keys: &[&str]) -> Vec<String> {
+    let objects: String =
+        keys.iter().map(|key| format!("<Object><Key>{key}</Key></Object>")).collect();
+    let body = format!("<Delete>{objects}</Delete>");
+    let request = S3Request::new("POST", &format!("/{bucket}?delete")).body(body);
+    let answer = cluster.send(&request).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.elements("Error").is_empty(), "{}", answer.text());
+    let mut deleted = answer.elements("Key");
+    deleted.sort();
+    deleted
+}
+
+async fn names(cluster: &Cluster, bucket: &str) -> Vec<String> {
+    cluster.ask("GET", &format!("/{bucket}?list-type=2")).await.elements("Key")
+}
+
+/// S3A names the directories above an object, markers to it, after it has written the object.
+#[tokio::test]
+async fn deletions_of_many_take_no_directory_with_what_is_in_it() {
+    let cluster = Cluster::start().await;
+    make_tree(&cluster.client(), "tree").await;
+    let keys = ["a/b/c", "a/b/d", "a/e", "f"];
+    for key in keys {
+        cluster.put(&format!("/tree/{key}"), "x").await;
+    }
+    let all = ["a/", "a/b/", "a/b/c", "a/b/d", "a/e", "f"];
+    for victims in [&["a/b/"][..], &["a/b"], &["a/"], &["a"], &["a/b/", "a/", "a/b/gone"]] {
+        let mut told = victims.to_vec();
+        told.sort_unstable();
+        assert_eq!(delete(&cluster, "tree", victims).await, told);
+        assert_eq!(names(&cluster, "tree").await, all, "{victims:?}");
+    }
+    // What is named with all that is in it goes as a whole, in whichever order.
+    assert_eq!(delete(&cluster, "tree", &all).await, all);
+    assert!(names(&cluster, "tree").await.is_empty());
+    cluster.stop().await;
+}
 
 #[tokio::test]
 async fn links_that_lead_to_each_other_are_no_bucket() {

@@ -5,6 +5,7 @@ use std::io::stdin;
 use clap::Args;
 use client::{Client, ListKeys};
 use config::Configuration;
+use proto::ozone::Status;
 
 use crate::address::Address;
 use crate::{ShellError, output};
@@ -44,8 +45,15 @@ pub(crate) fn confirm(yes: bool, what: &str) -> Result<bool, ShellError> {
     Ok(agreed)
 }
 
-/// Deletes every key of a bucket.
+/// Deletes every key of a bucket. A link has none of its own: those of the bucket that it stands
+/// for stay.
 pub(crate) async fn empty(client: &Client, volume: &str, bucket: &str) -> Result<(), ShellError> {
+    match client.bucket_info(volume, bucket).await {
+        Ok(info) if info.source_bucket.is_some() => return Ok(()),
+        // Only links make a loop.
+        Err(error) if error.is_status(Status::DetectedLoopInBucketLinks) => return Ok(()),
+        info => drop(info?),
+    }
     loop {
         let (page, _) = client.list_keys_page(&ListKeys::new(volume, bucket), BATCH).await?;
         if page.is_empty() {
