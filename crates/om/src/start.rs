@@ -21,9 +21,9 @@ use tokio::sync::Notify;
 use topology::Racks;
 
 use crate::background::{
-    CompactionService, DirectoryDeletingService, KeyDeletingService, MultipartUploadCleanupService,
-    OpenKeyCleanupService, RangeCompactionService, SnapshotDeletingService, TombstoneService,
-    TrashEmptier, WhileLeading,
+    CompactionService, DeletedRows, DirectoryDeletingService, KeyDeletingService,
+    MultipartUploadCleanupService, OpenKeyCleanupService, RangeCompactionService,
+    SnapshotDeletingService, TombstoneService, TrashEmptier, WhileLeading,
 };
 use crate::compaction::OmCompactor;
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, STAGES, ServerFacts};
@@ -331,13 +331,15 @@ fn start_background(
     shutdown: &Shutdown,
 ) -> BackgroundServices {
     let services = BackgroundServices::new(registry, shutdown.clone());
-    let keys = KeyDeletingService::new(Arc::clone(dispatcher), setup.key_deleting.clone());
+    let deleted_rows = DeletedRows::default();
+    let (options, rows) = (setup.key_deleting.clone(), Arc::clone(&deleted_rows));
+    let keys = KeyDeletingService::new(Arc::clone(dispatcher), options, rows);
     services.spawn(WhileLeading::new(dispatcher, keys));
     let options = setup.directory_deleting.clone();
     let directories = DirectoryDeletingService::new(Arc::clone(dispatcher), options);
     services.spawn(WhileLeading::new(dispatcher, directories));
     let options = setup.snapshot_deleting.clone();
-    let snapshots = SnapshotDeletingService::new(Arc::clone(dispatcher), options);
+    let snapshots = SnapshotDeletingService::new(Arc::clone(dispatcher), options, deleted_rows);
     services.spawn(WhileLeading::new(dispatcher, snapshots));
     let (options, lease) = (setup.open_keys.clone(), setup.lease_hard_limit);
     let open_keys = OpenKeyCleanupService::new(Arc::clone(dispatcher), options, lease);

@@ -98,6 +98,43 @@ async fn snapshots_are_the_same_after_a_crash() {
     om.handle.shutdown().await;
 }
 
+/// An overwrite puts what it was given and did not use into a row of the deletedTable. The version
+/// that it replaced comes to the same row once the snapshot that shows it has gone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_that_comes_to_a_row_that_is_purged_meanwhile_is_deleted_too() {
+    let world = World::new().await.with("trioxide.om.key.deleting.service.interval", "20ms");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let mut dead: HashSet<_> = blocks(&om.put("vol", "bkt", "k", 10).await).into_iter().collect();
+    om.ok(create_snapshot("snap")).await;
+    let held_up = world.scm.deletions.write().await;
+    let (session, mut args) = om.open(key_args("vol", "bkt", "k", 600 << 20)).await;
+    for unused in args.key_locations.split_off(1) {
+        let id = unused.block_id.container_block_id;
+        dead.insert((id.container_id, id.local_id));
+    }
+    args.data_size = Some(args.key_locations[0].length);
+    om.ok(commit_key(args, session)).await;
+    // The row was read, and will be purged once SCM has answered.
+    world.scm.called_deleting.notified().await;
+    om.ok(delete_snapshot("snap")).await;
+    // Time in which the snapshot could be taken apart, which has to wait for the purge.
+    for _ in 0..100 {
+        om.handle.background().run("SnapshotDeletingService");
+        if snapshots(&om).await.is_empty() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    drop(held_up);
+    eventually("the blocks of the version are deleted, too", || {
+        om.handle.background().run("SnapshotDeletingService");
+        world.scm.deleted_blocks.lock().unwrap().is_superset(&dead)
+    })
+    .await;
+    om.handle.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
     // Rows of the layer: two for each key, several portions of the service.

@@ -24,7 +24,7 @@ use service::{Bounds, Hours, Portion, Progress};
 use super::names::bucket_of;
 use super::submit::{make_way, submit_portion};
 use super::while_leading::LeaderWork;
-use super::{BackgroundError, DeletingOptions, LONG, SHORT};
+use super::{BackgroundError, DeletedRows, DeletingOptions, LONG, SHORT};
 use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics, Ozone's.
@@ -73,6 +73,7 @@ struct Rows {
 pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
+    deleted_rows: DeletedRows,
     round: Mutex<Round>,
     purge: Portion,
 }
@@ -87,9 +88,13 @@ struct Round {
 }
 
 impl KeyDeletingService {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
+    pub(crate) fn new(
+        dispatcher: Arc<Dispatcher>,
+        options: DeletingOptions,
+        deleted_rows: DeletedRows,
+    ) -> Arc<Self> {
         let (round, purge) = (Mutex::default(), Portion::new(PURGE));
-        Arc::new(Self { dispatcher, options, round, purge })
+        Arc::new(Self { dispatcher, options, deleted_rows, round, purge })
     }
 
     fn makes_way(&self) -> bool {
@@ -213,6 +218,7 @@ impl KeyDeletingService {
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();
+        let _deleted_rows = self.deleted_rows.lock().await;
         let Rows { rows, more, skipped, .. } = self.rows(round.last.as_deref()).await?;
         let last = rows.last().map(|row| row.key.clone());
         // Clients wait for the processor meanwhile, at SCM as well.

@@ -42,6 +42,7 @@ pub(crate) use tombstones::TombstoneService;
 pub(crate) use trash::{TrashEmptier, TrashOptions};
 pub(crate) use while_leading::WhileLeading;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where a cleanup that takes several runs goes on: behind the last row that it has seen.
@@ -75,6 +76,11 @@ pub(crate) struct DeletingOptions {
     /// Most rows taken in one run.
     pub(crate) limit: usize,
 }
+
+/// Held while rows of the deletedTable are handed over and purged, and while a snapshot's versions
+/// are added to such rows: a version that came to a row between the two would be purged with it,
+/// and its blocks would never be freed.
+pub(crate) type DeletedRows = Arc<tokio::sync::Mutex<()>>;
 
 /// How a cleanup by age works.
 #[derive(Debug, Clone)]

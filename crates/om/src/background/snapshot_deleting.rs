@@ -17,7 +17,7 @@ use service::Progress;
 
 use super::submit::submit;
 use super::while_leading::LeaderWork;
-use super::{BackgroundError, DeletingOptions};
+use super::{BackgroundError, DeletedRows, DeletingOptions};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
@@ -30,6 +30,7 @@ const PORTION: u32 = 500;
 pub(crate) struct SnapshotDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
+    deleted_rows: DeletedRows,
     at: Mutex<Option<Position>>,
 }
 
@@ -44,8 +45,12 @@ struct Position {
 }
 
 impl SnapshotDeletingService {
-    pub(crate) fn new(dispatcher: Arc<Dispatcher>, options: DeletingOptions) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, at: Mutex::default() })
+    pub(crate) fn new(
+        dispatcher: Arc<Dispatcher>,
+        options: DeletingOptions,
+        deleted_rows: DeletedRows,
+    ) -> Arc<Self> {
+        Arc::new(Self { dispatcher, options, deleted_rows, at: Mutex::default() })
     }
 
     /// The oldest deleted snapshot.
@@ -70,6 +75,7 @@ impl SnapshotDeletingService {
             snapshot_purge_request: Some(Box::new(purge)),
             ..OmRequest::default()
         };
+        let _deleted_rows = self.deleted_rows.lock().await;
         submit(&self.dispatcher, request).await
     }
 

@@ -44,6 +44,10 @@ pub struct FakeScm {
     pub deleted_blocks: Mutex<HashSet<(i64, i64)>>,
     /// Keys containing this are refused for deletion.
     pub refuse_deleting: Mutex<Option<String>>,
+    /// Whoever holds this for writing holds up the answers to deletions.
+    pub deletions: tokio::sync::RwLock<()>,
+    /// It was asked to delete blocks.
+    pub called_deleting: tokio::sync::Notify,
     pub excludes: Mutex<Vec<hdds::ExcludeListProto>>,
     /// What it says of the SCMs of its service.
     pub places: Mutex<Option<hdds::ScmPlacesProto>>,
@@ -67,6 +71,8 @@ impl FakeScm {
             deleted_keys: Mutex::default(),
             deleted_blocks: Mutex::default(),
             refuse_deleting: Mutex::default(),
+            deletions: tokio::sync::RwLock::default(),
+            called_deleting: tokio::sync::Notify::new(),
             excludes: Mutex::default(),
             places: Mutex::default(),
             next_local: AtomicI64::new(117_883_640_217_600_001),
@@ -262,7 +268,11 @@ impl Handler for FakeScmHandler {
             }
             match call.method {
                 method::SCM_BLOCK => {
-                    let request = framed::message::decode(call.header)?;
+                    let request: ScmBlockLocationRequest = framed::message::decode(call.header)?;
+                    if request.delete_scm_key_blocks_request.is_some() {
+                        scm.called_deleting.notify_one();
+                        drop(scm.deletions.read().await);
+                    }
                     Ok(framed::message::reply(&scm.block(request)))
                 }
                 method::SCM_CONTAINER_LOCATION => {
