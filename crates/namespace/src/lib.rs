@@ -83,6 +83,7 @@ pub use chain::{Chains, Layer};
 pub use context::{BlockDemand, Fresh, PrepareContext, ReadContext, TransactionPosition};
 pub use effect::Effect;
 pub use error::{OmError, ViewError};
+pub use find::bucket::source_bucket;
 pub use fso::delete::name_in_deleted;
 pub use fso::orphan::{
     OrphanChange, Reach, Reaches, delete_orphaned_directory, delete_orphaned_file,

@@ -46,3 +46,17 @@ pub(crate) fn resolve(
     }
     Err(OmError::LinkLoop { volume: volume.clone(), bucket: bucket.clone() })
 }
+
+/// Volume and name of the bucket that `bucket` stands for once links are followed.
+///
+/// # Errors
+/// When a bucket on the way is not there, or links lead to each other.
+pub fn source_bucket(
+    view: &dyn View,
+    volume: &str,
+    bucket: &str,
+) -> Result<(String, String), OmError> {
+    let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
+    resolve(view, &mut volume, &mut bucket)?;
+    Ok((volume, bucket))
+}

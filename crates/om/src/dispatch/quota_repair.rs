@@ -1,9 +1,9 @@
 //! Quota repair: counts what buckets hold and puts their counters right, in the background.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use namespace::{OmError, Table, View, ViewError, recount};
+use namespace::{OmError, Table, View, ViewError, recount, source_bucket};
 use parking_lot::Mutex;
 use proto::ozone::{BucketQuotaCount, OmRequest, QuotaRepairRequest, Type};
 use serde_json::json;
@@ -164,15 +164,31 @@ impl Dispatcher {
     }
 }
 
-/// Volume and bucket of each name, or of every bucket there is.
-fn named(view: &SnapshotView<'_>, names: &[String]) -> Result<Vec<(String, String)>, RepairError> {
+/// Volume and bucket of each name, or of every bucket there is. Each comes once, however often and
+/// under whichever names it was named: what is wrong is added to its counters once. A link stands
+/// for its source, which has the counters.
+fn named(view: &dyn View, names: &[String]) -> Result<Vec<(String, String)>, RepairError> {
     let split = |name: &str| {
         let (volume, bucket) = name.trim_matches('/').split_once('/')?;
         Some((volume.to_owned(), bucket.to_owned()))
     };
     if !names.is_empty() {
-        let wrong = |name: &String| RepairError::NoBucket(name.clone());
-        return names.iter().map(|name| split(name).ok_or_else(|| wrong(name))).collect();
+        let mut sources = BTreeSet::new();
+        for name in names {
+            let (volume, bucket) =
+                split(name).ok_or_else(|| RepairError::NoBucket(name.clone()))?;
+            let source = source_bucket(view, &volume, &bucket).map_err(|error| match error {
+                OmError::VolumeNotFound(_) => {
+                    OmError::BucketNotFound { volume: volume.clone(), bucket: bucket.clone() }
+                }
+                other => other,
+            });
+            sources.insert(source.map_err(|error| {
+                let error = Box::new(error);
+                RepairError::Count { volume, bucket, error }
+            })?);
+        }
+        return Ok(sources.into_iter().collect());
     }
     let mut all = Vec::new();
     view.scan(Table::BucketTable, b"", None, &mut |key, _| {
@@ -180,4 +196,52 @@ fn named(view: &SnapshotView<'_>, names: &[String]) -> Result<Vec<(String, Strin
         std::ops::ControlFlow::Continue(())
     })?;
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use namespace::{Bucket, Effect, MemoryTables, tables};
+    use proto::ozone::{BucketInfo, VolumeInfo};
+
+    use super::*;
+
+    fn put(tables: &mut MemoryTables, name: &str, source: Option<&str>) {
+        let info = BucketInfo {
+            volume_name: "v".to_owned(),
+            bucket_name: name.to_owned(),
+            source_volume: source.map(|_| "v".to_owned()),
+            source_bucket: source.map(str::to_owned),
+            ..BucketInfo::default()
+        };
+        let key = tables::bucket_key("v", name);
+        tables.apply(Effect::PutBucket { key, bucket: Bucket::new(info) });
+    }
+
+    #[test]
+    fn a_bucket_is_counted_once_under_all_its_names() {
+        let mut tables = MemoryTables::default();
+        let volume = VolumeInfo { volume: "v".to_owned(), ..VolumeInfo::default() };
+        let value = prost::Message::encode_to_vec(&volume).into();
+        let (table, key) = (Table::VolumeTable, tables::volume_key("v"));
+        tables.apply(Effect::Put { table, key, value });
+        let rows = [("b", None), ("link", Some("b")), ("link2", Some("link")), ("c", None)];
+        rows.iter().for_each(|(name, source)| put(&mut tables, name, *source));
+        put(&mut tables, "gone", Some("none"));
+        put(&mut tables, "loop1", Some("loop2"));
+        put(&mut tables, "loop2", Some("loop1"));
+        let of = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+            let found = named(&tables, &names).map_err(|e| e.to_string())?;
+            Ok::<_, String>(found.into_iter().map(|(_, name)| name).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            of(&["/v/b", "v/b", "/v/b/", "/v/link2", "/v/c", "/v/link"]).unwrap(),
+            ["b", "c"]
+        );
+        assert_eq!(of(&["/v/link2"]).unwrap(), ["b"], "a link has no counters of its own");
+        assert_eq!(of(&["/v/gone"]).unwrap_err(), "/v/gone: Bucket not found: v/none");
+        assert!(of(&["/v/loop1"]).unwrap_err().contains("loop"));
+        assert_eq!(of(&["v"]).unwrap_err(), "no bucket: v");
+        assert_eq!(of(&[]).unwrap().len(), 7, "each row as it is");
+    }
 }
