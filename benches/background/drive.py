@@ -29,6 +29,7 @@ SETTINGS = {
     "ozone.scm.container.size": "32MB",
     "ozone.scm.block.size": "8MB",
     "ozone.block.deleting.service.interval": "1s",
+    "trioxide.om.deleted.blocks.kept": "0s",
     "hdds.datanode.volume.min.free.space": "1MB",
     "hdds.datanode.dir.du.reserved.percent": "0",
     "hdds.datanode.disk.balancer.service.interval": "1s",

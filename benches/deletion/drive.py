@@ -18,7 +18,7 @@ KEYS = os.environ.get("KEYS", "1000000")
 SIZE = os.environ.get("SIZE", "1KB")
 ROUNDS = int(os.environ.get("ROUNDS", "12"))
 OPERATIONS = os.environ.get("OPERATIONS", "3000")
-SETTINGS = {"ozone.block.deleting.service.interval": "1s"}
+SETTINGS = {"ozone.block.deleting.service.interval": "1s", "trioxide.om.deleted.blocks.kept": "0s"}
 
 
 def freon(cluster, verb, prefix, count, threads, *more):

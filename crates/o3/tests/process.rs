@@ -179,6 +179,8 @@ impl Drop for Daemon {
 pub fn server(dir: &Path, more: &[&str]) -> Command {
     let dir = dir.to_str().unwrap();
     let mut args = vec!["server", "--dir", dir, "--json", "-D", "trioxide.server.ports=free"];
+    // Tests that wait for space wait for no reader.
+    args.extend(["-D", "trioxide.om.deleted.blocks.kept=0s"]);
     args.extend(more);
     o3(&args)
 }

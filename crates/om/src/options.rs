@@ -105,6 +105,8 @@ pub(crate) struct Setup {
     pub(crate) key_deleting: DeletingOptions,
     pub(crate) directory_deleting: DeletingOptions,
     pub(crate) snapshot_deleting: DeletingOptions,
+    /// How long blocks of deleted keys, and deleted snapshots, are kept for readers.
+    pub(crate) keep_deleted: Duration,
     pub(crate) snapshot_diffs: DiffOptions,
     pub(crate) open_keys: CleanupOptions,
     /// Age at which OM closes a key that was synced and not closed.
@@ -185,6 +187,7 @@ impl Setup {
                 interval: conf.get(&keys::OZONE_SNAPSHOT_DELETING_SERVICE_INTERVAL),
                 limit: limit(conf.get(&keys::OZONE_SNAPSHOT_KEY_DELETING_LIMIT_PER_TASK)),
             },
+            keep_deleted: conf.get(&keys::TRIOXIDE_OM_DELETED_BLOCKS_KEPT),
             snapshot_diffs: DiffOptions {
                 page: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_MAX_PAGE_SIZE)),
                 running: limit(conf.get(&keys::OZONE_OM_SNAPSHOT_DIFF_THREAD_POOL_SIZE)),

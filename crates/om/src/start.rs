@@ -112,6 +112,7 @@ impl Om {
             facts: listeners.facts(&setup),
             compactor: Arc::new(compactor),
             deletion_ages: Ages::default(),
+            keep_deleted: setup.keep_deleted,
             default_user,
             groups,
             root_access_key: OnceLock::new(),

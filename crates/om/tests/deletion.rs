@@ -61,6 +61,40 @@ async fn what_scm_refuses_is_offered_again() {
     om.handle.shutdown().await;
 }
 
+/// A reader that looked a key up before has some time to read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn blocks_are_kept_for_readers_for_a_while() {
+    const KEPT: &str = "trioxide.om.deleted.blocks.kept";
+    let world = World::new()
+        .await
+        .with("trioxide.om.key.deleting.service.interval", "20ms")
+        .with("ozone.snapshot.deleting.service.interval", "20ms")
+        .with(KEPT, "1h");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    let mut all: HashSet<_> = blocks(&om.put("vol", "bkt", "k", 10).await).into_iter().collect();
+    all.extend(blocks(&om.put("vol", "bkt", "k", 20).await));
+    om.ok(delete_key("vol", "bkt", "k")).await;
+    for _ in 0..20 {
+        om.handle.background().run("KeyDeletingService");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(world.scm.deleted_blocks.lock().unwrap().is_empty(), "they are not an hour old");
+    om.handle.shutdown().await;
+
+    // An OM that starts does not know how old they are: it counts from its start.
+    let world = world.with(KEPT, "1s");
+    let began = std::time::Instant::now();
+    let om = world.start().await;
+    eventually("they go after a second", || {
+        let gone = world.scm.deleted_blocks.lock().unwrap().is_superset(&all);
+        assert!(!gone || began.elapsed() >= std::time::Duration::from_secs(1));
+        gone
+    })
+    .await;
+    om.handle.shutdown().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn open_keys_and_uploads_nobody_finishes_are_cleaned_up() {
     let world = World::new()

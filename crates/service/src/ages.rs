@@ -50,6 +50,18 @@ impl Ages {
         }
     }
 
+    /// The highest number that is as old as `least`, as far as is known; `None` when none is.
+    pub fn as_old_as(&self, least: Duration) -> Option<u64> {
+        self.as_old_as_at(least, Instant::now())
+    }
+
+    fn as_old_as_at(&self, least: Duration, now: Instant) -> Option<u64> {
+        let samples = self.samples.lock();
+        let old = samples.partition_point(|(at, _)| now.saturating_duration_since(*at) >= least);
+        let last = samples.get(old.checked_sub(1)?)?;
+        Some(last.1)
+    }
+
     /// How old a number is that is there.
     pub fn of(&self, number: u64) -> Age {
         self.of_at(number, Instant::now())
@@ -92,6 +104,24 @@ mod tests {
         assert_eq!(age(21, 100), (60, false));
         assert_eq!(age(26, 100), (0, false));
         assert_eq!(age(11, 5), (0, false), "a clock that stands still");
+    }
+
+    #[test]
+    fn what_is_old_enough_was_there_long_enough_ago() {
+        let (ages, began) = (Ages::default(), Instant::now());
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let old = |seconds| ages.as_old_as_at(Duration::from_secs(60), at(seconds));
+        assert_eq!(old(1_000), None, "nothing was noted yet");
+        ages.note_at(10, at(10));
+        ages.note_at(20, at(20));
+        ages.note_at(20, at(50));
+        ages.note_at(25, at(50));
+        let expected =
+            [(69, None), (70, Some(10)), (79, Some(10)), (80, Some(20)), (110, Some(25))];
+        for (seconds, expected) in expected {
+            assert_eq!(old(seconds), expected, "{seconds}");
+        }
+        assert_eq!(old(5), None, "a clock that stands still");
     }
 
     #[test]

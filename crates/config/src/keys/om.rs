@@ -71,6 +71,11 @@ keys! {
     OZONE_KEY_DELETING_LIMIT_PER_TASK: u32 = "ozone.key.deleting.limit.per.task", "20000", [OM];
     /// How often OM hands deleted keys over to SCM.
     OZONE_OM_KEY_DELETING_SERVICE_INTERVAL: Duration = "trioxide.om.key.deleting.service.interval", "5s", [OM];
+    /// The least time between the deletion or overwrite of a key and the order to delete its
+    /// blocks: for so long, readers that looked it up before can read it to its end. Deleted
+    /// snapshots are left alone for as long, too. Space is given back that much later; 0s gives it
+    /// back at once.
+    TRIOXIDE_OM_DELETED_BLOCKS_KEPT: Duration = "trioxide.om.deleted.blocks.kept", "30s", [OM];
     /// Compact ranges of OM's tables in which deletions left many tombstones; without it they are
     /// compacted when "o3 admin om compaction run" asks for it.
     OZONE_OM_RANGE_COMPACTION_SERVICE_ENABLED: bool = "ozone.om.range.compaction.service.enabled", "true", [OM];

@@ -18,7 +18,8 @@ fn on_a_small_disk(dir: &std::path::Path) -> Command {
     let script = format!(
         "mount -t tmpfs -o size={DISK} small \"$1\" && exec \"$2\" server --dir \"$1/data\" --json \
          --datanodes 3 -D trioxide.server.ports=free -D hdds.datanode.volume.min.free.space=100MB \
-         -D hdds.datanode.dir.du.reserved.percent=0 -D ozone.block.deleting.service.interval=200ms"
+         -D hdds.datanode.dir.du.reserved.percent=0 -D ozone.block.deleting.service.interval=200ms \
+         -D trioxide.om.deleted.blocks.kept=0s"
     );
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"]);
     command.arg(dir).arg(env!("CARGO_BIN_EXE_o3")).stdin(std::process::Stdio::null());

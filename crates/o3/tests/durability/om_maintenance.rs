@@ -36,11 +36,12 @@ const SIZE: usize = 100;
 
 /// All that OM does by itself is done at once and in many small portions, a copy takes long enough
 /// to be killed in the middle, and the log is short, so that replicas take snapshots, too.
-const EAGER: [(&str, &str); 11] = [
+const EAGER: [(&str, &str); 12] = [
     ("ozone.om.range.compaction.service.interval", "50ms"),
     ("ozone.om.range.compaction.service.min.tombstones", "20"),
     ("ozone.om.range.compaction.service.tombstone.percentage", "10"),
     ("trioxide.om.key.deleting.service.interval", "100ms"),
+    ("trioxide.om.deleted.blocks.kept", "0s"),
     ("ozone.key.deleting.limit.per.task", "20"),
     ("ozone.directory.deleting.service.interval", "100ms"),
     ("ozone.path.deleting.limit.per.task", "10"),

@@ -10,7 +10,7 @@ use prost::Message;
 use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 use proto::ozone::{KeyInfo, RepeatedKeyInfo};
 use scheduling::{BackgroundError, on_background_thread};
-use service::BackgroundServices;
+use service::{Age, BackgroundServices};
 
 use super::{DIRECTORY_DELETING, KEY_DELETING};
 use crate::dispatch::Dispatcher;
@@ -51,9 +51,18 @@ pub(crate) async fn status(
     let unreadable = |e: BackgroundError| Status::new(framed::Code::Internal, e.to_string());
     let (keys, directories) = on_background_thread(count_both).await.map_err(unreadable)??;
     let active = dispatcher.is_leader();
+    let keep = dispatcher.parts().keep_deleted;
+    let waits_for = |service: &str, age: Option<&Age>| match age {
+        Some(age)
+            if service == KEY_DELETING && age.at_least < keep && !services.is_paused(service) =>
+        {
+            format!("readers: it is kept for {} s after its deletion", keep.as_secs_f32())
+        }
+        _ => services.waits_for(service),
+    };
     let stage = |table: Table, counted: Counted, service: &str| {
         let age = counted.oldest.as_ref().map(|(at, _)| dispatcher.parts().deletion_ages.of(*at));
-        let waits_for = (counted.rows > 0 && active).then(|| services.waits_for(service));
+        let waits_for = (counted.rows > 0 && active).then(|| waits_for(service, age.as_ref()));
         DeletionStage {
             table: table.name().to_owned(),
             rows: counted.rows,

@@ -5,6 +5,11 @@
 //! and are tried again, after the ones behind them. Rows that do not decode stay, too: they are
 //! counted, and the rows behind them go.
 //!
+//! A row stays until it is as old as `trioxide.om.deleted.blocks.kept` says: for so long a reader
+//! that looked the key up before can read it to its end. A row's age is that of the newest entry of
+//! the log among its versions, since this OM has known it to be applied, by this machine's clock.
+//! Changes of the leader, and clocks that are set, only make that longer.
+//!
 //! The service goes through the table in rounds and remembers the last row of each run: what it has
 //! purged lies before that row, as tombstones, and is not stepped through by the next run.
 
@@ -44,6 +49,10 @@ const BLOCKS_PER_PART: usize = 50;
 /// Rows in one purge: the most bound the log entry.
 const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };
 
+/// A round that left rows for their age is followed by the next one after this part of the time
+/// that rows are kept for: each row is looked at a few times only.
+const ROUNDS_WHILE_KEPT: u32 = 4;
+
 /// A row of the deletedTable.
 struct Row {
     key: String,
@@ -67,12 +76,25 @@ struct Rows {
     more: bool,
     /// Rows between them that do not decode.
     skipped: u64,
+    /// Rows between them that are too young.
+    young: u64,
+    /// The last row that was looked at.
+    last: Option<String>,
+}
+
+impl Rows {
+    /// Rows that were looked at, each with its blocks.
+    fn work(&self) -> usize {
+        self.blocks.saturating_add(usize::try_from(self.young).unwrap_or(usize::MAX))
+    }
 }
 
 /// Hands deleted keys over to SCM and purges them.
 pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
+    /// How old rows are at least when their blocks are deleted.
+    keep: Duration,
     deleted_rows: DeletedRows,
     round: Mutex<Round>,
     purge: Portion,
@@ -85,6 +107,10 @@ struct Round {
     last: Option<String>,
     /// Rows that were purged in it.
     purged: u64,
+    /// Rows that were left in it because they were too young.
+    young: u64,
+    /// When it may begin.
+    not_before: Option<Instant>,
 }
 
 impl KeyDeletingService {
@@ -93,8 +119,17 @@ impl KeyDeletingService {
         options: DeletingOptions,
         deleted_rows: DeletedRows,
     ) -> Arc<Self> {
+        let keep = dispatcher.parts().keep_deleted;
         let (round, purge) = (Mutex::default(), Portion::new(PURGE));
-        Arc::new(Self { dispatcher, options, deleted_rows, round, purge })
+        Arc::new(Self { dispatcher, options, keep, deleted_rows, round, purge })
+    }
+
+    /// The newest entry of the log whose rows are old enough.
+    fn due(&self) -> Due {
+        match self.keep.is_zero() {
+            true => Due::All,
+            false => Due::UpTo(self.dispatcher.parts().deletion_ages.as_old_as(self.keep)),
+        }
     }
 
     fn makes_way(&self) -> bool {
@@ -113,38 +148,38 @@ impl KeyDeletingService {
     /// each, while clients wait for the processor.
     async fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
         let admission = &self.dispatcher.parts().admission;
-        let most = self.blocks_per_call();
-        let mut found = Rows { more: true, ..Rows::default() };
-        while found.more && found.blocks < most && found.rows.len() < self.options.limit {
+        let (most, due) = (self.blocks_per_call(), self.due());
+        let last = last.map(str::to_owned);
+        let mut found = Rows { more: true, last, ..Rows::default() };
+        while found.more && found.work() < most && found.rows.len() < self.options.limit {
             let part = if self.makes_way() { BLOCKS_PER_PART } else { most };
             let work = admission.begin_own();
-            let last = found.rows.last().map_or(last, |row| Some(&row.key)).map(str::to_owned);
-            self.read(last.as_deref(), most.min(found.blocks + part), &mut found)?;
+            self.read(due, most.min(found.work() + part), &mut found)?;
             make_way(&self.dispatcher, &work, RESTS).await;
         }
         Ok(found)
     }
 
-    /// Reads rows behind `last` until there are so many blocks.
-    fn read(
-        &self,
-        last: Option<&str>,
-        blocks: usize,
-        found: &mut Rows,
-    ) -> Result<(), BackgroundError> {
+    /// Reads rows behind the last one until there is so much work.
+    fn read(&self, due: Due, work: usize, found: &mut Rows) -> Result<(), BackgroundError> {
         let tables = self.dispatcher.tables()?;
-        let start = last.map_or_else(Vec::new, |last| [last.as_bytes(), b"\0"].concat());
+        let behind = |last: &String| [last.as_bytes(), b"\0"].concat();
+        let start = found.last.as_ref().map_or_else(Vec::new, behind);
         found.more = false;
         tables.scan(Table::DeletedTable, &start, None, &mut |key, value| {
-            if found.rows.len() >= self.options.limit || found.blocks >= blocks {
+            if found.rows.len() >= self.options.limit || found.work() >= work {
                 found.more = true;
                 return ControlFlow::Break(());
             }
-            match row(key, value) {
-                Ok(row) => {
+            if let Ok(key) = std::str::from_utf8(key) {
+                found.last = Some(key.to_owned());
+            }
+            match row(key, value, due) {
+                Ok(Some(row)) => {
                     found.blocks += row.blocks.blocks.len();
                     found.rows.push(row);
                 }
+                Ok(None) => found.young += 1,
                 Err(reason) => {
                     tracing::warn!(%reason, "the deletedTable is damaged");
                     found.skipped += 1;
@@ -215,12 +250,15 @@ impl KeyDeletingService {
     async fn delete(&self) -> Result<Progress, BackgroundError> {
         let parts = self.dispatcher.parts();
         parts.deletion_ages.note(parts.group.applied());
+        if self.round.lock().not_before.is_some_and(|at| Instant::now() < at) {
+            return Ok(Progress::idle());
+        }
         // Taken, so that a run that fails leaves the next one to begin anew.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();
         let _deleted_rows = self.deleted_rows.lock().await;
-        let Rows { rows, more, skipped, .. } = self.rows(round.last.as_deref()).await?;
-        let last = rows.last().map(|row| row.key.clone());
+        let Rows { rows, more, skipped, young, last, .. } =
+            self.rows(round.last.as_deref()).await?;
         // Clients wait for the processor meanwhile, at SCM as well.
         let work = parts.admission.begin_own();
         let mut left = self.hand_over(rows).await?;
@@ -231,11 +269,15 @@ impl KeyDeletingService {
             self.purge(std::mem::replace(&mut left, rest)).await?;
         }
         round.purged = round.purged.saturating_add(items);
+        round.young = round.young.saturating_add(young);
         // Meanwhile rows may have come in front of where this run began. What SCM refused alone
         // waits for the interval.
-        let again = !more && began_within && round.purged > 0;
+        let again = !more && began_within && round.purged > 0 && round.young == 0;
         if more {
             *self.round.lock() = Round { last, ..round };
+        } else if round.young > 0 {
+            let not_before = Instant::now().checked_add(self.keep / ROUNDS_WHILE_KEPT);
+            *self.round.lock() = Round { not_before, ..Round::default() };
         }
         let progress = Progress { items, more: more || again, ..Progress::idle() };
         Ok(progress.and_skipped(skipped))
@@ -261,10 +303,31 @@ fn no_bucket(row: &[u8]) -> BackgroundError {
     BackgroundError::row(Table::DeletedTable, row, "it is of no bucket")
 }
 
-fn row(key: &[u8], value: &[u8]) -> Result<Row, BackgroundError> {
+/// Rows that are old enough.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    /// All of them.
+    All,
+    /// Those whose versions were deleted by this entry of the log or earlier ones; none are.
+    UpTo(Option<u64>),
+}
+
+impl Due {
+    fn has(self, deleted: &RepeatedKeyInfo) -> bool {
+        let Self::UpTo(last) = self else { return true };
+        let newest = deleted.key_info.iter().filter_map(|version| version.update_id).max();
+        newest.is_none_or(|newest| last.is_some_and(|last| newest <= last))
+    }
+}
+
+/// A row with its blocks; `None` when it is too young.
+fn row(key: &[u8], value: &[u8], due: Due) -> Result<Option<Row>, BackgroundError> {
     let damaged =
         |reason: &dyn std::fmt::Display| BackgroundError::row(Table::DeletedTable, key, reason);
     let deleted = RepeatedKeyInfo::decode(value).map_err(|e| damaged(&e))?;
+    if !due.has(&deleted) {
+        return Ok(None);
+    }
     let key = String::from_utf8(key.to_vec()).map_err(|e| damaged(&e))?;
     if bucket_of(&key).is_none() {
         return Err(no_bucket(key.as_bytes()));
@@ -283,7 +346,7 @@ fn row(key: &[u8], value: &[u8]) -> Result<Row, BackgroundError> {
             blocks.size_per_replica.push(replicated / replicas);
         }
     }
-    Ok(Row { key, blocks, frees })
+    Ok(Some(Row { key, blocks, frees }))
 }
 
 /// Bytes that `length` bytes of the key take with all replicas.
@@ -295,4 +358,23 @@ fn replicated_length(info: &KeyInfo, length: u64) -> u64 {
         ec_replication_config: info.ec_replication_config.clone(),
         ..KeyInfo::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_as_old_as_its_newest_version() {
+        let version = |update_id| KeyInfo { update_id, ..KeyInfo::default() };
+        let of = |ids: &[Option<u64>]| RepeatedKeyInfo {
+            key_info: ids.iter().map(|id| version(*id)).collect(),
+            bucket_id: None,
+        };
+        let row = of(&[Some(3), Some(7), None]);
+        assert!(Due::All.has(&row));
+        let due = [None, Some(3), Some(6), Some(7), Some(8)].map(|last| Due::UpTo(last).has(&row));
+        assert_eq!(due, [false, false, false, true, true]);
+        assert!(Due::UpTo(None).has(&of(&[None])), "nobody knows when");
+    }
 }

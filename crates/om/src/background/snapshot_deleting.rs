@@ -5,9 +5,10 @@
 //! comes to the layer of a deleted snapshot any more. When it is through, a last portion without
 //! such a place makes sure that nothing is left.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use namespace::{Layer, Table, View};
 use parking_lot::Mutex;
@@ -30,8 +31,12 @@ const PORTION: u32 = 500;
 pub(crate) struct SnapshotDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
+    /// How long a deleted snapshot is left as it is, for those who still read from it.
+    keep: Duration,
     deleted_rows: DeletedRows,
     at: Mutex<Option<Position>>,
+    /// Since when this leader has known of which deleted snapshots.
+    known: Mutex<BTreeMap<u64, Instant>>,
 }
 
 /// Where the service is in a layer.
@@ -50,14 +55,18 @@ impl SnapshotDeletingService {
         options: DeletingOptions,
         deleted_rows: DeletedRows,
     ) -> Arc<Self> {
-        Arc::new(Self { dispatcher, options, deleted_rows, at: Mutex::default() })
+        let keep = dispatcher.parts().keep_deleted;
+        let (at, known) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { dispatcher, options, keep, deleted_rows, at, known })
     }
 
-    /// The oldest deleted snapshot.
+    /// The oldest snapshot that was deleted long enough ago.
     fn next(&self) -> Result<Option<Layer>, BackgroundError> {
         let snapshots = self.dispatcher.tables()?.snapshots()?;
         let deleted = snapshots.all().map(|(_, layer)| layer).filter(|layer| !layer.active);
-        Ok(deleted.min_by_key(|layer| layer.index).cloned())
+        let deleted: Vec<_> = deleted.cloned().collect();
+        let due = due(&mut self.known.lock(), &deleted, self.keep, Instant::now());
+        Ok(deleted.into_iter().filter(|layer| due.contains(&layer.index)).min_by_key(|l| l.index))
     }
 
     async fn purge(&self, layer: &Layer, at: &Position) -> Result<(), BackgroundError> {
@@ -102,6 +111,19 @@ impl SnapshotDeletingService {
         *self.at.lock() = Some(at);
         Ok(Progress::more(items as u64))
     }
+}
+
+/// The deleted snapshots that have been known as such for as long as `keep`.
+fn due(
+    known: &mut BTreeMap<u64, Instant>,
+    deleted: &[Layer],
+    keep: Duration,
+    now: Instant,
+) -> Vec<u64> {
+    let since = |layer: &Layer| (layer.index, known.get(&layer.index).copied().unwrap_or(now));
+    *known = deleted.iter().map(since).collect();
+    let old = |since: &Instant| now.saturating_duration_since(*since) >= keep;
+    known.iter().filter(|(_, since)| old(since)).map(|(index, _)| *index).collect()
 }
 
 /// How many rows the next portion takes, and where the one after it begins.
@@ -168,5 +190,27 @@ impl LeaderWork for SnapshotDeletingService {
     async fn run(&self) -> Result<Progress, BackgroundError> {
         let skipped = damaged(&*self.dispatcher.tables()?)?;
         Ok(self.take_apart().await?.and_skipped(skipped))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deleted_snapshot_is_left_alone_for_a_while() {
+        let layer = |index| Layer { index, active: false, id: [0; 16], info_key: Vec::new() };
+        let (mut known, began) = (BTreeMap::new(), Instant::now());
+        let mut due = |deleted: &[u64], seconds| {
+            let deleted: Vec<_> = deleted.iter().map(|index| layer(*index)).collect();
+            let now = began + Duration::from_secs(seconds);
+            due(&mut known, &deleted, Duration::from_secs(30), now)
+        };
+        assert!(due(&[7], 0).is_empty() && due(&[3, 7], 10).is_empty());
+        assert!(due(&[3, 7], 29).is_empty());
+        assert_eq!(due(&[3, 7], 30), [7]);
+        assert_eq!(due(&[3, 7], 40), [3, 7]);
+        assert_eq!(due(&[3], 41), [3]);
+        assert!(due(&[3, 7], 42) == [3], "one that went and came was not known");
     }
 }

@@ -26,7 +26,7 @@ mod write;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use framed::{Code, Status};
@@ -113,6 +113,8 @@ pub(crate) struct DispatcherParts {
     pub(crate) compactor: Arc<OmCompactor>,
     /// How old entries of the log are.
     pub(crate) deletion_ages: Ages,
+    /// How long blocks of deleted keys, and deleted snapshots, are kept for readers.
+    pub(crate) keep_deleted: Duration,
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,

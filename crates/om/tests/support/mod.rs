@@ -53,6 +53,7 @@ impl World {
             .with("ozone.om.http-address", "127.0.0.1:0")
             .with("trioxide.om.cache.size", "32MB")
             .with("trioxide.audit.flush.interval", "10ms")
+            .with("trioxide.om.deleted.blocks.kept", "0s")
             .with("ozone.scm.client.address", self.scm_server.local_addr())
             .with("ozone.scm.block.client.address", self.scm_server.local_addr());
         self.settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))

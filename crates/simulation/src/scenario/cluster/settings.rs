@@ -9,7 +9,7 @@ use crate::world::random::Random;
 /// A key and the values that it may have.
 type Choice = (&'static str, &'static [&'static str]);
 
-const CHOICES: [Choice; 27] = [
+const CHOICES: [Choice; 28] = [
     ("hdds.heartbeat.interval", &["1s", "2s", "5s"]),
     ("ozone.scm.stale.node.interval", &["15s", "20s", "40s"]),
     ("ozone.scm.dead.node.interval", &["50s", "60s", "600s"]),
@@ -28,6 +28,7 @@ const CHOICES: [Choice; 27] = [
     ("hdds.scm.block.deleting.service.interval", &["1s", "10s"]),
     ("ozone.block.deleting.service.interval", &["2s", "1m"]),
     ("trioxide.om.key.deleting.service.interval", &["1s", "20s"]),
+    ("trioxide.om.deleted.blocks.kept", &["0s", "5s"]),
     ("ozone.key.deleting.limit.per.task", &["1", "20000"]),
     ("trioxide.om.block.pool.size", &["10", "1000"]),
     ("trioxide.om.block.pool.age", &["5s", "1m", "5m"]),
@@ -40,7 +41,7 @@ const CHOICES: [Choice; 27] = [
 ];
 
 /// What makes a history likely: the time in which it happens is not to be shorter than it takes.
-const CHOICES_OF_KINDS: [(Kind, Choice); 24] = [
+const CHOICES_OF_KINDS: [(Kind, Choice); 25] = [
     (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
     (Kind::IsolatedLeader, ("hdds.heartbeat.interval", &["1s"])),
@@ -58,6 +59,7 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 24] = [
     (Kind::Snapshots, ("ozone.om.range.compaction.service.min.tombstones", &["2", "10"])),
     (Kind::Snapshots, ("ozone.om.range.compaction.service.tombstone.percentage", &["1", "10"])),
     (Kind::Snapshots, ("trioxide.om.key.deleting.service.interval", &["300ms", "2s"])),
+    (Kind::Snapshots, ("trioxide.om.deleted.blocks.kept", &["0s", "1s"])),
     (Kind::Snapshots, ("ozone.key.deleting.limit.per.task", &["1", "20"])),
     (Kind::Snapshots, ("ozone.snapshot.deleting.service.interval", &["300ms", "2s"])),
     (Kind::Snapshots, ("ozone.snapshot.key.deleting.limit.per.task", &["1", "20"])),

@@ -27,7 +27,7 @@ pub fn machine(datanode: usize) -> usize {
 
 /// What all runs have: nodes that are given up soon, containers that are full soon, scans that
 /// come round soon.
-const ALWAYS: [(&str, &str); 22] = [
+const ALWAYS: [(&str, &str); 23] = [
     ("ozone.scm.nodes.scms", "scm1"),
     ("ozone.om.nodes.oms", "om1"),
     ("ozone.scm.service.ids", "scms"),
@@ -45,6 +45,7 @@ const ALWAYS: [(&str, &str); 22] = [
     ("hdds.scm.wait.time.after.safemode.exit", "5s"),
     ("ozone.block.deleting.service.interval", "2s"),
     ("trioxide.om.key.deleting.service.interval", "1s"),
+    ("trioxide.om.deleted.blocks.kept", "0s"),
     ("hdds.container.scrub.metadata.scan.interval", "10s"),
     ("hdds.container.scrub.data.scan.interval", "20s"),
     ("hdds.container.scrub.min.gap", "0s"),
