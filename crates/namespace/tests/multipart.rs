@@ -424,3 +424,41 @@ fn an_upload_id_with_a_slash_names_no_upload_of_another_key() {
         assert!(om.tables == before, "{command:?} changes nothing");
     }
 }
+
+/// The completion makes directories again that went meanwhile, and counts them, only if it is done.
+#[test]
+fn a_completion_in_a_tree_that_fails_counts_nothing() {
+    let mut om = Om::with_paths();
+    let in_tree = |args: KeyArgs| KeyArgs { bucket_name: TREE.to_owned(), ..args };
+    let begun = om.ok(initiate(args(TREE, "d/e/k"))).initiate_multi_part_upload_response;
+    let upload = begun.unwrap().multipart_upload_id;
+    let put = |om: &mut Om, number: u32, size: u64| {
+        let of_part = in_tree(of_part("d/e/k", &upload, number));
+        let id = om.ok(create_key(of_part.clone())).create_key_response.unwrap().id.unwrap();
+        let block = om.ok(allocate_block(of_part.clone(), id)).allocate_block_response.unwrap();
+        let args = KeyArgs {
+            data_size: Some(size),
+            key_locations: vec![KeyLocation { length: size, ..block.key_location.unwrap() }],
+            metadata: vec![entry("ETag", &format!("etag-{number}-{size}"))],
+            ..of_part
+        };
+        let r = om.ok(commit_part(args, id)).commit_multi_part_upload_response.unwrap();
+        Part { part_number: number, part_name: r.e_tag.clone().unwrap(), e_tag: r.e_tag }
+    };
+    let old = put(&mut om, 1, 7);
+    let of_upload = in_tree(of_upload("d/e/k", &upload));
+    // The leader finds nothing wrong with it. Then the part is sent again, and the directories go.
+    let prepared = om.prepared(complete(of_upload.clone(), vec![old])).unwrap();
+    let new = put(&mut om, 1, 9);
+    om.ok(delete_key(KeyArgs { recursive: Some(true), ..args(TREE, "d") }));
+    assert!(om.rows(Table::DirectoryTable).iter().all(|row| !row.ends_with("/d")));
+    let (tables, used) = (om.tables.clone(), om.used_in(TREE));
+    for _ in 0..3 {
+        let response = om.log_and_apply(prepared.clone());
+        assert_eq!(status(&response), Status::InvalidPart);
+        assert!(om.tables == tables, "nothing is changed");
+        assert_eq!(om.used_in(TREE), used);
+    }
+    om.ok(complete(of_upload, vec![new]));
+    assert_eq!(om.used_in(TREE).1, used.1 + 3, "two directories and the key");
+}

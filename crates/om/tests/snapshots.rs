@@ -98,6 +98,46 @@ async fn snapshots_are_the_same_after_a_crash() {
     om.handle.shutdown().await;
 }
 
+/// Orders to delete blocks go out before OM's tables are flushed: whatever of them a crash costs,
+/// the log brings the deletion of the snapshot back.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_snapshot_has_blocks_after_a_crash_that_scm_was_told_to_delete() {
+    let world = World::new()
+        .await
+        .with("trioxide.om.key.deleting.service.interval", "20ms")
+        .with("ozone.snapshot.deleting.service.interval", "20ms");
+    let om = world.start().await;
+    om.bucket("vol", "bkt").await;
+    om.put("vol", "bkt", "k", 10).await;
+    om.ok(create_snapshot("kept")).await;
+    let of_kept = blocks(&om.info("vol", "bkt", "k").await);
+    om.ok(delete_key("vol", "bkt", "k")).await;
+    om.put("vol", "bkt", "l", 10).await;
+    let of_snap = blocks(&om.info("vol", "bkt", "l").await);
+    om.ok(create_snapshot("snap")).await;
+    om.ok(delete_key("vol", "bkt", "l")).await;
+    om.ok(delete_snapshot("snap")).await;
+    eventually("the blocks of the deleted snapshot go", || {
+        let deleted = world.scm.deleted_blocks.lock().unwrap();
+        of_snap.iter().all(|block| deleted.contains(block))
+    })
+    .await;
+    let image = world.crash_image();
+    let told = world.scm.deleted_blocks.lock().unwrap().clone();
+    let again = world.start_in(image.path()).await;
+    let left = snapshots(&again).await;
+    let active = |s: &&SnapshotInfo| s.snapshot_status() == SnapshotStatusProto::SnapshotActive;
+    let active: Vec<_> = left.iter().filter(active).map(SnapshotInfo::name).collect();
+    assert_eq!(active, ["kept"]);
+    let lost = again.refused(get_key_info(key_args("vol", "bkt", ".snapshot/snap/l", 0))).await;
+    assert_eq!(lost, Status::FileNotFound);
+    let shown = blocks(&again.info("vol", "bkt", ".snapshot/kept/k").await);
+    assert_eq!(shown, of_kept);
+    assert!(shown.iter().all(|block| !told.contains(block)));
+    again.handle.shutdown().await;
+    om.handle.shutdown().await;
+}
+
 /// An overwrite puts what it was given and did not use into a row of the deletedTable. The version
 /// that it replaced comes to the same row once the snapshot that shows it has gone.
 #[tokio::test(flavor = "multi_thread")]
