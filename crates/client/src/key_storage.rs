@@ -16,10 +16,8 @@ use proto::ozone::{BucketInfo, KeyInfo};
 use tokio::time::Instant;
 use types::{ReplicationConfig, StoragePolicy, StorageType, WireError};
 
+use crate::om::key::is_being_written;
 use crate::{Client, CreateKey, Error, ErrorKind, FinishOptions, KeyPath, Precondition, Result};
-
-/// Metadata of a key whose writer has synced but not closed it.
-const BEING_WRITTEN: &str = "hsyncClientId";
 
 /// On which disks the bytes of a key are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +43,7 @@ impl KeyStorage {
             let sum: &mut u64 = bytes.entry(of).or_default();
             *sum = sum.saturating_add(location.length);
         }
-        let is_being_written = info.metadata.iter().any(|entry| entry.key == BEING_WRITTEN);
+        let is_being_written = is_being_written(info);
         Ok(Self { policy, bytes, is_being_written, generation: info.update_id() })
     }
 

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use client::ErrorKind;
+use client::{CreateKey, ErrorKind};
 use futures::TryStreamExt;
 use proto::datanode::Type as Command;
+use proto::hdds::KeyValue;
 use proto::ozone::Status;
 use tokio::sync::Semaphore;
 
@@ -259,4 +260,43 @@ async fn blocks_that_are_lost_are_not_taken_for_overwritten() {
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(error.om_status().is_none(), "{error}");
     }
+}
+
+/// Ozone's clients do not tell OM of a sync that adds to the same block.
+#[tokio::test]
+async fn of_a_key_that_is_being_written_all_is_read_that_was_synced() {
+    let cluster = Cluster::start(1).await;
+    let (first, rest) = (data(1_000), data(2 * CHUNK + 17));
+    let mut writer = cluster.client.create_key(CreateKey::new(path("k"))).await.unwrap();
+    writer.write(first.clone()).await.unwrap();
+    writer.hsync().await.unwrap();
+    let mut told = cluster.state().keys.lock()["k"].clone();
+    told.metadata.push(KeyValue { key: "hsyncClientId".into(), value: Some("7".into()) });
+    writer.write(rest.clone()).await.unwrap();
+    writer.hsync().await.unwrap();
+    cluster.state().keys.lock().insert("k".to_owned(), told.clone());
+
+    let whole = [first.clone(), rest].concat();
+    for silent in 0..3 {
+        let faults = &cluster.pipelines[0][silent].faults;
+        faults.silent.store(true, Ordering::Relaxed);
+        let reader = cluster.client.open_key(&path("k")).await.unwrap();
+        assert_eq!((reader.len(), reader.info().data_size), (whole.len() as u64, reader.len()));
+        assert_eq!(reader.read_all().await.unwrap(), whole);
+        faults.silent.store(false, Ordering::Relaxed);
+    }
+    let path = path("k");
+    assert_eq!(cluster.client.key_info(&path).await.unwrap().data_size, 1_000);
+    let readable = cluster.client.readable_key_info(&path).await.unwrap();
+    assert_eq!(readable.data_size, whole.len() as u64);
+
+    // Replicas that have yet to catch up are waited for; without any there is nothing to read.
+    for node in &cluster.pipelines[0] {
+        node.faults.behind.store(6, Ordering::Relaxed);
+    }
+    assert_eq!(cluster.client.read_key(&path).await.unwrap(), whole);
+    // A key that nobody writes is as long as OM says.
+    told.metadata.clear();
+    cluster.state().keys.lock().insert("k".to_owned(), told);
+    assert_eq!(cluster.client.read_key(&path).await.unwrap(), first);
 }

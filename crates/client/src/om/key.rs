@@ -20,6 +20,14 @@ const SAFE_MODE_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// How long an answer SCM_IN_SAFE_MODE is waited out, within the deadline.
 const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Metadata of a key whose writer has synced but not closed it.
+const BEING_WRITTEN: &str = "hsyncClientId";
+
+/// Whether the writer of a key has synced it and not closed it yet.
+pub(crate) fn is_being_written(info: &KeyInfo) -> bool {
+    info.metadata.iter().any(|pair| pair.key == BEING_WRITTEN)
+}
+
 /// An open key as OM answered it.
 pub(crate) struct OpenKey {
     pub(crate) info: KeyInfo,
@@ -48,14 +56,14 @@ impl Client {
         })
     }
 
-    /// Opens a key for reading.
+    /// Opens a key for reading. Of one that is being written all is there that its writer synced.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
     pub fn open_key<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<KeyReader>> {
         Box::pin(async move {
             let info = self.locate_key(path, false).await?;
-            KeyReader::new(self.clone(), path.clone(), info)
+            KeyReader::open(self.clone(), path.clone(), info).await
         })
     }
 
@@ -67,6 +75,21 @@ impl Client {
         Box::pin(
             async move { self.get_key_info(KeyArgs { head_op: Some(true), ..path.args() }).await },
         )
+    }
+
+    /// As [`Client::key_info`], with the size that a reader of the key finds: OM may know an old
+    /// one of a key that its writer has synced but not closed.
+    ///
+    /// # Errors
+    /// As [`Client::key_info`], and when no DataNode says how long such a key is.
+    pub fn readable_key_info<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<KeyInfo>> {
+        Box::pin(async move {
+            let info = self.key_info(path).await?;
+            match is_being_written(&info) {
+                true => Ok(self.open_key(path).await?.info().clone()),
+                false => Ok(info),
+            }
+        })
     }
 
     /// All about a key, with the pipelines of its blocks; `fresh` makes OM ask SCM for them.

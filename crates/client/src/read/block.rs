@@ -32,9 +32,9 @@ pub(super) struct BlockRef {
 
 /// The nodes that are asked, in order. A replica that failed goes to the end.
 #[derive(Clone)]
-struct Source {
-    nodes: Vec<DatanodeDetails>,
-    target: Target,
+pub(super) struct Source {
+    pub(super) nodes: Vec<DatanodeDetails>,
+    pub(super) target: Target,
 }
 
 impl BlockRef {
@@ -102,7 +102,7 @@ impl BlockRef {
 }
 
 /// The nodes that have a block; with an index those that have that replica of a block group.
-fn source(location: &KeyLocation, index: u32) -> Result<Source> {
+pub(super) fn source(location: &KeyLocation, index: u32) -> Result<Source> {
     let wire = location.pipeline.as_ref();
     let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
     let pipeline = Pipeline::from_wire(wire).map_err(|e| Error::om_reply(e.to_string()))?;

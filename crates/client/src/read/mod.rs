@@ -6,6 +6,7 @@
 //! * [`block`]: one block: which replicas, which chunks, bytes with their checksums verified
 //! * [`group`]: one block group: its replicas, which of them to rely on
 //! * [`stripe`]: a part of a stripe: from the replicas that have it, or decoded from others
+//! * [`synced`]: the length of a key that is being written
 //! * [`extents`]: which bytes of a replica are there
 //! * [`replicas`]: asking one replica after the other, a late one beside the next
 //! * [`plan`]: which parts of which chunks a range needs
@@ -21,6 +22,7 @@ mod reader;
 mod replica;
 mod replicas;
 mod stripe;
+mod synced;
 
 pub use newest::newest;
 pub use reader::{KeyReader, Pieces};

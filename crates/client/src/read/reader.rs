@@ -17,12 +17,13 @@ use super::group::GroupRef;
 use super::part::{Located, Part};
 use super::plan::{self, Piece};
 use super::stripe::StripeRead;
+use super::synced::grow;
 use crate::om::args::KeyPath;
 use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
 /// First pause before locations are looked up again; later ones grow up to
 /// [`crate::ClientOptions::read_retry_interval`].
-const REFRESH_DELAY: Duration = Duration::from_millis(50);
+pub(super) const REFRESH_DELAY: Duration = Duration::from_millis(50);
 
 /// How long replicas are waited for that cannot be reached or have yet to catch up with what they
 /// acknowledged: after a restart a pipeline needs a leader before it knows its last entries to be
@@ -101,7 +102,9 @@ impl AsRef<[u8]> for Counted {
 }
 
 impl KeyReader {
-    pub(crate) fn new(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
+    /// Reads the key as `info` has it, with what its writer has synced since, should it have one.
+    pub(crate) async fn open(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
+        grow(&client, &path, &mut info).await?;
         let version = info.key_location_list.pop().unwrap_or_default();
         let (blocks, offset) = Part::all(&info, &version.key_locations)?;
         if offset < info.data_size {
@@ -258,7 +261,7 @@ impl KeyReader {
 }
 
 /// How long a read is tried again that failed like this on every replica.
-fn retry_timeout(kind: ErrorKind, options: &ClientOptions) -> Duration {
+pub(super) fn retry_timeout(kind: ErrorKind, options: &ClientOptions) -> Duration {
     match kind {
         ErrorKind::Unavailable | ErrorKind::Timeout => CATCH_UP_TIMEOUT,
         // OM has the key and so the block exists: its replicas may be on their way to other nodes,

@@ -134,7 +134,7 @@ pub(crate) async fn head(
     refuse::version(input.version_id.as_deref())?;
     refuse_customer_keys!(input);
     let path = KeyPath::new(gateway.volume(), &input.bucket, &input.key);
-    let info = client.key_info(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
+    let info = client.readable_key_info(&path).await.map_err(|e| s3_error(Subject::Object, e))?;
     directory::check_object(gateway, &path, &info)?;
     let found = find(&info, conditions!(input), input.range, input.part_number)?;
     let mut output = output!(HeadObjectOutput, found, input);

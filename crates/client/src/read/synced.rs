@@ -1,0 +1,116 @@
+//! Keys that are read while their writer has them open: what it synced is there.
+//!
+//! Ozone's clients tell OM of a sync only when the last block is another one than at the sync
+//! before, so that OM may know an old length of it. The replicas know how long it is.
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use proto::datanode as dn;
+use proto::ozone::{KeyInfo, KeyLocation};
+use tokio::time::Instant;
+use types::BlockId;
+
+use super::block::{BlockReader, checked_chunks, source};
+use super::reader::{REFRESH_DELAY, retry_timeout};
+use crate::datanode::Command;
+use crate::om::args::KeyPath;
+use crate::om::key::is_being_written;
+use crate::{Client, Error, Result};
+
+/// Gives the last block of a key, and the key, the length that replicas have by now.
+///
+/// # Errors
+/// When no replica says how long it is.
+pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) -> Result<()> {
+    let options = client.options();
+    let reader = BlockReader::new(client.datanodes().clone(), options);
+    let (started, mut attempt) = (Instant::now(), 0);
+    // Erasure-coded keys cannot be synced.
+    while is_being_written(info) && info.ec_replication_config.is_none() {
+        let list = info.key_location_list.last_mut();
+        let Some(last) = list.and_then(|list| list.key_locations.last_mut()) else { break };
+        let error = match reader.length(last).await {
+            Ok((length, bcsid)) => {
+                let grown = length.saturating_sub(last.length);
+                info.data_size = info.data_size.saturating_add(grown);
+                last.length = last.length.max(length);
+                // Replicas that have less refuse then.
+                let known = last.block_id.block_commit_sequence_id.unwrap_or(0);
+                last.block_id.block_commit_sequence_id = Some(known.max(bcsid));
+                break;
+            }
+            Err(error) => error,
+        };
+        tracing::debug!(key = %path, %error, attempt, "the length of the last block is not known");
+        let again = attempt < options.read_retries
+            || started.elapsed() < retry_timeout(error.kind(), options);
+        if !again {
+            return Err(error);
+        }
+        if attempt > 0 {
+            let pause = REFRESH_DELAY * (1 << attempt.min(5));
+            tokio::time::sleep(pause.min(options.read_retry_interval)).await;
+        }
+        attempt += 1;
+        *info = client.locate_key(path, true).await?;
+    }
+    Ok(())
+}
+
+impl BlockReader {
+    /// How long the replica that has most of a block is, and the commit that made it so. A sync is
+    /// acknowledged when a majority has it in its log, of which some may have yet to apply it: so
+    /// all replicas are asked, and one that is late is waited for until a majority has answered.
+    async fn length(&self, location: &KeyLocation) -> Result<(u64, u64)> {
+        let source = source(location, 0)?;
+        let id = BlockId::from_wire(&location.block_id);
+        let request = dn::GetBlockRequestProto { block_id: id.to_datanode(0) };
+        let mut asked: FuturesUnordered<_> = source
+            .nodes
+            .iter()
+            .map(|node| {
+                let command = Command {
+                    kind: dn::Type::GetBlock,
+                    request_field: 13,
+                    response_field: 12,
+                    request: &request,
+                };
+                let call = self.datanodes.call::<_, dn::GetBlockResponseProto>(
+                    node,
+                    &source.target,
+                    command,
+                    Vec::new(),
+                    0,
+                    self.timeout,
+                );
+                async move {
+                    let (reply, _) = call.await.map_err(|f| f.into_error(node.id))?;
+                    let bcsid = reply.block_data.block_id.block_commit_sequence_id.unwrap_or(0);
+                    let chunks = checked_chunks(id, node.id, reply.block_data, 0)?;
+                    let end = chunks.last().map_or(0, |last| last.offset.saturating_add(last.len));
+                    Ok::<_, Error>((end, bcsid))
+                }
+            })
+            .collect();
+        let majority = source.nodes.len() / 2 + 1;
+        let mut longest: Option<(u64, u64)> = None;
+        let (mut answers, mut failures) = (0, Vec::new());
+        loop {
+            let next = match answers >= majority {
+                true => match tokio::time::timeout(self.late_after(0), asked.next()).await {
+                    Ok(next) => next,
+                    Err(_) => break,
+                },
+                false => asked.next().await,
+            };
+            match next {
+                Some(Ok(found)) => {
+                    answers += 1;
+                    longest = longest.max(Some(found));
+                }
+                Some(Err(error)) => failures.push(error),
+                None => break,
+            }
+        }
+        longest.ok_or(Error::NoReplica { block: id, failures })
+    }
+}
