@@ -110,11 +110,6 @@ pub static REFUSED: &[Refused] = &[
         &["READ, LIST", "READ,LIST"],
         "the owner's group gets READ and LIST on new objects",
     ),
-    refused(
-        "ozone.replication.allowed-configs",
-        &["^((STANDALONE|RATIS)/(ONE|THREE))|(EC/(3-2|6-3|10-4)-(512|1024|2048|4096)k)$"],
-        "every replication may be asked for, also RATIS/ONE",
-    ),
     // Where replicas are, and whether they are still good.
     refused(
         "ozone.scm.datanode.disallow.same.peers",

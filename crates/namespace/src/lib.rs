@@ -99,7 +99,7 @@ pub use registry::Route;
 pub use route::{allowed_when_prepared, audit, is_internal, is_read, route};
 pub use row::Bucket;
 pub use s3secret::create_s3_secret_request;
-pub use settings::{Authorization, Settings};
+pub use settings::{AllowedReplications, Authorization, Settings};
 pub use snapshot::diff::{DiffEnds, DiffError, FoundEnds, diff, diff_bucket, diff_ends};
 pub use snapshot::path::reads_snapshot;
 pub use tables::Table;

@@ -8,15 +8,27 @@ use crate::error::OmError;
 use crate::row::Bucket;
 use crate::settings::Settings;
 
-/// The replication that `args` asks for in `bucket`, written into `args` in full.
+/// The replication that `args` asks for in `bucket`, written into `args` in full. What `args`
+/// itself asks for has to be allowed.
 pub(crate) fn resolve(
     args: &mut KeyArgs,
     bucket: &Bucket,
     settings: &Settings,
 ) -> Result<ReplicationConfig, OmError> {
-    let asked = args.r#type.unwrap_or(ReplicationType::None as i32);
-    let config = if asked != ReplicationType::None as i32 {
-        ReplicationConfig::from_wire(asked, args.factor, args.ec_replication_config.as_ref())?
+    if asks(args) {
+        settings.allowed_replications.check(&of_args(args)?)?;
+    }
+    complete(args, bucket, settings)
+}
+
+/// The same of what takes no space, a directory: any replication will do.
+pub(crate) fn complete(
+    args: &mut KeyArgs,
+    bucket: &Bucket,
+    settings: &Settings,
+) -> Result<ReplicationConfig, OmError> {
+    let config = if asks(args) {
+        of_args(args)?
     } else if let Some(default) = &bucket.default_replication_config {
         of_default(default)?
     } else {
@@ -26,6 +38,21 @@ pub(crate) fn resolve(
     args.factor = config.wire_factor().map(|f| f as i32);
     args.ec_replication_config = config.wire_ec();
     Ok(config)
+}
+
+fn asks(args: &KeyArgs) -> bool {
+    args.r#type.is_some_and(|kind| kind != ReplicationType::None as i32)
+}
+
+/// Refuses the replication that a bucket is to give to its keys, unless it is allowed.
+pub(crate) fn check_default(
+    default: Option<&DefaultReplicationConfig>,
+    settings: &Settings,
+) -> Result<(), OmError> {
+    match default {
+        Some(default) => settings.allowed_replications.check(&of_default(default)?),
+        None => Ok(()),
+    }
 }
 
 /// The replication of a prepared request.

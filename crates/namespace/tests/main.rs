@@ -21,6 +21,7 @@ mod list_tree;
 mod multipart;
 mod overlay;
 mod quota;
+mod replication;
 mod s3secret;
 mod snapshot_history;
 mod snapshots;

@@ -8,7 +8,7 @@ use config::{ByteSize, Configuration, HostPort, Key, ScmNode};
 use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
 use metastore::compaction::Limits as CompactionLimits;
-use namespace::{Authorization, Settings};
+use namespace::{AllowedReplications, Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
 use service::{AuditOptions, Hours};
 use types::{Principals, ReplicationConfig, StoragePolicy};
@@ -356,6 +356,7 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         preallocation_max_blocks: conf.get(&keys::OZONE_KEY_PREALLOCATION_MAX_BLOCKS),
         default_bucket_layout,
         default_replication,
+        allowed_replications: allowed_replications(conf)?,
         default_storage_policy: default_storage_policy(conf)?,
         s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
         user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
@@ -371,6 +372,12 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
         ..Settings::default()
     })
+}
+
+fn allowed_replications(conf: &Configuration) -> Result<AllowedReplications, Error> {
+    let key = &keys::OZONE_REPLICATION_ALLOWED_CONFIGS;
+    AllowedReplications::new(&conf.get(key))
+        .map_err(|e| Error::Setting { key: key.name(), reason: e.to_string() })
 }
 
 /// None unless it is set: then blocks go to any disks.

@@ -141,3 +141,15 @@ fn begin_tables(dir: &std::path::Path, count: usize) {
     metastore::Store::open(&dir.join("om.db"), &specs, &metastore::StoreOptions::default())
         .unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replications_that_nobody_can_ask_for_are_no_pattern() {
+    let world = World::new().await;
+    for pattern in ["RATIS/(", "(?!RATIS).*"] {
+        let conf = world.conf(world.dir.path()).with("ozone.replication.allowed-configs", pattern);
+        let refused = Om::start(&conf, OmOptions::default()).await.err().expect("no pattern");
+        let text = refused.to_string();
+        assert!(text.contains("ozone.replication.allowed-configs"), "{text}");
+    }
+    world.start().await.handle.shutdown().await;
+}

@@ -62,6 +62,10 @@ keys! {
     OZONE_OM_DELTA_UPDATE_DATA_SIZE_MAX_LIMIT: ByteSize = "ozone.om.delta.update.data.size.max.limit", "1024MB", [OM];
     /// Layout of a bucket when the client does not say.
     OZONE_DEFAULT_BUCKET_LAYOUT: String = "ozone.default.bucket.layout", "FILE_SYSTEM_OPTIMIZED", [OM], one of ["FILE_SYSTEM_OPTIMIZED", "OBJECT_STORE", "LEGACY"];
+    /// What users may ask for as the replication of a key, an upload or a bucket: a regular
+    /// expression that all of it matches, written RATIS/THREE or EC/3-2-1024k. With ".*" anything
+    /// goes. Keys of a bucket that was made before with another replication still get that.
+    OZONE_REPLICATION_ALLOWED_CONFIGS: String = "ozone.replication.allowed-configs", "^((STANDALONE|RATIS)/(ONE|THREE))|(EC/(3-2|6-3|10-4)-(512|1024|2048|4096)k)$", [OM];
     /// The storage policy of keys when neither they nor their bucket have one: HOT, WARM or COLD;
     /// when unset their blocks go to disks of type DISK, or to others where there are none.
     OZONE_DEFAULT_STORAGEPOLICY: String = "ozone.default.storagepolicy", "", [OM];

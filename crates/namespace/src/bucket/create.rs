@@ -52,9 +52,7 @@ fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Resul
     BucketLayoutProto::try_from(layout)
         .map_err(|_| OmError::InvalidRequest(format!("unknown bucket layout {layout}")))?;
     info.bucket_layout = Some(layout);
-    if let Some(default) = &info.default_replication_config {
-        replication::of_default(default)?;
-    }
+    replication::check_default(info.default_replication_config.as_ref(), ctx.settings)?;
     limits::check_entries("ACLs", info.acls.len())?;
     limits::check_entries("metadata entries", info.metadata.len())?;
     storage_policy::check(&mut info.metadata)?;

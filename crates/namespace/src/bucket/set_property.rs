@@ -53,9 +53,7 @@ fn prepare(
 ) -> Result<(), OmError> {
     let args = request.bucket_args.as_mut().ok_or_else(|| OmError::missing("BucketArgs"))?;
     encryption::refuse(args.bek_info.as_ref(), &args.metadata)?;
-    if let Some(default) = &args.default_replication_config {
-        replication::of_default(default)?;
-    }
+    replication::check_default(args.default_replication_config.as_ref(), ctx.settings)?;
     limits::check_entries("metadata entries", args.metadata.len())?;
     storage_policy::normalize(&mut args.metadata)?;
     quota::check_value(args.quota_in_bytes.map(|q| q.cast_signed()), "bytes")?;

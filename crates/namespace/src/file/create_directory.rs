@@ -54,7 +54,7 @@ fn prepare(request: &mut CreateDirectoryRequest, ctx: &PrepareContext<'_>) -> Re
     }
     inherit(args, &bucket, ctx)?;
     // In a LEGACY bucket the directory is a key, and a key has a replication.
-    replication::resolve(args, &bucket, ctx.settings)?;
+    replication::complete(args, &bucket, ctx.settings)?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Settings that rules depend on, as values; the server fills them in when it starts.
 
+mod allowed_replications;
 mod authorization;
 
 use proto::ozone::BucketLayoutProto;
@@ -7,6 +8,7 @@ use types::{ReplicationConfig, StoragePolicy};
 
 use crate::row::Bucket;
 
+pub use allowed_replications::AllowedReplications;
 pub use authorization::Authorization;
 
 /// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
@@ -21,6 +23,8 @@ pub struct Settings {
     pub default_bucket_layout: BucketLayoutProto,
     /// `ozone.server.default.replication` and `.type`.
     pub default_replication: ReplicationConfig,
+    /// `ozone.replication.allowed-configs`: what keys and buckets may ask for.
+    pub allowed_replications: AllowedReplications,
     /// `ozone.default.storagepolicy`, for keys whose bucket has none.
     pub default_storage_policy: Option<StoragePolicy>,
     /// `ozone.om.multipart.min.part.size`, bytes: every part but the last one.
@@ -75,6 +79,7 @@ impl Default for Settings {
             preallocation_max_blocks: 64,
             default_bucket_layout: BucketLayoutProto::ObjectStore,
             default_replication: ReplicationConfig::RATIS_THREE,
+            allowed_replications: AllowedReplications::default(),
             default_storage_policy: None,
             min_multipart_part_size: 5 << 20,
             s3_volume: "s3v".to_owned(),

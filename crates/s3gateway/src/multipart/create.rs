@@ -35,7 +35,7 @@ pub(crate) async fn create(
         metadata,
         tags: refuse::tags_of_header(input.tagging.as_deref())?,
     };
-    let id = client.create_upload(upload).await.map_err(|e| s3_error(Subject::Upload, e))?;
+    let id = client.create_upload(upload).await.map_err(|e| s3_error(Subject::Object, e))?;
     Ok(CreateMultipartUploadOutput {
         bucket: Some(input.bucket),
         key: Some(input.key),

@@ -153,3 +153,18 @@ async fn a_body_in_signed_chunks_is_what_it_says_or_nothing() {
     assert_eq!(cluster.get("/bucket/k").await, b"x");
     cluster.stop().await;
 }
+
+/// Whatever a request says of its coding, OM decides.
+#[tokio::test]
+async fn a_coding_that_is_not_allowed_is_refused() {
+    let cluster = Cluster::start().await;
+    for (method, target) in [("PUT", "/bucket/k"), ("POST", "/bucket/k?uploads")] {
+        let request = S3Request::new(method, target)
+            .header("x-amz-storage-class", "STANDARD_IA")
+            .header("x-amz-meta-storage-config", "rs-2-1-1024k");
+        let answer = cluster.send(&request).await;
+        assert_eq!(answer.outcome(), code(400, "InvalidRequest"), "{method}");
+    }
+    assert!(cluster.names().await.is_empty());
+    cluster.stop().await;
+}

@@ -68,6 +68,8 @@ impl Layout {
             ("ozone.om.service.ids", "oms"),
             ("ozone.scm.http.enabled", "false"),
             ("ozone.om.http.enabled", "false"),
+            // Codes with small cells, which fill stripes soon.
+            ("ozone.replication.allowed-configs", ".*"),
             ("trioxide.audit.enabled", "false"),
             ("ozone.om.follower.read.local.lease.enabled", "true"),
             ("trioxide.om.cache.size", "4MB"),

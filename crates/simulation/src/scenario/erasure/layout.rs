@@ -27,13 +27,15 @@ pub fn machine(datanode: usize) -> usize {
 
 /// What all runs have: nodes that are given up soon, containers that are full soon, scans that
 /// come round soon.
-const ALWAYS: [(&str, &str); 23] = [
+const ALWAYS: [(&str, &str); 24] = [
     ("ozone.scm.nodes.scms", "scm1"),
     ("ozone.om.nodes.oms", "om1"),
     ("ozone.scm.service.ids", "scms"),
     ("ozone.om.service.ids", "oms"),
     ("ozone.scm.http.enabled", "false"),
     ("ozone.om.http.enabled", "false"),
+    // Codes with small cells, which fill stripes soon.
+    ("ozone.replication.allowed-configs", ".*"),
     ("trioxide.audit.enabled", "false"),
     ("trioxide.om.cache.size", "4MB"),
     ("hdds.datanode.http-address", "0.0.0.0:9882"),
