@@ -18,6 +18,9 @@ use crate::ports::Ports;
 /// Memory for OM's cached blocks when everything shares one process.
 const OM_CACHE: &str = "256MB";
 
+/// The file system of a path without a scheme: Hadoop's key, read by its clients only.
+const DEFAULT_FS: &str = "fs.defaultFS";
+
 /// What all roles of a server have in common.
 #[derive(Debug, Clone)]
 pub struct Base {
@@ -213,6 +216,12 @@ impl Base {
             endpoint(&scm::OZONE_SCM_CLIENT_ADDRESS);
         }
         settings.extend(self.services.iter().cloned());
+        // Without it Hadoop's commands take a path for one of the local disk.
+        let authority = match self.oms {
+            1 => client.get(&om::OZONE_OM_ADDRESS).connect().to_string(),
+            _ => members::OM_SERVICE.to_owned(),
+        };
+        settings.push((DEFAULT_FS.to_owned(), format!("ofs://{authority}/")));
         settings
     }
 }

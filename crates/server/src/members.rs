@@ -10,7 +10,7 @@ use config::{Configuration, HostPort, Key};
 
 use crate::ports::Ports;
 
-const OM_SERVICE: &str = "omservice";
+pub(crate) const OM_SERVICE: &str = "omservice";
 const SCM_SERVICE: &str = "scmservice";
 
 type Settings = Vec<(String, String)>;

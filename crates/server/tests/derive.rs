@@ -164,3 +164,19 @@ fn datanodes_have_as_many_disks_as_are_asked_for() {
     std::fs::create_dir_all(f.directory.datanode_disk(1, 4)).unwrap();
     assert_eq!(f.directory.known_disks().unwrap(), 4);
 }
+
+/// A path without a scheme is one of the cluster to Hadoop's commands.
+#[test]
+fn clients_are_told_of_their_file_system() {
+    let default_fs = |base: &Base, conf: &Configuration| {
+        let site = base.site(conf);
+        let found = site.into_iter().find(|(name, _)| name == "fs.defaultFS");
+        found.map(|(_, value)| value)
+    };
+    let f = server(&["trioxide.server.ports=free"], 3);
+    let client = f.base.client(&HostPort::new("127.0.0.1", 4), None);
+    assert_eq!(default_fs(&f.base, &client).as_deref(), Some("ofs://127.0.0.1:4/"));
+    let base = f.base.clone().with_members(3, 1).unwrap();
+    let client = base.om(&f.directory, 1);
+    assert_eq!(default_fs(&base, &client).as_deref(), Some("ofs://omservice/"));
+}
