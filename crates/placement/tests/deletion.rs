@@ -302,3 +302,69 @@ proptest! {
         }
     }
 }
+
+/// What is confirmed twice, or removed twice, because an answer was late, is taken off the sums
+/// once.
+#[test]
+fn the_summary_is_that_of_the_log_whatever_comes_twice() {
+    let mut cluster = one_transaction();
+    add(&mut cluster, &[block(1, 9)]);
+    let whole = cluster.deletions.summary();
+    assert_eq!((whole.transactions, whole.blocks, whole.size), (2, 3, 30));
+    cluster.send_deletions(START, usize::MAX);
+    acknowledge(&mut cluster, 1, 1, true);
+    acknowledge(&mut cluster, 2, 1, true);
+    // The last node confirms again before the removal is applied, which is proposed twice then.
+    let twice = [(); 2].map(|()| cluster.acknowledge_deletions(node(3), &[(1, true)]));
+    for decision in &twice {
+        assert_eq!(decision.changes, [Change::RemoveDeletions(vec![1])]);
+        apply(&mut cluster, decision);
+    }
+    cluster.apply(&Change::RemoveDeletions(vec![1, 1, 77])).unwrap();
+    let left = cluster.deletions.summary();
+    assert_eq!((left.transactions, left.blocks, left.size, left.replicated_size), (1, 1, 10, 30));
+    // An entry that comes twice counts once, too.
+    let again = cluster.deletions.from(0).cloned().collect::<Vec<_>>();
+    cluster.apply(&Change::AddDeletions(again)).unwrap();
+    assert_eq!(cluster.deletions.summary(), left);
+    assert_eq!(cluster.deletions.transactions_of(ContainerId(1)), 1);
+}
+
+proptest! {
+    #[test]
+    fn sums_over_the_deletion_log_are_those_of_its_transactions(
+        steps in prop::collection::vec((any::<bool>(), 0_u64..6, 0_u64..3, 0_u64..u64::MAX), 1..60),
+    ) {
+        let mut cluster = one_transaction();
+        for (adds, id, container, size) in steps {
+            let change = match adds {
+                true => Change::AddDeletions(vec![placement::deletion::Transaction {
+                    id,
+                    container: ContainerId(container),
+                    blocks: (0..container).map(LocalId).collect(),
+                    size,
+                    replicated_size: size / 2,
+                }]),
+                false => Change::RemoveDeletions(vec![id, id]),
+            };
+            cluster.apply(&change).unwrap();
+            let log = &cluster.deletions;
+            let (mut blocks, mut sizes, mut replicated) = (0_u64, 0_u128, 0_u128);
+            for t in log.from(0) {
+                blocks += t.blocks.len() as u64;
+                sizes += u128::from(t.size);
+                replicated += u128::from(t.replicated_size);
+            }
+            let clamped = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
+            let summary = log.summary();
+            prop_assert_eq!(summary.transactions, log.from(0).count() as u64);
+            prop_assert_eq!(summary.blocks, blocks);
+            prop_assert_eq!(summary.size, clamped(sizes));
+            prop_assert_eq!(summary.replicated_size, clamped(replicated));
+            for c in 0..3 {
+                let of = log.from(0).filter(|t| t.container == ContainerId(c)).count() as u64;
+                prop_assert_eq!(log.transactions_of(ContainerId(c)), of);
+            }
+        }
+    }
+}
