@@ -30,6 +30,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
     let cache = conf.get(&dn::HDDS_DATANODE_METADATA_ROCKSDB_CACHE_SIZE).as_usize();
     let open = OpenFiles::of(getrlimit(Resource::Nofile).current, settings.data_dirs.len());
     StorageOptions {
+        permissions: conf.get(&dn::HDDS_DATANODE_DATA_DIR_PERMISSIONS),
         begun: Some(settings.id_file.with_file_name(BEGUN_FILE)),
         min_free_space: conf.get(&dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE).bytes(),
         reserved_share: conf.get(&dn::HDDS_DATANODE_DIR_DU_RESERVED_PERCENT),

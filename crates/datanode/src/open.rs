@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use chunkcache::ChunkCache;
 use multiraft::{HostOptions, LogError, LogHandle, LogOptions, RaftHost};
 use rustc_hash::FxHashMap;
-use service::AuditLog;
+use service::{AuditLog, data_dir};
 
 use crate::DatanodeError;
 use crate::close::Closing;
@@ -53,7 +53,10 @@ pub(crate) async fn open(
         crate::disks::options(&daemon.settings, cluster_id, daemon.identity.lock().details().id);
     let cache = daemon.settings.cache.clone();
     let open = move || {
+        let dirs = cache.iter().flat_map(|cache| &cache.dirs);
         let cache = cache.as_ref().map(ChunkCache::open).transpose()?;
+        // Opened, they are this cache's own.
+        dirs.into_iter().try_for_each(|dir| data_dir::make(dir, options.permissions))?;
         Ok::<_, DatanodeError>(ContainerStore::open(StorageOptions { cache, ..options })?)
     };
     let opened = tokio::task::spawn_blocking(open).await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use service::{DataDir, Expected, VersionFile};
+use service::{DataDir, Expected, VersionFile, data_dir};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -36,6 +36,8 @@ impl Identity {
         options: &OmOptions,
         scm: &ScmClient,
     ) -> Result<Self, Error> {
+        // Secrets of S3 users are rows of the tables, and entries of the log.
+        data_dir::make(&setup.dir, setup.permissions)?;
         let home = setup.dir.join("om");
         let known = VersionFile::read(&home.join(VERSION_PATH))?;
         let mut cluster_id = options.cluster_id.clone();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{ByteSize, Configuration, HostPort, Key, ScmNode};
+use config::{ByteSize, Configuration, DirPermissions, HostPort, Key, ScmNode};
 use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
 use metastore::compaction::Limits as CompactionLimits;
@@ -81,6 +81,8 @@ pub(crate) struct Setup {
     /// Where the tables are; `om/` within holds the rest.
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
+    /// Permissions of both.
+    pub(crate) permissions: DirPermissions,
     pub(crate) address: HostPort,
     /// `None` when there is no gRPC endpoint.
     pub(crate) grpc_port: Option<u16>,
@@ -123,7 +125,10 @@ impl Setup {
     pub(crate) fn read(conf: &Configuration) -> Result<Self, Error> {
         let members = Members::read(conf)?;
         let me = format!("{}.{}", members.service_id, members.me.node_id);
-        let dir = match conf.get_for(&keys::OZONE_OM_DB_DIRS, &me) {
+        let named = conf.get_for(&keys::OZONE_OM_DB_DIRS, &me);
+        let permissions =
+            conf.directory_permissions(named.is_some(), &keys::OZONE_OM_DB_DIRS_PERMISSIONS);
+        let dir = match named {
             Some(dir) => dir,
             None => conf.directory(&keys::OZONE_OM_DB_DIRS).map_err(|_| Error::NoDirectory)?,
         };
@@ -229,6 +234,7 @@ impl Setup {
             members,
             dir,
             raft_dir,
+            permissions,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use multiraft::{HostOptions, LogOptions, TrimOptions};
 use replicated::{GroupOptions, Options, RaftLog, Service};
+use service::data_dir;
 
 use crate::error::Error;
 use crate::identity::Identity;
@@ -40,6 +41,7 @@ impl State {
         let home = identity.home().to_path_buf();
         let open = move || {
             takeover::take_over(&opening.dir, &opening.raft_dir, &home)?;
+            data_dir::make(&opening.raft_dir, opening.permissions)?;
             CurrentTables::open(&opening.dir, opening.store, opening.caches)
         };
         let current = Arc::new(tokio::task::spawn_blocking(open).await??);

@@ -153,3 +153,20 @@ async fn replications_that_nobody_can_ask_for_are_no_pattern() {
     }
     world.start().await.handle.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_may_enter_the_directories_of_tables_and_log() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new().await;
+    let (tables, log) = (world.dir.path().join("tables"), world.dir.path().join("log"));
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let world = world.with("ozone.om.ratis.storage.dir", log.display());
+    // One that is there already, and one that is not.
+    std::fs::create_dir(&tables).unwrap();
+    std::fs::set_permissions(&tables, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.start_in(&tables).await.handle.shutdown().await;
+    assert_eq!((mode(&tables), mode(&log)), (0o700, 0o700));
+    let world = world.with("ozone.om.db.dirs.permissions", "rwxr-x---");
+    world.start_in(&tables).await.handle.shutdown().await;
+    assert_eq!((mode(&tables), mode(&log)), (0o750, 0o750));
+}

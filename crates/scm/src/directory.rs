@@ -1,6 +1,6 @@
 //! SCM's directory: which cluster it is of, and which SCM.
 
-use service::{DataDir, DataDirError, Expected, VersionFile};
+use service::{DataDir, DataDirError, Expected, VersionFile, data_dir};
 use uuid::Uuid;
 
 use crate::error::ScmError;
@@ -39,6 +39,7 @@ impl Directory {
         let my_id = options.members.as_ref().map(|members| members.me.scm_id);
         let expected =
             Expected { node_type: Some("SCM"), cluster_id: None, layout_version: LAYOUT_VERSION };
+        data_dir::make(&options.dir, options.permissions)?;
         let home = options.dir.join(HOME);
         let (home, version, fresh) =
             DataDir::open_or_format(home, VERSION_PATH, &expected, || {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::keys::{datanode, hdds, scm, trioxide};
-use config::{Configuration, HostPort, Key, ScmNode};
+use config::{Configuration, DirPermissions, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
 use metastore::compaction::Limits;
 use placement::{
@@ -29,6 +29,8 @@ pub struct ScmOptions {
     pub dir: PathBuf,
     /// Where the Raft log is.
     pub raft_dir: PathBuf,
+    /// Permissions of both.
+    pub permissions: DirPermissions,
     /// Endpoint for clients and administrators.
     pub client_address: HostPort,
     /// Endpoint for OM's block requests.
@@ -131,7 +133,10 @@ impl ScmOptions {
         let me = members.as_ref().map(|members| &members.me.node);
         let suffix = conf.scm_service().zip(me).map(|(s, n)| format!("{}.{}", s.id, n.node_id));
         let suffix = suffix.unwrap_or_default();
-        let dir = match conf.get_for(&scm::OZONE_SCM_DB_DIRS, &suffix) {
+        let named = conf.get_for(&scm::OZONE_SCM_DB_DIRS, &suffix);
+        let permissions =
+            conf.directory_permissions(named.is_some(), &scm::OZONE_SCM_DB_DIRS_PERMISSIONS);
+        let dir = match named {
             Some(dir) => dir,
             None => conf.directory(&scm::OZONE_SCM_DB_DIRS)?,
         };
@@ -154,6 +159,7 @@ impl ScmOptions {
         Ok(Self {
             http_address: http.then(|| conf.bound(web(), &scm::OZONE_SCM_HTTP_BIND_HOST)),
             raft_dir: raft_dir.unwrap_or_else(|| dir.join("scm-ha")),
+            permissions,
             client_address,
             block_address: bind(
                 |me| &me.block,

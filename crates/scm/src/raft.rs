@@ -9,6 +9,7 @@ use multiraft::{HostOptions, LogOptions, LogPosition, Membership, Peer, TrimOpti
 use parking_lot::Mutex;
 use placement::Cluster;
 use replicated::{GroupOptions, Options, RaftLog, Service};
+use service::data_dir;
 use uuid::Uuid;
 
 use crate::directory::Directory;
@@ -168,6 +169,7 @@ impl Tables {
         let path = options.dir.join("scm.db");
         machine::discard_sent(&path).map_err(ScmError::Checkpoint)?;
         takeover::take_over(&path, &options.raft_dir, directory.home.path())?;
+        data_dir::make(&options.raft_dir, options.permissions)?;
         let store = Store::open(&path, &tables::ALL, &store_options)?;
         machine::resume_restore(&store).map_err(ScmError::Restore)?;
         let applied = machine::load(&store, &mut cluster.lock())?;

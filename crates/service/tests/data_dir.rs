@@ -1,9 +1,12 @@
 //! Directories that belong to one process, one cluster and one layout.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use service::{DataDir, DataDirError, Expected, VersionFile};
+use config::keys::hdds::OZONE_METADATA_DIRS_PERMISSIONS;
+use config::{Configuration, DirPermissions};
+use service::{DataDir, DataDirError, Expected, VersionFile, data_dir};
 
 const VERSION: &str = "current/VERSION";
 
@@ -106,4 +109,49 @@ fn a_damaged_file_is_refused_rather_than_formatted_anew() {
             "{damaged:?}"
         );
     }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn permissions(value: &str) -> DirPermissions {
+    let conf = Configuration::default().with("ozone.metadata.dirs.permissions", value);
+    conf.get(&OZONE_METADATA_DIRS_PERMISSIONS)
+}
+
+#[test]
+fn a_directory_gets_its_permissions_whether_or_not_it_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("above/om");
+    // Bits that any umask takes away are among those that are given.
+    for value in ["777", "700", "rwxr-x---", "500"] {
+        data_dir::make(&path, permissions(value)).unwrap();
+        assert_eq!(mode(&path), permissions(value).mode(), "{value}");
+    }
+    let fresh = dir.path().join("fresh");
+    data_dir::make(&fresh, permissions("777")).unwrap();
+    assert_eq!(mode(&fresh), 0o777);
+}
+
+#[test]
+fn what_else_a_directory_is_it_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o2755)).unwrap();
+    data_dir::make(dir.path(), permissions("700")).unwrap();
+    assert_eq!(mode(dir.path()), 0o2700);
+}
+
+#[test]
+fn a_link_to_a_directory_is_followed_and_a_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (disk, link, file) =
+        (dir.path().join("disk"), dir.path().join("link"), dir.path().join("file"));
+    fs::create_dir(&disk).unwrap();
+    std::os::unix::fs::symlink(&disk, &link).unwrap();
+    data_dir::make(&link, permissions("750")).unwrap();
+    assert_eq!(mode(&disk), 0o750);
+    fs::write(&file, "").unwrap();
+    let refused = data_dir::make(&file, permissions("700"));
+    assert!(matches!(refused, Err(DataDirError::Io { .. })), "{refused:?}");
 }

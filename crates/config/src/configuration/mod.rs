@@ -12,6 +12,7 @@ use crate::declare::{Key, KeySpec, Value, is_secret};
 use crate::error::ConfigError;
 use crate::keys;
 use crate::origin::Origin;
+use crate::permissions::DirPermissions;
 use crate::setting::Setting;
 use crate::value::HostPort;
 use crate::warning::Warning;
@@ -171,6 +172,19 @@ impl Configuration {
                 fallback: keys::hdds::OZONE_METADATA_DIRS.name().into(),
             }
         })
+    }
+
+    /// The permissions of a role's directory: those of `key` when a key of the role's own `named`
+    /// the directory, those of `ozone.metadata.dirs` when it fell back to that.
+    pub fn directory_permissions(
+        &self,
+        named: bool,
+        key: &'static Key<DirPermissions>,
+    ) -> DirPermissions {
+        match named {
+            true => self.get(key),
+            false => self.get(&keys::hdds::OZONE_METADATA_DIRS_PERMISSIONS),
+        }
     }
 
     /// A configuration that differs in one key, for a role started by a program.

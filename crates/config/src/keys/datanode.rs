@@ -4,12 +4,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
+use crate::permissions::DirPermissions;
 use crate::value::{ByteSize, DataDir, HostPort};
 
 keys! {
     /// The data directories, one per disk, separated by commas; the storage type of one that is not
     /// DISK comes before it: [SSD]/path, [ARCHIVE]/path.
     HDDS_DATANODE_DIR: Vec<DataDir> = "hdds.datanode.dir", "", [DATANODE];
+    /// Permissions of what a DataNode keeps data in: hdds within each directory of
+    /// hdds.datanode.dir, those of Raft logs and those of trioxide.datanode.cache.dirs; also of
+    /// directories that are there already. Octal or symbolic, 700 or rwx------.
+    HDDS_DATANODE_DATA_DIR_PERMISSIONS: DirPermissions = "hdds.datanode.data.dir.permissions", "700", [DATANODE];
     /// Where the file with the DataNode's id lies; ozone.metadata.dirs when unset.
     OZONE_SCM_DATANODE_ID_DIR: Option<PathBuf> = "ozone.scm.datanode.id.dir", "", [DATANODE];
     /// Where the Raft logs lie, one directory per disk; beside the data when unset.

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
+use crate::permissions::DirPermissions;
 use crate::value::ByteSize;
 
 keys! {
     /// Where roles keep their metadata when their own directory key is not set.
     OZONE_METADATA_DIRS: Option<PathBuf> = "ozone.metadata.dirs", "", [OM, SCM, DATANODE];
+    /// Permissions of ozone.metadata.dirs, also of a directory that is there already: octal or
+    /// symbolic, 700 or rwx------.
+    OZONE_METADATA_DIRS_PERMISSIONS: DirPermissions = "ozone.metadata.dirs.permissions", "700", [OM, SCM, DATANODE];
     /// Users who may administer the cluster, separated by commas; the user who runs the server
     /// always may.
     OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM, DATANODE];

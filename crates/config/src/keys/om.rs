@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
+use crate::permissions::DirPermissions;
 use crate::value::{ByteSize, HostPort};
 
 keys! {
@@ -26,6 +27,10 @@ keys! {
     OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH: ByteSize = "ozone.om.grpc.maximum.response.length", "128MB", [OM, CLIENT];
     /// Where OM keeps its tables and Raft log; ozone.metadata.dirs when unset.
     OZONE_OM_DB_DIRS: Option<PathBuf> = "ozone.om.db.dirs", "", [OM];
+    /// Permissions of ozone.om.db.dirs and of the directory of OM's Raft log, which hold the secrets
+    /// of S3 users; also of directories that are there already: octal or symbolic, 700 or
+    /// rwx------.
+    OZONE_OM_DB_DIRS_PERMISSIONS: DirPermissions = "ozone.om.db.dirs.permissions", "700", [OM];
     /// Where OM keeps its Raft log, when not beside its tables.
     OZONE_OM_RATIS_STORAGE_DIR: Option<PathBuf> = "ozone.om.ratis.storage.dir", "", [OM];
     /// Applied changes after which OM makes its tables durable and trims its Raft log.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::declare::keys;
+use crate::permissions::DirPermissions;
 use crate::value::{ByteSize, HostPort};
 
 keys! {
@@ -57,6 +58,9 @@ keys! {
     OZONE_SCM_HTTP_ENABLED: bool = "ozone.scm.http.enabled", "true", [SCM];
     /// Where SCM keeps its tables and Raft log; ozone.metadata.dirs when unset.
     OZONE_SCM_DB_DIRS: Option<PathBuf> = "ozone.scm.db.dirs", "", [SCM];
+    /// Permissions of ozone.scm.db.dirs and of the directory of SCM's Raft log, also of directories
+    /// that are there already: octal or symbolic, 700 or rwx------.
+    OZONE_SCM_DB_DIRS_PERMISSIONS: DirPermissions = "ozone.scm.db.dirs.permissions", "700", [SCM];
     /// Where SCM keeps its Raft log, when not beside its tables.
     OZONE_SCM_HA_RATIS_STORAGE_DIR: Option<PathBuf> = "ozone.scm.ha.ratis.storage.dir", "", [SCM];
     /// Applied changes after which SCM makes its tables durable and trims its Raft log.

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use blockio::durable;
-use service::{DataDir, Expected, VersionFile};
+use config::keys::hdds;
+use service::{DataDir, Expected, VersionFile, data_dir};
 use types::{DatanodeDetails, DatanodeId, PortName};
 
 pub use yaml::YamlError;
@@ -41,6 +42,11 @@ impl Identity {
     /// # Errors
     /// When the directory is in use, of a newer layout, or its files cannot be read.
     pub fn open(settings: &Settings) -> Result<Self, DatanodeError> {
+        let permissions = settings.conf.get(&hdds::OZONE_METADATA_DIRS_PERMISSIONS);
+        data_dir::make(&settings.metadata_dir, permissions)?;
+        if let Some(id_dir) = settings.id_file.parent() {
+            data_dir::make(id_dir, permissions)?;
+        }
         let dir = settings.metadata_dir.join("dnlayoutversion");
         let lock = DataDir::lock(&dir)?;
         let version_file = dir.join("VERSION");

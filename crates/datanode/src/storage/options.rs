@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use blockio::DiskOptions;
 use chunkcache::ChunkCache;
+use config::DirPermissions;
 use types::{DatanodeId, StorageType};
 
 /// How a disk is chosen for a new container.
@@ -44,6 +45,8 @@ impl DataDirectory {
 pub struct StorageOptions {
     /// The disks.
     pub dirs: Vec<DataDirectory>,
+    /// Permissions of where their data and Raft logs are.
+    pub permissions: DirPermissions,
     /// The cluster they belong to.
     pub cluster_id: String,
     /// The DataNode they belong to.
@@ -103,6 +106,7 @@ impl StorageOptions {
     ) -> Self {
         Self {
             dirs,
+            permissions: DirPermissions::OWNER,
             cluster_id: cluster_id.into(),
             datanode,
             begun: None,

@@ -5,12 +5,15 @@
 //! or another role's data, and a layout newer than the program.
 
 mod lock;
+mod permissions;
 mod version;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use config::DirPermissions;
 pub use lock::DataDir;
+pub use permissions::make;
 pub use version::{Expected, VersionFile};
 
 /// Why a directory cannot be used.
@@ -61,6 +64,16 @@ pub enum DataDirError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// Its permissions cannot be set.
+    #[error("{} cannot get the permissions {permissions}: {source}: have the server's user own it, or set the key of its permissions to what it has", path.display())]
+    Permissions {
+        /// The directory.
+        path: PathBuf,
+        /// What they are to be.
+        permissions: DirPermissions,
+        /// What the system said.
+        source: io::Error,
     },
     /// The system said no.
     #[error("{}: {source}", path.display())]

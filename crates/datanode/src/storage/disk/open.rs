@@ -10,7 +10,7 @@ use blockio::{Backend, DiskOptions, SystemBackend, Trouble};
 use metastore::{IterRange, Store, StoreOptions};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use service::{DataDir, DataDirError, Expected, VersionFile};
+use service::{DataDir, DataDirError, Expected, VersionFile, data_dir};
 use types::PipelineId;
 use uuid::Uuid;
 
@@ -39,7 +39,11 @@ impl Disk {
             cluster_id: Some(options.cluster_id.clone()),
             layout_version: LAYOUT_VERSION,
         };
+        let raft_dir = dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis"));
         refuse_without_version(&root)?;
+        for path in [&root, &raft_dir] {
+            make(path, options)?;
+        }
         let (lock, version, _) =
             DataDir::open_or_format(&root, "VERSION", &expected, || new_version(options)).map_err(
                 |e| match e {
@@ -65,10 +69,9 @@ impl Disk {
         }
 
         let cluster = root.join(&options.cluster_id);
-        let raft_dir = dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis"));
         let deleted = cluster.join("tmp").join("deleted-containers");
         let arriving = cluster.join("tmp").join("arriving-containers");
-        for path in [&cluster.join("current"), &deleted, &arriving, &raft_dir] {
+        for path in [&cluster.join("current"), &deleted, &arriving] {
             fs::create_dir_all(path).map_err(|e| StorageError::disk(path, e))?;
         }
         let database = cluster.join(&id).join("container.db");
@@ -122,6 +125,18 @@ impl Disk {
             root,
             _lock: lock,
         }))
+    }
+}
+
+/// Makes a directory with the permissions of data. One that cannot get them is used all the same,
+/// as Ozone does: it has data that others need.
+fn make(path: &Path, options: &StorageOptions) -> Result<()> {
+    match data_dir::make(path, options.permissions) {
+        Err(error @ DataDirError::Permissions { .. }) => {
+            tracing::warn!(%error, "users of this machine may read what clients wrote");
+            Ok(())
+        }
+        made => made.map_err(|error| StorageError::disk(path, error)),
     }
 }
 
