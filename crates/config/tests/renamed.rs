@@ -66,11 +66,15 @@ fn a_malformed_value_under_an_old_name_is_refused() {
 
 #[test]
 fn an_old_name_of_a_key_that_is_not_there_has_no_effect_and_says_so() {
-    let conf = Configuration::builder().define("dfs.xframe.value=DENY").unwrap().build().unwrap();
+    let conf =
+        Configuration::builder().define("dfs.metrics.session-id=x").unwrap().build().unwrap();
     let [Warning::Renamed { current, .. }, Warning::Unknown { key, .. }] = conf.warnings() else {
         panic!("{:?}", conf.warnings());
     };
-    assert_eq!((current.as_str(), key.as_str()), ("hdds.xframe.value", "hdds.xframe.value"));
+    assert_eq!(
+        (current.as_str(), key.as_str()),
+        ("hdds.metrics.session-id", "hdds.metrics.session-id")
+    );
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
     StorageOptions {
         permissions: conf.get(&dn::HDDS_DATANODE_DATA_DIR_PERMISSIONS),
         begun: Some(settings.id_file.with_file_name(BEGUN_FILE)),
-        min_free_space: conf.get(&dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE).bytes(),
+        min_free_for_writes: settings.min_free_for_writes,
+        min_free_for_containers: settings.min_free_for_containers,
         reserved_share: conf.get(&dn::HDDS_DATANODE_DIR_DU_RESERVED_PERCENT),
         choosing: if policy.to_ascii_lowercase().contains("round") {
             ChoosingPolicy::RoundRobin

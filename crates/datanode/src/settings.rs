@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chunkcache::CacheOptions;
 use config::keys::{datanode as dn, hdds, scm, trioxide};
-use config::{Configuration, DataDir, HostPort};
+use config::{Configuration, DataDir, HostPort, Key};
 use limits::{ConnectionOptions, MemoryBudget};
 use service::{AdminPolicy, AuditOptions, Share};
 
@@ -16,6 +16,7 @@ use crate::liveness_limits::LivenessLimits;
 use crate::range_compaction_settings::RangeCompactionSettings;
 use crate::repair_pace::RepairRates;
 use crate::scan_settings::ScanSettings;
+use crate::storage::Floor;
 use crate::tolerated::Tolerated;
 
 /// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
@@ -37,6 +38,10 @@ pub struct Settings {
     pub data_dirs: Vec<DataDir>,
     /// Raft log directories, one per disk; beside the data when empty.
     pub raft_dirs: Vec<PathBuf>,
+    /// Free space below which a disk takes no more writes.
+    pub min_free_for_writes: Floor,
+    /// Free space below which a disk gets no more containers.
+    pub min_free_for_containers: Floor,
     /// Name given by the operator; found out when empty.
     pub host_name: String,
     /// Address the endpoints are bound to.
@@ -168,6 +173,16 @@ fn audit(conf: &Configuration, metadata_dir: &Path) -> Option<AuditOptions> {
     })
 }
 
+/// What must stay free of a disk: the least bytes, and the share that `key` names.
+fn floor(conf: &Configuration, key: &'static Key<f64>) -> Result<Floor, DatanodeError> {
+    let share = conf.get(key);
+    if !(0.0..=1.0).contains(&share) {
+        let (key, value) = (key.name(), share.to_string());
+        return Err(DatanodeError::Setting { key, value, reason: "it must be from 0 to 1" });
+    }
+    Ok(Floor { bytes: conf.get(&dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE).bytes(), share })
+}
+
 impl Settings {
     /// Reads the keys.
     ///
@@ -192,6 +207,11 @@ impl Settings {
             client_rpc: ClientRpcAddress::read(conf),
             metadata_dir,
             raft_dirs: conf.get(&dn::HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR),
+            min_free_for_writes: floor(
+                conf,
+                &dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE_HARD_LIMIT_PERCENT,
+            )?,
+            min_free_for_containers: floor(conf, &dn::HDDS_DATANODE_VOLUME_MIN_FREE_SPACE_PERCENT)?,
             host_name: conf.get(&dn::HDDS_DATANODE_HOSTNAME),
             bind_host: conf.get(&dn::HDDS_DATANODE_BIND_HOST),
             ipc_port: port(&dn::HDDS_CONTAINER_IPC_PORT, &dn::HDDS_CONTAINER_IPC_RANDOM_PORT),

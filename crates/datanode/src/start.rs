@@ -235,20 +235,17 @@ async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, Datan
     let page = Arc::new(Page::new(daemon));
     let last = daemon.identity.lock().details().port(&PortName::Http).unwrap_or(0);
     let registry = daemon.metrics.registry.clone();
-    let routes = || {
-        let own = crate::container_list::routes(daemon);
-        own.merge(service::status::configuration(&daemon.settings.conf))
-    };
+    let (routes, conf) = (|| crate::container_list::routes(daemon), &daemon.settings.conf);
     if address.port == 0 && last != 0 {
         let again = format!("{}:{last}", address.host);
         let (registry, page) = (registry.clone(), page.clone());
         let routes = routes();
-        if let Ok(server) = StatusServer::start_with(&again, registry, page, routes).await {
+        if let Ok(server) = StatusServer::start_with(&again, registry, page, conf, routes).await {
             return Ok(Some(server));
         }
     }
     let routes = routes();
-    let bound = StatusServer::start_with(&address.to_string(), registry, page, routes).await;
+    let bound = StatusServer::start_with(&address.to_string(), registry, page, conf, routes).await;
     bound.map(Some).map_err(|source| {
         service::BindError::new("hdds.datanode.http-address", address, source).into()
     })

@@ -45,6 +45,8 @@ pub enum OmError {
     VolumeReferenced { volume: String, count: i64 },
     #[error("Too many volumes for user {user}: limit is {limit}")]
     TooManyVolumes { user: String, limit: u32 },
+    #[error("Cannot create more than {limit} buckets")]
+    TooManyBuckets { limit: u64 },
     #[error("Bucket not found: {volume}/{bucket}")]
     BucketNotFound { volume: String, bucket: String },
     #[error("Bucket already exists: {volume}/{bucket}")]
@@ -146,6 +148,7 @@ impl OmError {
             Self::VolumeNotEmpty(_) => Status::VolumeNotEmpty,
             Self::VolumeReferenced { .. } => Status::VolumeIsReferenced,
             Self::TooManyVolumes { .. } => Status::UserTooManyVolumes,
+            Self::TooManyBuckets { .. } => Status::TooManyBuckets,
             Self::BucketNotFound { .. } => Status::BucketNotFound,
             Self::BucketExists { .. } => Status::BucketAlreadyExists,
             Self::BucketNotEmpty { .. } => Status::BucketNotEmpty,

@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use proto::ozone::BucketLayoutProto;
+
 use crate::error::OmError;
 use crate::settings::Settings;
 
@@ -11,9 +13,12 @@ const NAME_LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
 /// The name under which snapshots of a bucket appear among its keys.
 pub(crate) const SNAPSHOT_DIRECTORY: &str = ".snapshot";
 
-/// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`.
+/// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`, beside
+/// those of [`AVOIDED_RANGE`].
 const AVOIDED_IN_KEYS: &[char] =
-    &['\\', '{', '}', '^', '<', '>', '%', '~', '#', '`', '[', ']', '|', '"', '\u{7f}'];
+    &['\\', '{', '}', '^', '<', '>', '%', '~', '#', '`', '[', ']', '|', '"'];
+/// What is not ASCII in S3's guide; as in Ozone, characters beyond it are taken.
+const AVOIDED_RANGE: std::ops::RangeInclusive<char> = '\u{80}'..='\u{ff}';
 
 /// # Errors
 /// [`OmError::InvalidVolumeName`]
@@ -24,8 +29,13 @@ pub fn validate_volume_name(name: &str, settings: &Settings) -> Result<(), OmErr
 
 /// # Errors
 /// [`OmError::InvalidBucketName`]
-pub fn validate_bucket_name(name: &str, settings: &Settings) -> Result<(), OmError> {
-    let checked = check(name, "bucket", settings.strict_s3_names);
+pub fn validate_bucket_name(
+    name: &str,
+    layout: BucketLayoutProto,
+    settings: &Settings,
+) -> Result<(), OmError> {
+    let strict = settings.strict_s3_names || layout == BucketLayoutProto::ObjectStore;
+    let checked = check(name, "bucket", strict);
     checked.map_err(|fault| OmError::InvalidBucketName(fault.to_string()))
 }
 
@@ -59,7 +69,8 @@ pub fn validate_key_name(name: &str, settings: &Settings) -> Result<(), OmError>
         )));
     }
     if settings.check_key_name_characters
-        && let Some(bad) = name.chars().find(|c| c.is_control() || AVOIDED_IN_KEYS.contains(c))
+        && let Some(bad) =
+            name.chars().find(|c| AVOIDED_RANGE.contains(c) || AVOIDED_IN_KEYS.contains(c))
     {
         return Err(OmError::InvalidKeyName(format!("Invalid key name: {name} has {bad:?}")));
     }
@@ -124,13 +135,15 @@ fn check<'a>(name: &'a str, kind: &'static str, strict: bool) -> Result<(), Name
 
 #[cfg(test)]
 mod tests {
+    use BucketLayoutProto::*;
+
     use super::*;
 
     #[test]
     fn good_names_pass_and_bad_ones_do_not() {
         let s = Settings::default();
         for good in ["abc", "a-b.c", "vol1", "a--b", "123", "1.2.3", &"x".repeat(63)] {
-            assert!(validate_bucket_name(good, &s).is_ok(), "{good}");
+            assert!(validate_bucket_name(good, ObjectStore, &s).is_ok(), "{good}");
         }
         let long = "x".repeat(64);
         for bad in [
@@ -151,11 +164,14 @@ mod tests {
             "192.168.1.1",
             "äöü",
         ] {
-            assert!(validate_bucket_name(bad, &s).is_err(), "{bad}");
+            assert!(validate_bucket_name(bad, ObjectStore, &s).is_err(), "{bad}");
             assert!(validate_volume_name(bad, &s).is_err(), "{bad}");
         }
         let loose = Settings { strict_s3_names: false, ..Settings::default() };
         assert!(validate_volume_name("a_b", &loose).is_ok());
+        assert!(validate_bucket_name("a_b", Legacy, &loose).is_ok());
+        assert!(validate_bucket_name("a_b", FileSystemOptimized, &loose).is_ok());
+        assert!(validate_bucket_name("a_b", ObjectStore, &loose).is_err());
     }
 
     #[test]
@@ -168,7 +184,10 @@ mod tests {
             assert!(validate_key_name(bad, &s).is_err(), "{bad}");
         }
         let checked = Settings { check_key_name_characters: true, ..Settings::default() };
-        assert!(validate_key_name("{x}", &checked).is_err());
+        for bad in ["{x}", "a\\b", "a~", "\"a", "ü", "\u{80}", "a/b#c"] {
+            assert!(validate_key_name(bad, &checked).is_err(), "{bad}");
+        }
+        assert!(validate_key_name("\u{101}", &checked).is_ok());
         assert!(validate_key_name("a/b_c-d.e!f", &checked).is_ok());
     }
 }

@@ -50,6 +50,40 @@ fn buckets_are_refused_by_the_rules() {
     assert_eq!(om.refused(make_bucket(zero)), Status::QuotaError);
 }
 
+#[test]
+fn there_are_no_more_buckets_than_there_may_be() {
+    let mut om = Om::new();
+    om.ok(create_volume("vol2"));
+    // There is one already.
+    om.settings.max_buckets = 3;
+    om.ok(create_bucket(VOL, "bucket2"));
+    let link = BucketInfo {
+        source_volume: Some(VOL.to_owned()),
+        source_bucket: Some(BUCKET.to_owned()),
+        ..bucket_info("vol2", "link")
+    };
+    om.ok(make_bucket(link));
+    for volume in [VOL, "vol2"] {
+        assert_eq!(om.refused(create_bucket(volume, "bucket3")), Status::TooManyBuckets);
+    }
+    om.ok(delete_bucket("bucket2"));
+    om.ok(create_bucket("vol2", "bucket3"));
+}
+
+#[test]
+fn without_s3s_rules_buckets_of_other_layouts_may_have_underscores() {
+    let mut om = Om::new();
+    let bucket = |name: &str, layout: BucketLayoutProto| {
+        make_bucket(BucketInfo { bucket_layout: Some(layout as i32), ..bucket_info(VOL, name) })
+    };
+    use BucketLayoutProto::{FileSystemOptimized, Legacy, ObjectStore};
+    assert_eq!(om.refused(bucket("a_b", Legacy)), Status::InvalidBucketName);
+    om.settings.strict_s3_names = false;
+    om.ok(bucket("a_b", Legacy));
+    om.ok(bucket("a_c", FileSystemOptimized));
+    assert_eq!(om.refused(bucket("a_d", ObjectStore)), Status::InvalidBucketName);
+}
+
 fn encrypted() -> BucketEncryptionInfoProto {
     BucketEncryptionInfoProto { key_name: "key1".to_owned(), ..Default::default() }
 }

@@ -138,15 +138,33 @@ fn count(of: &[String], role: &str) -> String {
     format!("{} {role}{}", of.len(), if of.len() == 1 { "" } else { "s" })
 }
 
+/// Lines to copy for who wants to try S3.
+fn try_s3(endpoint: &str, pair: &Credentials) -> String {
+    format!(
+        "  Try the aws CLI
+    export AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret} AWS_REGION=us-east-1
+    export AWS_ENDPOINT_URL={endpoint}
+    aws s3 mb s3://first
+    aws s3 cp README.md s3://first/
+    aws s3 ls s3://first
+
+",
+        access = pair.access_key,
+        secret = pair.secret_key,
+    )
+}
+
 /// What a person sees: where everything is, and lines to copy.
 fn block(server: &Server, took: Duration) -> String {
     let (e, c) = (server.endpoints(), server.credentials());
     let site = server.directory().site();
     let pages: String =
         e.pages.iter().map(|(role, url)| format!("    {role:<12}{url}\n")).collect();
+    let s3 = e.s3.as_deref();
+    let try_s3 = s3.map(|s3| try_s3(s3, c)).unwrap_or_default();
     format!(
         "\
-Trioxide is ready ({ms} ms): {oms}, {scms}, {datanodes}, S3 gateway, data in {dir}
+Trioxide is ready ({ms} ms): {oms}, {scms}, {datanodes}{gateway}, data in {dir}
 
   S3          {s3}
   OM          {om}
@@ -157,14 +175,7 @@ Trioxide is ready ({ms} ms): {oms}, {scms}, {datanodes}, S3 gateway, data in {di
 
   Status pages
 {pages}
-  Try the aws CLI
-    export AWS_ACCESS_KEY_ID={access} AWS_SECRET_ACCESS_KEY={secret} AWS_REGION=us-east-1
-    export AWS_ENDPOINT_URL={s3}
-    aws s3 mb s3://first
-    aws s3 cp README.md s3://first/
-    aws s3 ls s3://first
-
-  Try Ozone's shell
+{try_s3}  Try Ozone's shell
     {o3} sh{at_om} volume list
     {o3} sh{at_om} key list /s3v/first
     {o3} admin{at_scm} datanode list
@@ -179,7 +190,8 @@ Trioxide is ready ({ms} ms): {oms}, {scms}, {datanodes}, S3 gateway, data in {di
         scms = count(&e.scms, "SCM"),
         datanodes = count(&e.datanodes, "DataNode"),
         dir = server.directory().path().display(),
-        s3 = e.s3,
+        gateway = if s3.is_some() { ", S3 gateway" } else { "" },
+        s3 = s3.unwrap_or("off: ozone.s3g.http.enabled is false"),
         om = e.oms.join(" "),
         scm = e.scms.join(" "),
         site = site.display(),

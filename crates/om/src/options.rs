@@ -376,6 +376,12 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
         snapshots: conf.get(&keys::OZONE_FILESYSTEM_SNAPSHOT_ENABLED),
         snapshot_limit: conf.get(&keys::OZONE_OM_FS_SNAPSHOT_MAX_LIMIT) as usize,
         snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
+        max_buckets: u64::try_from(conf.get(&keys::OZONE_OM_MAX_BUCKETS))
+            .ok()
+            .filter(|most| *most > 0)
+            .unwrap_or(Settings::default().max_buckets),
+        strict_s3_names: conf.get(&keys::OZONE_OM_NAMESPACE_S3_STRICT),
+        check_key_name_characters: conf.get(&keys::OZONE_OM_KEYNAME_CHARACTER_CHECK_ENABLED),
         ..Settings::default()
     })
 }

@@ -161,9 +161,8 @@ impl Om {
                     rate: setup.checkpoint_rate,
                     stall: setup.stall,
                 });
-                let routes = routes.merge(service::status::configuration(conf));
                 let registry = registry.clone();
-                let started = StatusServer::start_with(&bound, registry, page, routes).await;
+                let started = StatusServer::start_with(&bound, registry, page, conf, routes).await;
                 let key = keys::OZONE_OM_HTTP_ADDRESS.name();
                 Some(started.map_err(|e| BindError::new(key, &bound, e))?)
             }

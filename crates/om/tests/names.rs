@@ -117,3 +117,20 @@ async fn a_quota_is_kept_to_the_byte() {
     assert_eq!(om.refused(create_key(key_args("vol", "bkt", "d", 1))).await, Status::QuotaExceeded);
     om.handle.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_settings_of_names_and_numbers_count() {
+    let world = World::new()
+        .await
+        .with("ozone.om.keyname.character.check.enabled", true)
+        .with("ozone.om.namespace.s3.strict", false)
+        .with("ozone.om.max.buckets", 2);
+    let om = world.start().await;
+    om.bucket("vol_1", "bkt").await;
+    let create = create_key(key_args("vol_1", "bkt", "a{b}", 1));
+    assert_eq!(om.refused(create).await, Status::InvalidKeyName);
+    om.put("vol_1", "bkt", "ab", 1).await;
+    om.ok(create_bucket("vol_1", "bkt2")).await;
+    assert_eq!(om.refused(create_bucket("vol_1", "bkt3")).await, Status::TooManyBuckets);
+    om.handle.shutdown().await;
+}

@@ -29,6 +29,12 @@ use crate::server::{Access, LARGEST_DOCUMENT, S3Server, ServerMetrics};
 /// Why a gateway did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum S3GatewayError {
+    /// It is not to serve S3, which is all that it does.
+    #[error(
+        "{} is false, and an S3 gateway does nothing else: remove the setting, or do not start a gateway",
+        keys::s3g::OZONE_S3G_HTTP_ENABLED.name()
+    )]
+    Disabled,
     /// A port cannot be had.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -126,6 +132,9 @@ impl S3Gateway {
         client: Client,
         options: GatewayOptions,
     ) -> Result<S3GatewayHandle, S3GatewayError> {
+        if !options.enabled {
+            return Err(S3GatewayError::Disabled);
+        }
         let address = options.address.to_string();
         let bind = |key, address: &str, error| BindError::new(key, address, error);
         let listener = TcpListener::bind(&address)
@@ -153,9 +162,8 @@ impl S3Gateway {
             None => None,
             Some(address) => {
                 let address = address.to_string();
-                let routes = service::status::configuration(&configuration);
                 let page = Arc::new(page);
-                let started = StatusServer::start_with(&address, registry, page, routes).await;
+                let started = StatusServer::start(&address, registry, page, &configuration).await;
                 Some(started.map_err(|e| {
                     bind(keys::s3g::OZONE_S3G_WEBADMIN_HTTP_ADDRESS.name(), &address, e)
                 })?)

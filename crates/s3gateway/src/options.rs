@@ -10,6 +10,8 @@ use types::{ReplicationConfig, WireError};
 /// What a gateway is told.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
+    /// Whether S3 is served at all.
+    pub enabled: bool,
     /// Where S3 is served.
     pub address: HostPort,
     /// Where status page and metrics are served, if at all.
@@ -58,6 +60,7 @@ impl GatewayOptions {
             conf.bound(web, &s3g::OZONE_S3G_WEBADMIN_HTTP_BIND_HOST)
         });
         Ok(Self {
+            enabled: conf.get(&s3g::OZONE_S3G_HTTP_ENABLED),
             address,
             status_address,
             configuration: conf.clone(),
@@ -125,5 +128,13 @@ mod tests {
         ]);
         assert_eq!(both.address.to_string(), "0.0.0.0:9878");
         assert_eq!(both.status_address.unwrap().to_string(), "127.0.0.1:7");
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_is_not_to_serve_s3_does_not_start() {
+        let conf = Configuration::default().with("ozone.s3g.http.enabled", false);
+        let options = GatewayOptions::from_configuration(&conf).unwrap();
+        let started = crate::S3Gateway::start(&conf, options).await;
+        assert!(matches!(started, Err(crate::S3GatewayError::Disabled)));
     }
 }

@@ -170,9 +170,9 @@ async fn open_endpoints(
         None => None,
         Some(address) => {
             let page = Arc::new(Status::new(core, state, addresses));
-            let routes = service::status::configuration(&options.configuration);
             let address_text = address.to_string();
-            let started = StatusServer::start_with(&address_text, registry, page, routes).await;
+            let started =
+                StatusServer::start(&address_text, registry, page, &options.configuration).await;
             let key = keys::OZONE_SCM_HTTP_ADDRESS.name();
             let server = started.map_err(|e| BindError::new(key, address, e))?;
             addresses.http = Some(server.local_addr());

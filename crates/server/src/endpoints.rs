@@ -11,8 +11,8 @@ pub struct Endpoints {
     pub om_grpc: Vec<String>,
     /// The SCMs' endpoints for clients and administrators.
     pub scms: Vec<String>,
-    /// The S3 gateway, `http://host:port`.
-    pub s3: String,
+    /// The S3 gateway, `http://host:port`, unless it is turned off.
+    pub s3: Option<String>,
     /// The DataNodes' framed endpoints.
     pub datanodes: Vec<String>,
     /// Status pages: whose, and where.

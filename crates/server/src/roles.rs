@@ -114,9 +114,11 @@ impl Roles {
             GatewayOptions::from_configuration(&client).map_err(S3GatewayError::from)?;
         // The one pair every client starts with need not be asked of OM.
         options.credentials = Some((root.access_key.clone(), root.secret_key.clone()));
-        let s3 = self.s3.insert(S3Gateway::start(&client, options).await?);
-        endpoints.s3 = s3.endpoint();
-        endpoints.page("S3 gateway", s3.status_address());
+        if options.enabled {
+            let s3 = self.s3.insert(S3Gateway::start(&client, options).await?);
+            endpoints.s3 = Some(s3.endpoint());
+            endpoints.page("S3 gateway", s3.status_address());
+        }
 
         self.wait_for_writes(&client).await?;
         let credentials = Credentials { access_key: root.access_key, secret_key: root.secret_key };

@@ -3,5 +3,6 @@
 
 mod derive;
 mod directory;
+mod permissions;
 mod s3;
 mod scm_ha;

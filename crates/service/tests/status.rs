@@ -59,7 +59,10 @@ async fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
 async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
     let registry = MetricsRegistry::new(Role::new("om", "om1"));
     registry.counter("keys", "Keys").inc();
-    let server = StatusServer::start("127.0.0.1:0", registry, Arc::new(Page)).await.unwrap();
+    let server =
+        StatusServer::start("127.0.0.1:0", registry, Arc::new(Page), &Configuration::default())
+            .await
+            .unwrap();
 
     let html = get(server.local_addr(), "/").await;
     assert!(
@@ -107,10 +110,16 @@ async fn a_level_of_log_lines_is_read_by_all_and_not_changed_where_nobody_can_pr
 #[tokio::test]
 async fn health_is_ok_or_says_what_is_wrong() {
     let registry = || MetricsRegistry::new(Role::new("om", "om1"));
-    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page)).await.unwrap();
+    let server =
+        StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page), &Configuration::default())
+            .await
+            .unwrap();
     let health = get(server.local_addr(), "/health").await;
     assert!(health.starts_with("HTTP/1.1 200") && health.ends_with("ok\n"), "{health}");
-    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Broken)).await.unwrap();
+    let server =
+        StatusServer::start("127.0.0.1:0", registry(), Arc::new(Broken), &Configuration::default())
+            .await
+            .unwrap();
     let health = get(server.local_addr(), "/health").await;
     assert!(
         health.starts_with("HTTP/1.1 503") && health.ends_with("the log is gone\n"),
@@ -121,11 +130,45 @@ async fn health_is_ok_or_says_what_is_wrong() {
 #[tokio::test]
 async fn a_stopped_server_gives_its_port_back() {
     let registry = || MetricsRegistry::new(Role::new("om", ""));
-    let server = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page)).await.unwrap();
+    let server =
+        StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page), &Configuration::default())
+            .await
+            .unwrap();
     let address = server.local_addr().to_string();
-    assert!(StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err());
+    assert!(
+        StatusServer::start(&address, registry(), Arc::new(Page), &Configuration::default())
+            .await
+            .is_err()
+    );
     drop(server);
-    while StatusServer::start(&address, registry(), Arc::new(Page)).await.is_err() {
+    while StatusServer::start(&address, registry(), Arc::new(Page), &Configuration::default())
+        .await
+        .is_err()
+    {
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn answers_say_who_may_frame_them_and_metrics_can_be_turned_off() {
+    let get_with = async |settings: &[(&str, &str)], path: &str| {
+        let conf = Configuration::default();
+        let conf = settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value));
+        let registry = MetricsRegistry::new(Role::new("om", "om1"));
+        let server =
+            StatusServer::start("127.0.0.1:0", registry, Arc::new(Page), &conf).await.unwrap();
+        get(server.local_addr(), path).await.to_ascii_lowercase()
+    };
+    for path in ["/", "/conf", "/prom", "/nothing"] {
+        let answer = get_with(&[], path).await;
+        assert!(answer.contains("\r\nx-frame-options: sameorigin\r\n"), "{path}: {answer}");
+    }
+    let denied = get_with(&[("hdds.xframe.value", "deny")], "/").await;
+    assert!(denied.contains("\r\nx-frame-options: deny\r\n"), "{denied}");
+    let open = get_with(&[("hdds.xframe.enabled", "false")], "/").await;
+    assert!(!open.contains("x-frame-options"), "{open}");
+    for path in ["/prom", "/metrics"] {
+        let off = get_with(&[("hdds.prometheus.endpoint.enabled", "false")], path).await;
+        assert!(off.starts_with("http/1.1 404"), "{path}: {off}");
     }
 }

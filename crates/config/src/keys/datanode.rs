@@ -90,6 +90,12 @@ keys! {
     HDDS_DATANODE_DIR_DU_RESERVED_PERCENT: f64 = "hdds.datanode.dir.du.reserved.percent", "0.0001", [DATANODE];
     /// Free space below which a disk takes no more writes.
     HDDS_DATANODE_VOLUME_MIN_FREE_SPACE: ByteSize = "hdds.datanode.volume.min.free.space", "100MB", [DATANODE];
+    /// Share of a disk below which it gets no more containers, 0 to 1, when that is more than
+    /// hdds.datanode.volume.min.free.space; SCM knows it. Ozone's default is 0.02.
+    HDDS_DATANODE_VOLUME_MIN_FREE_SPACE_PERCENT: f64 = "hdds.datanode.volume.min.free.space.percent", "0", [DATANODE];
+    /// Share of a disk below which it takes no more writes, 0 to 1, when that is more than
+    /// hdds.datanode.volume.min.free.space. Ozone's default is 0.015.
+    HDDS_DATANODE_VOLUME_MIN_FREE_SPACE_HARD_LIMIT_PERCENT: f64 = "hdds.datanode.volume.min.free.space.hard.limit.percent", "0", [DATANODE];
     /// How a disk is chosen for a new container.
     HDDS_DATANODE_VOLUME_CHOOSING_POLICY: String = "hdds.datanode.volume.choosing.policy", "capacity", [DATANODE], one of ["capacity", "round-robin",
         "org.apache.hadoop.ozone.container.common.volume.CapacityVolumeChoosingPolicy", "org.apache.hadoop.ozone.container.common.volume.RoundRobinVolumeChoosingPolicy"];

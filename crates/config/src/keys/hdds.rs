@@ -13,6 +13,12 @@ keys! {
     /// Permissions of ozone.metadata.dirs, also of a directory that is there already: octal or
     /// symbolic, 700 or rwx------.
     OZONE_METADATA_DIRS_PERMISSIONS: DirPermissions = "ozone.metadata.dirs.permissions", "700", [OM, SCM, DATANODE];
+    /// Forbid that pages of other sites show a role's status page in a frame.
+    HDDS_XFRAME_ENABLED: bool = "hdds.xframe.enabled", "true", [OM, SCM, DATANODE, S3G];
+    /// Which pages may: the value of X-Frame-Options.
+    HDDS_XFRAME_VALUE: String = "hdds.xframe.value", "SAMEORIGIN", [OM, SCM, DATANODE, S3G], one of ["DENY", "SAMEORIGIN", "ALLOW-FROM"];
+    /// Serve metrics beside a role's status page, /metrics and /prom.
+    HDDS_PROMETHEUS_ENDPOINT_ENABLED: bool = "hdds.prometheus.endpoint.enabled", "true", [OM, SCM, DATANODE, S3G];
     /// Users who may administer the cluster, separated by commas; the user who runs the server
     /// always may.
     OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM, DATANODE];

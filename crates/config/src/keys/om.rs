@@ -128,6 +128,13 @@ keys! {
     FS_TRASH_CHECKPOINT_INTERVAL: f64 = "fs.trash.checkpoint.interval", "0", [OM];
     /// Minutes between checkpoints of the trash; fs.trash.checkpoint.interval when unset.
     OZONE_FS_TRASH_CHECKPOINT_INTERVAL: Option<f64> = "ozone.fs.trash.checkpoint.interval", "", [OM];
+    /// The most buckets of all volumes, links included; 100000 when it is 0 or less.
+    OZONE_OM_MAX_BUCKETS: i64 = "ozone.om.max.buckets", "100000", [OM];
+    /// Refuse new names of keys with characters that S3's naming guide says to avoid.
+    OZONE_OM_KEYNAME_CHARACTER_CHECK_ENABLED: bool = "ozone.om.keyname.character.check.enabled", "false", [OM];
+    /// Names of volumes and buckets follow S3's rules; without it those of volumes, and of buckets
+    /// whose layout is not OBJECT_STORE, may have underscores.
+    OZONE_OM_NAMESPACE_S3_STRICT: bool = "ozone.om.namespace.s3.strict", "true", [OM];
     /// The most volumes a user may own.
     OZONE_OM_USER_MAX_VOLUME: u32 = "ozone.om.user.max.volume", "1024", [OM];
     /// The most keys one page of a listing holds.

@@ -6,6 +6,8 @@ use crate::value::HostPort;
 keys! {
     /// Where the S3 gateway listens.
     OZONE_S3G_HTTP_ADDRESS: HostPort = "ozone.s3g.http-address", "0.0.0.0:9878", [S3G];
+    /// Serve S3. Without it `o3 server` has no S3 gateway, and `o3 s3g` does not start.
+    OZONE_S3G_HTTP_ENABLED: bool = "ozone.s3g.http.enabled", "true", [S3G];
     /// The address the S3 gateway binds to, when not that of ozone.s3g.http-address. Ozone's
     /// default is 0.0.0.0.
     OZONE_S3G_HTTP_BIND_HOST: String = "ozone.s3g.http-bind-host", "", [S3G];

@@ -64,7 +64,7 @@ pub use deletion::{DeletionResult, Reclaimed};
 pub(crate) use disk::CheckFault;
 pub use disk::{Disk, Space};
 pub use error::{Result, StorageError};
-pub use options::{ChoosingPolicy, DataDirectory, StorageOptions};
+pub use options::{ChoosingPolicy, DataDirectory, Floor, StorageOptions};
 pub use patience::Patience;
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
 pub(crate) use reconcile::{Compared, Reconcile, Reconciled};

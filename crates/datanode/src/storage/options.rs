@@ -19,6 +19,22 @@ pub enum ChoosingPolicy {
     RoundRobin,
 }
 
+/// What must stay free of a disk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Floor {
+    /// Bytes that must.
+    pub bytes: u64,
+    /// Share of the disk that must, 0 to 1, when that is more.
+    pub share: f64,
+}
+
+impl Floor {
+    /// The bytes that must stay free of a disk of this size.
+    pub fn of(self, capacity: u64) -> u64 {
+        self.bytes.max((capacity as f64 * self.share) as u64)
+    }
+}
+
 /// One data directory: one disk.
 #[derive(Debug, Clone)]
 pub struct DataDirectory {
@@ -55,7 +71,9 @@ pub struct StorageOptions {
     /// without it one that a replaced disk had is begun anew.
     pub begun: Option<PathBuf>,
     /// Free space below which a disk takes no more writes.
-    pub min_free_space: u64,
+    pub min_free_for_writes: Floor,
+    /// Free space below which a disk gets no more containers, when that is more.
+    pub min_free_for_containers: Floor,
     /// Share of every disk never used, 0 to 1.
     pub reserved_share: f64,
     /// How a disk is chosen for a new container.
@@ -110,7 +128,8 @@ impl StorageOptions {
             cluster_id: cluster_id.into(),
             datanode,
             begun: None,
-            min_free_space: 100 << 20,
+            min_free_for_writes: Floor { bytes: 100 << 20, share: 0.0 },
+            min_free_for_containers: Floor { bytes: 100 << 20, share: 0.0 },
             reserved_share: 0.0001,
             choosing: ChoosingPolicy::default(),
             container_size: 5 << 30,

@@ -1,7 +1,9 @@
 //! CreateBucket, links included.
 
+use std::ops::ControlFlow;
+
 use proto::ozone::{
-    BucketLayoutProto, CreateBucketRequest, CreateBucketResponse, OmResponse, Type,
+    BucketLayoutProto, CreateBucketRequest, CreateBucketResponse, OmResponse, Type, VolumeInfo,
 };
 
 use super::{encryption, quota};
@@ -15,7 +17,8 @@ use crate::limits;
 use crate::names::validate_bucket_name;
 use crate::replication;
 use crate::response;
-use crate::row::Bucket;
+use crate::row::{self, Bucket};
+use crate::scan::try_scan;
 use crate::storage_policy;
 use crate::tables::{Table, bucket_key, volume_key};
 use crate::usage::limit;
@@ -41,7 +44,7 @@ fn rights(request: &CreateBucketRequest, guard: &Guard<'_>) -> Result<(), OmErro
 
 fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let info = &mut request.bucket_info;
-    validate_bucket_name(&info.bucket_name, ctx.settings)?;
+    validate_bucket_name(&info.bucket_name, info.bucket_layout(), ctx.settings)?;
     encryption::refuse(info.beinfo.as_ref(), &info.metadata)?;
     if info.source_volume.is_some() != info.source_bucket.is_some() {
         return Err(OmError::InvalidRequest(
@@ -62,11 +65,31 @@ fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Resul
         info.owner = Some(ctx.user.to_owned());
     }
     let volume = volume::find(ctx.view, &info.volume_name)?;
+    refuse_too_many(ctx)?;
     authorizer::append_defaults(&mut info.acls, ctx);
     authorizer::inherit(&mut info.acls, &volume.volume_acls);
     info.creation_time = Some(ctx.now_ms);
     info.modification_time = Some(ctx.now_ms);
     Ok(())
+}
+
+/// Refuses another bucket when there are as many as there may be. As in Ozone, buckets that are
+/// being made at the same time are not counted.
+fn refuse_too_many(ctx: &PrepareContext<'_>) -> Result<(), OmError> {
+    let limit = ctx.settings.max_buckets;
+    let mut buckets: u64 = 0;
+    try_scan(ctx.view, Table::VolumeTable, b"", None, &mut |key, value| {
+        let volume: VolumeInfo = row::decode_slice(Table::VolumeTable, key, value)?;
+        buckets = buckets.saturating_add(volume.used_namespace.unwrap_or(0));
+        Ok(match buckets >= limit {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    })?;
+    match buckets >= limit {
+        true => Err(OmError::TooManyBuckets { limit }),
+        false => Ok(()),
+    }
 }
 
 impl Write for CreateBucket {

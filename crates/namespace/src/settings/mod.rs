@@ -33,6 +33,8 @@ pub struct Settings {
     pub s3_volume: String,
     /// `ozone.om.user.max.volume`
     pub user_max_volumes: u32,
+    /// `ozone.om.max.buckets`, of all volumes.
+    pub max_buckets: u64,
     /// `ozone.om.namespace.s3.strict`: names must be valid S3 bucket names; otherwise they may
     /// have underscores too.
     pub strict_s3_names: bool,
@@ -84,6 +86,7 @@ impl Default for Settings {
             min_multipart_part_size: 5 << 20,
             s3_volume: "s3v".to_owned(),
             user_max_volumes: 1024,
+            max_buckets: 100_000,
             strict_s3_names: true,
             check_key_name_characters: false,
             list_max_size: 1000,

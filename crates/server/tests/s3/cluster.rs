@@ -31,7 +31,15 @@ impl Cluster {
             credentials: Some(credentials),
         });
         let server = server.await.unwrap();
-        let address = server.endpoints().s3.strip_prefix("http://").unwrap().parse().unwrap();
+        let address = server
+            .endpoints()
+            .s3
+            .as_deref()
+            .unwrap()
+            .strip_prefix("http://")
+            .unwrap()
+            .parse()
+            .unwrap();
         let cluster = Self { server, address, _dir: dir };
         assert_eq!(cluster.send(&S3Request::new("PUT", "/bucket")).await.status, 200);
         cluster

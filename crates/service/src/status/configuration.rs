@@ -29,7 +29,7 @@ const SENSITIVE: [&str; 8] = [
 
 /// The routes that depend on the configuration: `/conf`, and `/logLevel`, which asks whether users
 /// are judged.
-pub fn configuration(conf: &Configuration) -> Router {
+pub(super) fn configuration(conf: &Configuration) -> Router {
     let shown = Router::new().route("/conf", get(show)).with_state(conf.clone());
     shown.merge(log_level::route(conf))
 }

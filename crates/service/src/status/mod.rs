@@ -12,7 +12,7 @@ mod log_level;
 mod server;
 mod slow;
 
-pub use configuration::configuration;
+use configuration::configuration;
 pub use server::StatusServer;
 
 use futures::future::BoxFuture;

@@ -7,16 +7,19 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{Html, IntoResponse, Json};
+use axum::http::header::{CONTENT_TYPE, X_FRAME_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{Html, IntoResponse, Json, Response};
 use axum::routing::get;
+use config::Configuration;
+use config::keys::hdds;
 use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::slow::SlowSections;
-use super::{Section, StatusPage, html, json};
+use super::{Section, StatusPage, configuration, html, json};
 use crate::metrics::MetricsRegistry;
 use crate::shutdown::Shutdown;
 
@@ -47,51 +50,57 @@ impl Shown {
 }
 
 impl StatusServer {
-    /// Binds `address` (`host:port`) and serves the page and the metrics.
+    /// Binds `address` (`host:port`) and serves the page, the metrics and what the role is configured
+    /// with, as `conf` says.
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub fn start(
-        address: &str,
+    pub fn start<'a>(
+        address: &'a str,
         registry: MetricsRegistry,
         page: Arc<dyn StatusPage>,
-    ) -> BoxFuture<'_, io::Result<StatusServer>> {
-        StatusServer::start_with(address, registry, page, Router::new())
+        conf: &'a Configuration,
+    ) -> BoxFuture<'a, io::Result<StatusServer>> {
+        StatusServer::start_with(address, registry, page, conf, Router::new())
     }
 
     /// The same with more routes, such as a role's own JSON.
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub fn start_with(
-        address: &str,
+    pub fn start_with<'a>(
+        address: &'a str,
         registry: MetricsRegistry,
         page: Arc<dyn StatusPage>,
+        conf: &'a Configuration,
         routes: Router,
-    ) -> BoxFuture<'_, io::Result<StatusServer>> {
-        Box::pin(Self::begin(address, registry, page, routes))
+    ) -> BoxFuture<'a, io::Result<StatusServer>> {
+        Box::pin(Self::begin(address, registry, page, conf, routes))
     }
 
     async fn begin(
         address: &str,
         registry: MetricsRegistry,
         page: Arc<dyn StatusPage>,
+        conf: &Configuration,
         routes: Router,
     ) -> io::Result<StatusServer> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let own = Router::new()
-            .route("/", get(show_page))
-            .route("/metrics", get(show_metrics))
-            .route("/prom", get(show_metrics))
+        let mut own = Router::new().route("/", get(show_page));
+        if conf.get(&hdds::HDDS_PROMETHEUS_ENDPOINT_ENABLED) {
+            own = own.route("/metrics", get(show_metrics)).route("/prom", get(show_metrics));
+        }
+        let own = own
             .route("/status.json", get(show_json))
             .route("/health", get(show_health))
             .with_state(Shown { registry, page, slow: Arc::default() });
+        let routes = frames(own.merge(configuration(conf)).merge(routes), conf);
         let stop = Shutdown::new();
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
             // Some routes ask where a request is from.
-            let routes = own.merge(routes).into_make_service_with_connect_info::<SocketAddr>();
+            let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
             let serve = axum::serve(listener, routes)
                 .with_graceful_shutdown(async move { stopped.cancelled().await });
             if let Err(error) = serve.await {
@@ -116,6 +125,18 @@ impl StatusServer {
 impl Drop for StatusServer {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// Has all answers say which pages may show them in a frame.
+fn frames(routes: Router, conf: &Configuration) -> Router {
+    let value = HeaderValue::from_str(&conf.get(&hdds::HDDS_XFRAME_VALUE)).ok();
+    match value.filter(|_| conf.get(&hdds::HDDS_XFRAME_ENABLED)) {
+        None => routes,
+        Some(value) => routes.layer(map_response(move |mut answer: Response| {
+            answer.headers_mut().insert(X_FRAME_OPTIONS, value.clone());
+            std::future::ready(answer)
+        })),
     }
 }
 

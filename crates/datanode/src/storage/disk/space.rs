@@ -11,7 +11,7 @@ use types::StorageType;
 
 use super::Disk;
 use crate::storage::error::{Result, StorageError};
-use crate::storage::options::{ChoosingPolicy, StorageOptions};
+use crate::storage::options::{ChoosingPolicy, Floor, StorageOptions};
 
 /// How long a look at the file system is good for; writes in between are subtracted.
 const FRESH_MS: u64 = 500;
@@ -41,7 +41,10 @@ pub(super) struct Gauge {
     path: PathBuf,
     reserved: u64,
     reserved_share: f64,
-    min_free: u64,
+    writes: Floor,
+    containers: Floor,
+    /// Size of the disk without what is reserved, when it was last looked at.
+    capacity: AtomicU64,
     /// What our containers held at the last report, and what was written since; more than there
     /// can be before the first report, so that nothing counts as others'.
     used: AtomicU64,
@@ -52,16 +55,30 @@ pub(super) struct Gauge {
 
 impl Gauge {
     pub(super) fn new(path: &Path, reserved: u64, options: &StorageOptions) -> Self {
-        Self {
+        let gauge = Self {
             path: path.to_owned(),
             reserved,
             reserved_share: options.reserved_share.clamp(0.0, 1.0),
-            min_free: options.min_free_space,
+            writes: options.min_free_for_writes,
+            containers: options.min_free_for_containers,
+            capacity: AtomicU64::new(0),
             used: AtomicU64::new(u64::MAX),
             started: Instant::now(),
             looked_at: AtomicU64::new(0),
             available: AtomicU64::new(0),
-        }
+        };
+        gauge.measure();
+        gauge
+    }
+
+    /// Bytes below which nothing is written.
+    fn floor_of_writes(&self) -> u64 {
+        self.writes.of(self.capacity.load(Ordering::Relaxed))
+    }
+
+    /// Bytes below which no containers are made: never fewer than for writes.
+    fn floor_of_containers(&self) -> u64 {
+        self.containers.of(self.capacity.load(Ordering::Relaxed)).max(self.floor_of_writes())
     }
 
     fn measure(&self) -> Space {
@@ -70,8 +87,10 @@ impl Gauge {
         let reserved = self.reserved.max((fs_capacity as f64 * self.reserved_share) as u64);
         let fs_used = fs_capacity.saturating_sub(fs_available);
         let kept_free = kept_free(reserved, fs_used, self.used.load(Ordering::Relaxed));
+        let capacity = fs_capacity.saturating_sub(reserved);
+        self.capacity.store(capacity, Ordering::Relaxed);
         Space {
-            capacity: fs_capacity.saturating_sub(reserved),
+            capacity,
             available: fs_available.saturating_sub(kept_free),
             fs_used,
             reserved,
@@ -85,13 +104,13 @@ impl Gauge {
         let now = self.started.elapsed().as_millis() as u64;
         let seen = self.looked_at.load(Ordering::Relaxed);
         let known = self.available.load(Ordering::Relaxed);
-        let tight = known < self.min_free.saturating_add(TIGHT);
+        let tight = known < self.floor_of_writes().saturating_add(TIGHT);
         if tight || now.saturating_sub(seen) > FRESH_MS {
             self.looked_at.store(now, Ordering::Relaxed);
             self.available.store(self.measure().available, Ordering::Relaxed);
         }
         let available = self.available.load(Ordering::Relaxed);
-        if available < self.min_free.saturating_add(bytes) {
+        if available < self.floor_of_writes().saturating_add(bytes) {
             return false;
         }
         self.available.fetch_sub(bytes.min(available), Ordering::Relaxed);
@@ -122,18 +141,20 @@ impl Disk {
         let space = self.space();
         Err(StorageError::OutOfSpace(format!(
             "disk {} has {} bytes available, of which {} must stay free",
-            self.id, space.available, self.space.min_free
+            self.id,
+            space.available,
+            self.space.floor_of_writes()
         )))
     }
 
-    /// Whether `bytes` more fit, and leave what must stay free.
+    /// Whether a container of `bytes` more fits, and leaves what must stay free.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.space().available >= self.min_free().saturating_add(bytes)
     }
 
-    /// Bytes that must stay free of those that are available.
+    /// Bytes that new containers must leave free of those that are available.
     pub fn min_free(&self) -> u64 {
-        self.space.min_free
+        self.space.floor_of_containers()
     }
 
     /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
@@ -151,7 +172,7 @@ impl Disk {
             storage_type: Some(self.storage_type().to_wire() as i32),
             failed: Some(failed || space.fs_capacity == 0),
             committed: Some(committed),
-            free_space_to_spare: Some(self.space.min_free),
+            free_space_to_spare: Some(self.min_free()),
             reserved: Some(space.reserved),
             fs_capacity: Some(space.fs_capacity),
             fs_available: Some(space.fs_available),
@@ -180,7 +201,7 @@ pub(crate) fn choose(
     let fitting: Vec<&Arc<Disk>> = disks
         .iter()
         .filter(|disk| disk.failure().is_none())
-        .filter(|disk| room(disk) >= disk.space.min_free.saturating_add(needed))
+        .filter(|disk| disk.has_room(needed))
         .collect();
     let of = |of: &StorageType| fitting.iter().any(|disk| disk.storage_type() == *of);
     let found = types.iter().find(|t| of(t)).copied();
@@ -207,6 +228,35 @@ pub(crate) fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_must_stay_free_is_the_larger_of_bytes_and_share() {
+        let cases = [(100, 0.0, 100), (100, 0.2, 200), (100, 0.05, 100), (0, 1.0, 1000)];
+        for (bytes, share, expected) in cases {
+            assert_eq!(Floor { bytes, share }.of(1000), expected);
+        }
+        assert_eq!(Floor { bytes: 0, share: 1.0 }.of(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn containers_leave_no_less_than_writes_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let floors = |writes, containers| {
+            let options = StorageOptions {
+                min_free_for_writes: Floor { bytes: 1, share: writes },
+                min_free_for_containers: Floor { bytes: 1, share: containers },
+                ..StorageOptions::new(Vec::new(), "cluster", types::DatanodeId::random())
+            };
+            let gauge = Gauge::new(dir.path(), 0, &options);
+            let share = |floor: u64| floor as f64 / gauge.measure().capacity as f64;
+            (share(gauge.floor_of_writes()), share(gauge.floor_of_containers()))
+        };
+        let near = |(a, b): (f64, f64), (c, d): (f64, f64)| {
+            assert!((a - c).abs() < 1e-3 && (b - d).abs() < 1e-3, "{a} {b}");
+        };
+        near(floors(0.2, 0.3), (0.2, 0.3));
+        near(floors(0.3, 0.2), (0.3, 0.3));
+    }
 
     #[test]
     fn what_others_use_is_a_part_of_what_is_reserved_for_them() {

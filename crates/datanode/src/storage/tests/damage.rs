@@ -103,7 +103,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again() {
     let mut node = Node::new();
     node.put_small(1, pattern(1, 10));
     node.stop();
-    node.options.min_free_space = u64::MAX >> 1;
+    node.options.min_free_for_writes.bytes = u64::MAX >> 1;
     node.open();
     let data = pattern(1, 1000);
     let chunk = block_data(7, std::slice::from_ref(&data)).chunks.remove(0);
@@ -121,7 +121,7 @@ fn a_full_disk_refuses_writes_and_takes_them_again() {
     );
     assert_eq!(node.read(1).map(|data| data.len()).unwrap_or(10), 10, "reads go on");
     node.stop();
-    node.options.min_free_space = 0;
+    node.options.min_free_for_writes.bytes = 0;
     node.open();
     block_on(node.store().write_chunk(id(7), &chunk, data)).unwrap();
 }
