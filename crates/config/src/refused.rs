@@ -98,6 +98,17 @@ pub static REFUSED: &[Refused] = &[
         ],
         "only the native authorizer is there, Ranger and others are not",
     ),
+    refused(
+        "hadoop.security.group.mapping",
+        &[
+            "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback",
+            "org.apache.hadoop.security.JniBasedUnixGroupsMapping",
+            "org.apache.hadoop.security.ShellBasedUnixGroupsMapping",
+            "org.apache.hadoop.security.NullGroupsMapping",
+        ],
+        "groups come from the account files of the machine, or from \
+         hadoop.user.group.static.mapping.overrides: no directory server is asked",
+    ),
     refused("ozone.om.multitenancy.enabled", &["false"], "tenants are not kept apart"),
     refused(
         "ozone.om.object.creation.ignore.client.acls",

@@ -32,7 +32,8 @@ fn every_key_is_documented_in_a_sentence_and_says_which_roles_read_it() {
             .iter()
             .any(|prefix| spec.name.starts_with(prefix));
         // Most of Hadoop's keys are for others than us.
-        let known = known || ["fs.", "ipc."].iter().any(|prefix| spec.name.starts_with(prefix));
+        let known =
+            known || ["fs.", "hadoop.", "ipc."].iter().any(|prefix| spec.name.starts_with(prefix));
         assert!(known, "{} would not be reported when mistyped", spec.name);
     }
 }

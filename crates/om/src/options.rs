@@ -10,7 +10,7 @@ use metastore::StoreOptions;
 use metastore::compaction::Limits as CompactionLimits;
 use namespace::{AllowedReplications, Authorization, Settings};
 use proto::ozone::BucketLayoutProto;
-use service::{AuditOptions, Hours};
+use service::{AuditOptions, GroupSettings, Groups, Hours};
 use types::{Principals, ReplicationConfig, StoragePolicy};
 
 use crate::background::{CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions};
@@ -416,8 +416,12 @@ fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
             return Err(Error::Setting { key, reason });
         }
     };
+    let enabled = native && conf.get(&keys::OZONE_ACL_ENABLED);
+    if enabled {
+        refuse_unknown_groups(conf)?;
+    }
     Ok(Authorization {
-        enabled: native && conf.get(&keys::OZONE_ACL_ENABLED),
+        enabled,
         admins: named(&hdds::OZONE_ADMINISTRATORS, &hdds::OZONE_ADMINISTRATORS_GROUPS),
         s3_admins: named(&keys::OZONE_S3_ADMINISTRATORS, &keys::OZONE_S3_ADMINISTRATORS_GROUPS),
         read_only_admins: named(
@@ -431,4 +435,21 @@ fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
         ),
         list_all_volumes: conf.get(&keys::OZONE_OM_VOLUME_LISTALL_ALLOWED),
     })
+}
+
+/// Refuses to keep out a group in which nobody can be found to be: one of a directory server.
+fn refuse_unknown_groups(conf: &Configuration) -> Result<(), Error> {
+    let groups = Groups::new(&GroupSettings::from_configuration(conf));
+    for key in [&keys::OZONE_BLACKLIST_GROUPS, &keys::OZONE_READ_BLACKLIST_GROUPS] {
+        if let Some(unknown) = groups.unknown(&conf.get(key)).first() {
+            let (key, given) =
+                (key.name(), hdds::HADOOP_USER_GROUP_STATIC_MAPPING_OVERRIDES.name());
+            let reason = format!(
+                "this machine does not know the group {unknown}, so nobody would be kept out: have it in \
+                 /etc/group or {given}, or take it from the list"
+            );
+            return Err(Error::Setting { key, reason });
+        }
+    }
+    Ok(())
 }

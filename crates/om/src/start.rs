@@ -13,8 +13,8 @@ use multiraft::RaftHost;
 use multiraft::framed::RaftEndpoint;
 use replicated::METHODS;
 use service::{
-    Ages, AuditLog, BackgroundServices, BindError, Groups, MetricsRegistry, Role, RpcMetrics,
-    Shutdown, StageMetrics, StatusServer,
+    Ages, AuditLog, BackgroundServices, BindError, GroupSettings, Groups, MetricsRegistry, Role,
+    RpcMetrics, Shutdown, StageMetrics, StatusServer, own_user,
 };
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -66,7 +66,7 @@ impl Om {
     async fn begin(conf: &Configuration, options: OmOptions) -> Result<OmHandle, Error> {
         let setup = Setup::read(conf)?;
         let racks = Racks::from_configuration(conf)?;
-        let user = Groups::default().own_user();
+        let user = own_user();
         let scm = ScmClient::new(setup.scm.clone(), setup.scm_timeout, user);
         let identity = Identity::open(&setup, &options, &scm).await?;
         let state = State::open(&setup, &identity, options.bootstrap).await?;
@@ -86,9 +86,9 @@ impl Om {
             None => AuditLog::disabled(),
         };
         let locations = Locations::new(scm.clone(), racks);
-        let groups = Groups::default();
+        let groups = Groups::new(&GroupSettings::from_configuration(conf));
         // Requests without a user are taken to be from the one that OM runs as.
-        let default_user = groups.own_user();
+        let default_user = own_user();
         let mut settings = setup.settings.clone();
         settings.authorization.admins.users.push(default_user.clone());
         let compactor = OmCompactor::new(setup.compaction.clone(), &setup.dir.join("om"));

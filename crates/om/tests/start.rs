@@ -170,3 +170,14 @@ async fn nobody_else_may_enter_the_directories_of_tables_and_log() {
     world.start_in(&tables).await.handle.shutdown().await;
     assert_eq!((mode(&tables), mode(&log)), (0o750, 0o750));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_is_to_be_kept_out_must_be_known() {
+    let world = World::new().await.with("ozone.acl.enabled", true);
+    let conf = world.conf(world.dir.path()).with("ozone.blacklist.groups", "no-such-group");
+    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("nobody is in it");
+    let text = refused.to_string();
+    assert!(text.contains("ozone.blacklist.groups") && text.contains("no-such-group"), "{text}");
+    let conf = conf.with("hadoop.user.group.static.mapping.overrides", "eve=no-such-group");
+    Om::start(&conf, OmOptions::default()).await.unwrap().shutdown().await;
+}

@@ -5,7 +5,7 @@ use config::Configuration;
 use config::keys::{hdds, om};
 use types::Principals;
 
-use crate::groups::Groups;
+use crate::groups::{GroupSettings, Groups, own_user};
 
 /// The right that a command needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct AdminPolicy {
     pub admins: Principals,
     /// `ozone.readonly.administrators` and their groups.
     pub read_only_admins: Principals,
+    /// How the groups of users are found out.
+    pub groups: GroupSettings,
 }
 
 impl AdminPolicy {
@@ -40,6 +42,7 @@ impl AdminPolicy {
                 &om::OZONE_READONLY_ADMINISTRATORS,
                 &om::OZONE_READONLY_ADMINISTRATORS_GROUPS,
             ),
+            groups: GroupSettings::from_configuration(conf),
         }
     }
 }
@@ -62,8 +65,8 @@ pub struct AdminAccess {
 impl AdminAccess {
     /// Judges by `policy`; the user that this process runs as is an administrator, too.
     pub fn new(mut policy: AdminPolicy) -> Self {
-        let groups = Groups::default();
-        policy.admins.users.push(groups.own_user());
+        let groups = Groups::new(&policy.groups);
+        policy.admins.users.push(own_user());
         Self { policy, groups }
     }
 
@@ -93,14 +96,18 @@ mod tests {
 
     fn access(enabled: bool) -> AdminAccess {
         let named = |name: &str| Principals { users: vec![name.to_owned()], groups: Vec::new() };
-        let policy =
-            AdminPolicy { enabled, admins: named("ann"), read_only_admins: named("reader") };
+        let policy = AdminPolicy {
+            enabled,
+            admins: named("ann"),
+            read_only_admins: named("reader"),
+            groups: GroupSettings::default(),
+        };
         AdminAccess::new(policy)
     }
 
     #[test]
     fn users_have_the_rights_that_the_configuration_gives() {
-        let (on, own) = (access(true), Groups::default().own_user());
+        let (on, own) = (access(true), own_user());
         for (right, may, may_not) in [
             (Right::Everyone, vec!["ann", "reader", "bob", ""], vec![]),
             (Right::ReadOnlyAdmin, vec!["ann", "reader", &own], vec!["bob", ""]),

@@ -2,43 +2,106 @@
 //! which group a new volume, bucket or key is shared with, which entries of an ACL are about a
 //! user, and which users administer a server.
 //!
+//! What the configuration itself says of a user's groups comes first.
+//!
 //! The files are read rather than the system's resolver asked: that one may wait for a directory
 //! server, and a request must not. A user that the files do not know is in no group.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::keys::hdds;
+use config::{Configuration, StaticGroups};
 use moka::sync::Cache;
 
 /// Users remembered.
 const MOST_USERS: u64 = 10_000;
-/// How long an answer may be used (Hadoop's `hadoop.security.groups.cache.secs`).
-const TIME_TO_LIVE: Duration = Duration::from_secs(300);
+/// The longest that an answer may be used; the cache takes no time of centuries.
+const LONGEST_TIME_TO_LIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How groups are found out.
+#[derive(Debug, Clone)]
+pub struct GroupSettings {
+    /// Whether the account files of the machine are asked (`hadoop.security.group.mapping`).
+    pub files: bool,
+    /// Groups of users for whom nothing is asked (`hadoop.user.group.static.mapping.overrides`).
+    pub overrides: StaticGroups,
+    /// How long an answer may be used (`hadoop.security.groups.cache.secs`).
+    pub time_to_live: Duration,
+}
+
+impl GroupSettings {
+    /// Reads them from the configuration, which accepts no other mappings than these.
+    pub fn from_configuration(conf: &Configuration) -> Self {
+        let mapping = conf.get(&hdds::HADOOP_SECURITY_GROUP_MAPPING).to_ascii_lowercase();
+        let seconds = conf.get(&hdds::HADOOP_SECURITY_GROUPS_CACHE_SECS);
+        Self {
+            files: !mapping.ends_with(".nullgroupsmapping"),
+            overrides: conf.get(&hdds::HADOOP_USER_GROUP_STATIC_MAPPING_OVERRIDES),
+            time_to_live: Duration::from_secs(seconds).min(LONGEST_TIME_TO_LIVE),
+        }
+    }
+}
+
+impl Default for GroupSettings {
+    fn default() -> Self {
+        Self::from_configuration(&Configuration::default())
+    }
+}
 
 /// Which users are in which groups.
 #[derive(Debug)]
 pub struct Groups {
-    users: PathBuf,
-    groups: PathBuf,
+    files: Option<Files>,
+    overrides: BTreeMap<String, Arc<[String]>>,
     known: Cache<String, Arc<[String]>>,
 }
 
-impl Default for Groups {
-    fn default() -> Self {
-        Self::of_files("/etc/passwd".into(), "/etc/group".into())
+/// The account files.
+#[derive(Debug, Clone)]
+struct Files {
+    users: PathBuf,
+    groups: PathBuf,
+}
+
+impl Files {
+    fn of_machine() -> Self {
+        Self { users: "/etc/passwd".into(), groups: "/etc/group".into() }
     }
 }
 
 impl Groups {
-    fn of_files(users: PathBuf, groups: PathBuf) -> Self {
-        let known = Cache::builder().max_capacity(MOST_USERS).time_to_live(TIME_TO_LIVE).build();
-        Self { users, groups, known }
+    /// Finds them out as `settings` say.
+    pub fn new(settings: &GroupSettings) -> Self {
+        Self::of_files(settings.files.then(Files::of_machine), settings)
+    }
+
+    fn of_files(files: Option<Files>, settings: &GroupSettings) -> Self {
+        let known = Cache::builder().max_capacity(MOST_USERS);
+        let known = known.time_to_live(settings.time_to_live).build();
+        let overrides = settings.overrides.0.iter();
+        let overrides = overrides.map(|(user, groups)| (user.clone(), groups.clone().into()));
+        Self { files, overrides: overrides.collect(), known }
+    }
+
+    /// Those of these groups that are not known, so that nobody can be found to be in them.
+    pub fn unknown<'a>(&self, groups: &'a [String]) -> Vec<&'a str> {
+        let file = self.files.as_ref().and_then(|files| read(&files.groups)).unwrap_or_default();
+        let known = |group: &str| {
+            file.lines().any(|line| line.split(':').next() == Some(group))
+                || self.overrides.values().any(|all| all.iter().any(|of| of == group))
+        };
+        groups.iter().map(String::as_str).filter(|group| !known(group)).collect()
     }
 
     /// The groups of a user, the primary one first.
     pub fn of(&self, user: &str) -> Arc<[String]> {
+        if let Some(given) = self.overrides.get(user) {
+            return Arc::clone(given);
+        }
         if let Some(known) = self.known.get(user) {
             return known;
         }
@@ -48,7 +111,8 @@ impl Groups {
     }
 
     fn look_up(&self, user: &str) -> Vec<String> {
-        let (Some(users), Some(groups)) = (read(&self.users), read(&self.groups)) else {
+        let Some(files) = &self.files else { return Vec::new() };
+        let (Some(users), Some(groups)) = (read(&files.users), read(&files.groups)) else {
             return Vec::new();
         };
         let number = users.lines().find_map(|line| {
@@ -66,18 +130,18 @@ impl Groups {
         }
         found
     }
+}
 
-    /// The user that this process runs as; an administrator of its server.
-    pub fn own_user(&self) -> String {
-        let named = |variable| std::env::var(variable).ok().filter(|user| !user.is_empty());
-        let user = named("USER").or_else(|| named("LOGNAME")).or_else(|| self.process_user());
-        user.unwrap_or_else(|| "ozone".to_owned())
-    }
+/// The user that this process runs as; an administrator of its server.
+pub fn own_user() -> String {
+    let named = |variable| std::env::var(variable).ok().filter(|user| !user.is_empty());
+    let user = named("USER").or_else(|| named("LOGNAME"));
+    user.or_else(|| process_user(&Files::of_machine())).unwrap_or_else(|| "ozone".to_owned())
+}
 
-    fn process_user(&self) -> Option<String> {
-        let number = std::fs::metadata("/proc/self").ok()?.uid().to_string();
-        name_of(&read(&self.users)?, &number)
-    }
+fn process_user(files: &Files) -> Option<String> {
+    let number = std::fs::metadata("/proc/self").ok()?.uid().to_string();
+    name_of(&read(&files.users)?, &number)
 }
 
 /// The name in the line of `file` whose third field is `number`.
@@ -110,7 +174,8 @@ mod tests {
                     bob:x:1001:7::/:/bin/sh\n";
         std::fs::write(&users, text).unwrap();
         std::fs::write(&groups, "root:x:0:\nstaff:x:100:bob\nwheel:x:9:eve,ann\n").unwrap();
-        let groups = Groups::of_files(users, groups);
+        let files = Files { users, groups };
+        let groups = Groups::of_files(Some(files), &GroupSettings::default());
         assert_eq!(&*groups.of("root"), ["root"]);
         assert_eq!(&*groups.of("ann"), ["staff", "wheel"]);
         assert_eq!(&*groups.of("bob"), ["staff"], "its own group is unknown");
@@ -123,8 +188,35 @@ mod tests {
 
     #[test]
     fn without_files_nobody_has_a_group() {
-        let groups = Groups::of_files("/nowhere/passwd".into(), "/nowhere/group".into());
+        let files = Files { users: "/nowhere/passwd".into(), groups: "/nowhere/group".into() };
+        let groups = Groups::of_files(Some(files.clone()), &GroupSettings::default());
         assert!(groups.of("root").is_empty());
-        assert_eq!(groups.process_user(), None);
+        assert_eq!(process_user(&files), None);
+    }
+
+    #[test]
+    fn what_the_configuration_says_of_a_user_comes_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let (users, groups) = (dir.path().join("passwd"), dir.path().join("group"));
+        std::fs::write(&users, "ann:x:1000:100::/:/bin/sh\nbob:x:1001:100::/:/bin/sh\n").unwrap();
+        std::fs::write(&groups, "staff:x:100:\n").unwrap();
+        let files = Files { users, groups };
+        let conf = Configuration::default()
+            .with("hadoop.user.group.static.mapping.overrides", "ann=ops,audit;eve=");
+        let settings = GroupSettings::from_configuration(&conf);
+        let found = Groups::of_files(Some(files.clone()), &settings);
+        assert_eq!(&*found.of("ann"), ["ops", "audit"]);
+        assert_eq!(&*found.of("bob"), ["staff"]);
+        let named = ["staff", "audit", "visitors"].map(str::to_owned);
+        assert_eq!(found.unknown(&named), ["visitors"]);
+
+        let null = "org.apache.hadoop.security.NullGroupsMapping";
+        let conf = conf.with("hadoop.security.group.mapping", null);
+        let settings = GroupSettings::from_configuration(&conf);
+        assert!(!settings.files);
+        let found = Groups::new(&settings);
+        assert_eq!(&*found.of("ann"), ["ops", "audit"]);
+        assert!(found.of("root").is_empty());
+        assert_eq!(found.unknown(&named), ["staff", "visitors"]);
     }
 }

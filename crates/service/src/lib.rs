@@ -41,7 +41,7 @@ pub use audit::{AuditEvent, AuditLog, AuditOptions};
 pub use background::{BackgroundService, BackgroundServices, Progress, ServiceStatus};
 pub use bind::BindError;
 pub use data_dir::{DataDir, DataDirError, Expected, VersionFile};
-pub use groups::Groups;
+pub use groups::{GroupSettings, Groups, own_user};
 pub use metrics::{
     Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily, MetricsRegistry,
     RpcCall, RpcMethod, RpcMetrics, Spread, StageMetrics, StagesOfVerb, Took, VerbTimes,

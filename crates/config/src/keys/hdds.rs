@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::declare::keys;
 use crate::permissions::DirPermissions;
+use crate::static_groups::StaticGroups;
 use crate::value::ByteSize;
 
 keys! {
@@ -19,6 +20,14 @@ keys! {
     HDDS_XFRAME_VALUE: String = "hdds.xframe.value", "SAMEORIGIN", [OM, SCM, DATANODE, S3G], one of ["DENY", "SAMEORIGIN", "ALLOW-FROM"];
     /// Serve metrics beside a role's status page, /metrics and /prom.
     HDDS_PROMETHEUS_ENDPOINT_ENABLED: bool = "hdds.prometheus.endpoint.enabled", "true", [OM, SCM, DATANODE, S3G];
+    /// How the groups of a user are found out: a class name of Hadoop's. NullGroupsMapping knows
+    /// none; the others stand for the account files of the machine, /etc/passwd and /etc/group.
+    HADOOP_SECURITY_GROUP_MAPPING: String = "hadoop.security.group.mapping", "org.apache.hadoop.security.JniBasedUnixGroupsMappingWithFallback", [OM, SCM, DATANODE];
+    /// Users whose groups are these, whatever hadoop.security.group.mapping says:
+    /// ann=staff,ops;bob= gives ann two and bob none.
+    HADOOP_USER_GROUP_STATIC_MAPPING_OVERRIDES: StaticGroups = "hadoop.user.group.static.mapping.overrides", "dr.who=;", [OM, SCM, DATANODE];
+    /// Seconds for which the groups of a user that were found out are used.
+    HADOOP_SECURITY_GROUPS_CACHE_SECS: u64 = "hadoop.security.groups.cache.secs", "300", [OM, SCM, DATANODE];
     /// Users who may administer the cluster, separated by commas; the user who runs the server
     /// always may.
     OZONE_ADMINISTRATORS: Vec<String> = "ozone.administrators", "", [OM, SCM, DATANODE];
