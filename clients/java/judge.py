@@ -31,6 +31,7 @@ from server import Server  # noqa: E402
 
 import migration as take_over  # noqa: E402
 import recon as recon_server  # noqa: E402
+import settings  # noqa: E402
 
 # Netty and Hadoop reach into the JDK.
 FLAGS = [
@@ -315,6 +316,7 @@ PARTS = {
     "trash": trash,
     "ldb": ldb,
     "recon": recon,
+    "settings": settings.judge,
     "migration": migration,
 }
 

@@ -23,6 +23,8 @@ pub enum ConfigError {
     Malformed { key: String, value: String, origin: Origin, expected: Expected },
     #[error("{origin}: unknown key {key}{}", did_you_mean(suggestion))]
     Unknown { key: String, origin: Origin, suggestion: Option<String> },
+    #[error("{origin}: {key} has no effect: {reason}")]
+    WithoutEffect { key: String, origin: Origin, reason: &'static str },
     #[error("{origin}: {key} = '{value}' is refused: {reason}")]
     Refused { key: String, value: String, origin: Origin, reason: &'static str },
     #[error("-D {given}: expected key=value")]

@@ -13,6 +13,7 @@
 //! * [`Origin`] tells for each value where it came from, down to the line of a file.
 //! * [`refused`] lists Ozone's keys that promise safety which is not there, [`renamed`] those that
 //!   Ozone calls otherwise by now.
+//! * [`published`] lists all keys of Ozone, and says of those that have no effect why.
 //! * [`reference`] renders the reference documentation from the declarations.
 //!
 //! Sources: an `ozone-site.xml`, or a TOML file with the same names (nested tables are joined with
@@ -28,6 +29,7 @@ pub mod fuzzing;
 pub mod keys;
 mod origin;
 mod permissions;
+pub mod published;
 pub mod reference;
 pub mod refused;
 pub mod renamed;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::declare::{KeySpec, Tag};
 use crate::keys;
+use crate::published::{self, Kind, Verdict, WITHOUT_EFFECT};
 use crate::refused::REFUSED;
 use crate::renamed::RENAMED;
 
@@ -31,7 +32,7 @@ pub fn markdown() -> String {
             text.push_str(&entry(spec));
         }
     }
-    text + &refused_keys() + &renamed_keys()
+    text + &refused_keys() + &judged_keys() + &keys_without_effect() + &renamed_keys()
 }
 
 /// The keys with which nothing starts.
@@ -48,6 +49,48 @@ fn refused_keys() -> String {
         let accepted = std::iter::once("unset".to_owned()).chain(values).collect::<Vec<_>>();
         let (key, reason) = (refused.key, refused.reason);
         let _ = writeln!(text, "| `{key}` | {} | {reason} |", accepted.join(", "));
+    }
+    text
+}
+
+/// Ozone's keys about access, limits and safety, with what becomes of each.
+fn judged_keys() -> String {
+    let mut text = String::from(
+        "\n## Keys about access, limits and safety\n\n\
+         All those of Apache Ozone 2.2.0, from its `ozone-default.xml` and its classes of settings. A key that works is \
+         above under its name; why one is refused, and why one needs no effect, is in the tables around this one.\n\n\
+         | key | about | when it is set |\n| --- | --- | --- |\n",
+    );
+    for key in published::all() {
+        let about = match key.kind {
+            Kind::Access => "access",
+            Kind::Limit => "limit",
+            Kind::Safety => "safety",
+            Kind::Other => continue,
+        };
+        let verdict = match published::verdict(key.name) {
+            Some(Verdict::Works) => "works",
+            Some(Verdict::Refused) => "refused unless as in the table",
+            Some(Verdict::WithoutEffect(_)) => "no effect",
+            // Such a key fails a test.
+            None => "unknown",
+        };
+        let _ = writeln!(text, "| `{}` | {about} | {verdict} |", key.name);
+    }
+    text
+}
+
+/// The keys that have no effect, with the reasons.
+fn keys_without_effect() -> String {
+    let mut text = String::from(
+        "\n## Keys without effect\n\n\
+         Keys of Apache Ozone 2.2.0 and of Hadoop that are taken and do nothing. Set away from Ozone's default each is warned \
+         of with its reason; `trioxide.config.unknown.keys` makes that an error. `*` stands for any rest; the longest name \
+         that fits counts.\n\n\
+         | key | because |\n| --- | --- |\n",
+    );
+    for entry in WITHOUT_EFFECT {
+        let _ = writeln!(text, "| `{}` | {} |", entry.pattern, entry.reason);
     }
     text
 }

@@ -26,6 +26,11 @@ const NO_TLS: &str = "there is no TLS: everything goes over the network as it is
 const NO_TOKENS: &str = "there are no tokens: a DataNode serves every client that reaches it";
 const NO_PROTOCOL_ACLS: &str = "calls of protocols are not checked against users";
 
+const NO_KMS: &str = "there is no key provider: keys of a bucket cannot be encrypted";
+
+const PLACEMENT: &str = "there are no other placement policies: replicas are in two racks, those of an erasure-coded \
+                         container in as many as there are, or racks do not matter";
+
 const ORIGINS: &str = "of a container that stays QUASI_CLOSED three replicas are kept and the last \
                        one of each origin, however many origins there are";
 
@@ -74,11 +79,8 @@ pub static REFUSED: &[Refused] = &[
         "algorithms are not restricted to those of a standard",
     ),
     // What is on the disks.
-    refused(
-        "hadoop.security.key.provider.path",
-        &[],
-        "there is no key provider: keys of a bucket cannot be encrypted",
-    ),
+    refused("hadoop.security.key.provider.path", &[], NO_KMS),
+    refused("dfs.encryption.key.provider.uri", &[], NO_KMS),
     // Authorization.
     refused("hadoop.security.authorization", &["false"], NO_PROTOCOL_ACLS),
     refused("ozone.om.security.client.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
@@ -87,6 +89,11 @@ pub static REFUSED: &[Refused] = &[
     refused("hdds.security.client.datanode.disk.balancer.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("hdds.security.client.scm.container.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused("hdds.security.client.scm.block.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.certificate.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.secretkey.datanode.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.secretkey.om.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("hdds.security.client.scm.secretkey.scm.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
+    refused("ozone.security.reconfigure.protocol.acl", &["*"], NO_PROTOCOL_ACLS),
     refused(
         "ozone.acl.authorizer.class",
         &[
@@ -109,6 +116,16 @@ pub static REFUSED: &[Refused] = &[
         "groups come from the account files of the machine, or from \
          hadoop.user.group.static.mapping.overrides: no directory server is asked",
     ),
+    refused(
+        "hadoop.security.sensitive-config-keys",
+        &[],
+        "the page /conf leaves out what the default of this key names, and no more",
+    ),
+    refused(
+        "ozone.om.enable.ofs.shared.tmp.dir",
+        &["false"],
+        "there is no shared ofs://tmp in which users cannot delete what others made",
+    ),
     refused("ozone.om.multitenancy.enabled", &["false"], "tenants are not kept apart"),
     refused(
         "ozone.om.object.creation.ignore.client.acls",
@@ -126,6 +143,30 @@ pub static REFUSED: &[Refused] = &[
         "ozone.scm.datanode.disallow.same.peers",
         &["false"],
         "the same DataNodes may share several pipelines",
+    ),
+    refused(
+        "ozone.scm.container.placement.impl",
+        &[
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackAware",
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementCapacity",
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRandom",
+        ],
+        PLACEMENT,
+    ),
+    refused(
+        "ozone.scm.container.placement.ec.impl",
+        &[
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackScatter",
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRackAware",
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementCapacity",
+            "org.apache.hadoop.hdds.scm.container.placement.algorithms.SCMContainerPlacementRandom",
+        ],
+        PLACEMENT,
+    ),
+    refused(
+        "hdds.datanode.check.empty.container.dir.on.delete",
+        &["false"],
+        "a container is empty when it has no rows of blocks: its folder is not looked at",
     ),
     refused(
         "hdds.scm.replication.push",

@@ -17,6 +17,15 @@ pub enum Warning {
         /// A declared key it may have been meant for.
         suggestion: Option<String>,
     },
+    /// A key of Ozone or Hadoop that does nothing here.
+    WithoutEffect {
+        /// Its name.
+        key: String,
+        /// Where it is set.
+        origin: Origin,
+        /// Why it needs to do nothing.
+        reason: &'static str,
+    },
     /// A key under a name that it had once.
     Renamed {
         /// The name it is set by.
@@ -34,6 +43,9 @@ impl Display for Warning {
             Self::Unknown { key, origin, suggestion } => {
                 let suggestion = did_you_mean(suggestion);
                 write!(f, "{origin}: unknown key {key} has no effect{suggestion}")
+            }
+            Self::WithoutEffect { key, origin, reason } => {
+                write!(f, "{origin}: {key} has no effect: {reason}")
             }
             Self::Renamed { key, current, origin } => {
                 write!(f, "{origin}: {key} is deprecated: instead, use {current}")

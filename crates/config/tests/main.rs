@@ -4,6 +4,7 @@
 mod declarations;
 mod derived;
 mod precedence;
+mod published;
 mod refusals;
 mod renamed;
 mod safety;

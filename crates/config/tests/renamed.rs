@@ -68,7 +68,8 @@ fn a_malformed_value_under_an_old_name_is_refused() {
 fn an_old_name_of_a_key_that_is_not_there_has_no_effect_and_says_so() {
     let conf =
         Configuration::builder().define("dfs.metrics.session-id=x").unwrap().build().unwrap();
-    let [Warning::Renamed { current, .. }, Warning::Unknown { key, .. }] = conf.warnings() else {
+    let [Warning::Renamed { current, .. }, Warning::WithoutEffect { key, .. }] = conf.warnings()
+    else {
         panic!("{:?}", conf.warnings());
     };
     assert_eq!(

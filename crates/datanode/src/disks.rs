@@ -57,7 +57,10 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
         scrub_min_gap: settings.scans.min_gap,
         closed_from_rows: settings.scans.enabled,
         metadata_cache: cache / settings.data_dirs.len().max(1),
-        metadata_open_files: open.tables,
+        metadata_open_files: match conf.get(&dn::HDDS_DATANODE_ROCKSDB_MAX_OPEN_FILES) {
+            ..=0 => open.tables,
+            most => u32::try_from(most).map_or(open.tables, |most| most.min(open.tables)),
+        },
         ..StorageOptions::new(dirs, cluster_id, id)
     }
 }

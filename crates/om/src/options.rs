@@ -174,6 +174,7 @@ impl Setup {
                 block_cache_bytes: conf.get(&trioxide::TRIOXIDE_OM_CACHE_SIZE).as_usize(),
                 write_buffer_bytes: WRITE_BUFFER,
                 background_threads: 2,
+                max_open_files: conf.get(&keys::OZONE_OM_DB_MAX_OPEN_FILES),
                 ..StoreOptions::default()
             },
             trim_entries: conf.get(&keys::OZONE_OM_RATIS_SNAPSHOT_AUTO_TRIGGER_THRESHOLD).max(1),

@@ -8,6 +8,7 @@ use crate::declare::env_name;
 use crate::error::{ConfigError, Expected};
 use crate::keys;
 use crate::origin::Origin;
+use crate::published::{self, Verdict};
 use crate::refused;
 use crate::renamed::{self, RENAMED};
 use crate::setting::Setting;
@@ -20,12 +21,19 @@ use crate::warning::Warning;
 /// Names of the file looked for in a configuration directory, in this order.
 const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
 
-/// Prefix Ozone's container images use to put keys into the environment.
+/// Hadoop's own files beside it, which Ozone reads before it: what they say of security counts.
+const HADOOP_FILES: [&str; 2] = ["hdfs-site.xml", "core-site.xml"];
+
+/// Prefixes that Ozone's container images use to put keys into the environment, as if they stood
+/// in one of those files.
+const CONTAINER_IMAGE_PREFIXES: [&str; 3] =
+    ["HDFS-SITE.XML_", "CORE-SITE.XML_", CONTAINER_IMAGE_PREFIX];
 const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
 
 /// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong
 /// to other programs.
-const OWN_PREFIXES: [&str; 4] = ["ozone.", "hdds.", "trioxide.", "net.topology."];
+const OWN_PREFIXES: [&str; 8] =
+    ["ozone.", "hdds.", "trioxide.", "net.topology.", "hadoop.", "dfs.", "ssl.", "ipc."];
 
 /// Collects the sources. The order of calls does not matter: file < environment < definitions.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +66,7 @@ impl Given {
 
 impl Builder {
     /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of
-    /// a directory.
+    /// a directory, behind the `hdfs-site.xml` and `core-site.xml` in it.
     ///
     /// # Errors
     /// When the file cannot be read, or is no XML or TOML.
@@ -66,17 +74,23 @@ impl Builder {
         let mut path = path.as_ref().to_path_buf();
         self.paths.push(path.clone());
         if path.is_dir() {
+            let of_hadoop = HADOOP_FILES.iter().map(|name| path.join(name));
+            for file in of_hadoop.filter(|file| file.exists()) {
+                self.read(&file)?;
+            }
             let named = FILE_NAMES.iter().map(|name| path.join(name)).find(|p| p.exists());
             path = named.unwrap_or_else(|| path.join("ozone-site.xml"));
         }
-        for raw in source::read(&path)? {
-            self.file.push((
-                raw.name,
-                raw.value,
-                Origin::File { path: path.clone(), line: raw.line },
-            ));
-        }
+        self.read(&path)?;
         Ok(self)
+    }
+
+    fn read(&mut self, path: &Path) -> Result<(), ConfigError> {
+        for raw in source::read(path)? {
+            let origin = Origin::File { path: path.to_owned(), line: raw.line };
+            self.file.push((raw.name, raw.value, origin));
+        }
+        Ok(())
     }
 
     /// Adds what the directory named by `OZONE_CONF_DIR` holds, if that is set and holds anything.
@@ -176,9 +190,11 @@ impl Builder {
                 given.put(name, value, Origin::Environment(variable));
             }
         }
-        for (variable, value) in &self.environment {
-            if let Some(name) = variable.strip_prefix(CONTAINER_IMAGE_PREFIX) {
-                given.put(name, value, Origin::Environment(variable.clone()));
+        for prefix in CONTAINER_IMAGE_PREFIXES {
+            for (variable, value) in &self.environment {
+                if let Some(name) = variable.strip_prefix(prefix) {
+                    given.put(name, value, Origin::Environment(variable.clone()));
+                }
             }
         }
         for (name, value) in &self.definitions {
@@ -221,30 +237,51 @@ fn renamed_keys(settings: &BTreeMap<String, Setting>) -> Vec<Warning> {
     settings.iter().filter_map(renamed).collect()
 }
 
+/// Whether a setting stands in a file of Hadoop's, which is for many programs.
+fn of_hadoop(origin: &Origin) -> bool {
+    match origin {
+        Origin::File { path, .. } => HADOOP_FILES.iter().any(|name| path.ends_with(name)),
+        Origin::Environment(variable) => CONTAINER_IMAGE_PREFIXES
+            .iter()
+            .any(|prefix| *prefix != CONTAINER_IMAGE_PREFIX && variable.starts_with(prefix)),
+        _ => false,
+    }
+}
+
+/// Keys that have no effect, and keys that are unknown.
 fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, ConfigError> {
     let policy = &keys::trioxide::TRIOXIDE_CONFIG_UNKNOWN_KEYS;
     let policy = settings.get(policy.name()).map_or(policy.spec().default, |s| s.resolved.as_str());
     if policy.eq_ignore_ascii_case("ignore") {
         return Ok(Vec::new());
     }
+    let stop = policy.eq_ignore_ascii_case("error");
     let mut warnings = Vec::new();
     for (name, setting) in settings {
-        if keys::declaration(name).is_some()
-            || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        {
-            continue;
-        }
-        let suggestion =
-            suggest::nearest(name, keys::all().map(|spec| spec.name)).map(str::to_string);
-        if policy.eq_ignore_ascii_case("error") {
-            return Err(ConfigError::Unknown {
-                key: name.clone(),
-                origin: setting.origin.clone(),
-                suggestion,
-            });
-        }
         let (key, origin) = (name.clone(), setting.origin.clone());
-        warnings.push(Warning::Unknown { key, origin, suggestion });
+        match published::verdict(name) {
+            Some(Verdict::Works | Verdict::Refused) => {}
+            Some(Verdict::WithoutEffect(reason)) => {
+                // What Ozone does anyway asks for nothing.
+                if published::is_default(name, &setting.resolved) || of_hadoop(&origin) {
+                    continue;
+                }
+                if stop {
+                    return Err(ConfigError::WithoutEffect { key, origin, reason });
+                }
+                warnings.push(Warning::WithoutEffect { key, origin, reason });
+            }
+            None if of_hadoop(&origin)
+                || !OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => {}
+            None => {
+                let suggestion =
+                    suggest::nearest(name, keys::all().map(|spec| spec.name)).map(str::to_string);
+                if stop {
+                    return Err(ConfigError::Unknown { key, origin, suggestion });
+                }
+                warnings.push(Warning::Unknown { key, origin, suggestion });
+            }
+        }
     }
     Ok(warnings)
 }

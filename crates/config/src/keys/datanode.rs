@@ -96,6 +96,9 @@ keys! {
     /// Share of a disk below which it takes no more writes, 0 to 1, when that is more than
     /// hdds.datanode.volume.min.free.space. Ozone's default is 0.015.
     HDDS_DATANODE_VOLUME_MIN_FREE_SPACE_HARD_LIMIT_PERCENT: f64 = "hdds.datanode.volume.min.free.space.hard.limit.percent", "0", [DATANODE];
+    /// Files of its tables that a disk keeps open at most, 0 or less for no such bound. There are
+    /// never more than a sixth of the files that the process may have open, over all disks.
+    HDDS_DATANODE_ROCKSDB_MAX_OPEN_FILES: i64 = "hdds.datanode.rocksdb.max-open-files", "1024", [DATANODE];
     /// How a disk is chosen for a new container.
     HDDS_DATANODE_VOLUME_CHOOSING_POLICY: String = "hdds.datanode.volume.choosing.policy", "capacity", [DATANODE], one of ["capacity", "round-robin",
         "org.apache.hadoop.ozone.container.common.volume.CapacityVolumeChoosingPolicy", "org.apache.hadoop.ozone.container.common.volume.RoundRobinVolumeChoosingPolicy"];

@@ -128,6 +128,8 @@ keys! {
     FS_TRASH_CHECKPOINT_INTERVAL: f64 = "fs.trash.checkpoint.interval", "0", [OM];
     /// Minutes between checkpoints of the trash; fs.trash.checkpoint.interval when unset.
     OZONE_FS_TRASH_CHECKPOINT_INTERVAL: Option<f64> = "ozone.fs.trash.checkpoint.interval", "", [OM];
+    /// Files of its tables that OM keeps open, -1 for all. Ozone's default is -1.
+    OZONE_OM_DB_MAX_OPEN_FILES: i32 = "ozone.om.db.max.open.files", "512", [OM];
     /// The most buckets of all volumes, links included; 100000 when it is 0 or less.
     OZONE_OM_MAX_BUCKETS: i64 = "ozone.om.max.buckets", "100000", [OM];
     /// Refuse new names of keys with characters that S3's naming guide says to avoid.

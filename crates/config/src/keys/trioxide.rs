@@ -7,7 +7,9 @@ use crate::declare::keys;
 use crate::value::{ByteSize, StorageTypes};
 
 keys! {
-    /// What an unknown ozone., hdds. or trioxide. key does: warn, stop the start, or nothing.
+    /// What a key that is unknown or has no effect does: warn, stop the start, or nothing. Unknown
+    /// keys count that begin with ozone., hdds., trioxide., net.topology., hadoop., dfs., ssl. or
+    /// ipc. and do not stand in core-site.xml or hdfs-site.xml.
     TRIOXIDE_CONFIG_UNKNOWN_KEYS: String = "trioxide.config.unknown.keys", "warn", [COMMON], one of ["ignore", "warn", "error"];
     /// What is logged, in the syntax of tracing's filters: warn,om=debug.
     TRIOXIDE_LOG_FILTER: String = "trioxide.log.filter", "info,raft_engine=warn,s3s=off", [COMMON];
