@@ -1,4 +1,4 @@
-//! Groups of users that the configuration itself gives: `ann=staff,ops;bob=`, as Hadoop writes them.
+//! Groups of users that the configuration gives, as Hadoop writes them: `ann=staff,ops;bob=`.
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::errors::{invalid_argument, not_implemented};
 /// Sub-resources that are served to requests that change something.
 const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
 
-/// Sub-resources that `s3s` does not know: it would answer with the object or the list of the bucket.
+/// Sub-resources that `s3s` does not know: it would answer with the object or the bucket's list.
 const UNKNOWN_TO_S3S: [&str; 3] = ["abac", "annotation", "metadataConfiguration"];
 
 /// Names that may be without a value and change nothing.
@@ -21,8 +21,8 @@ const HARMLESS: [&str; 2] = ["versionId", "x-id"];
 ///
 /// # Errors
 /// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
-/// delete the bucket or object instead, or answer with it; `InvalidArgument` for a part without its upload, which
-/// `s3s` would take for the object.
+/// delete the bucket or object instead, or answer with it; `InvalidArgument` for a part without
+/// its upload, which `s3s` would take for the object.
 pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default();
     let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));

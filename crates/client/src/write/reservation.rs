@@ -1,14 +1,14 @@
 //! Memory of what a writer gathers, taken as its bytes come.
 //!
-//! A writer that took memory for all of a chunk, or of a stripe, before its first byte would keep it
-//! for as long as its client takes to send them: a few clients of slow lines had all memory of
+//! A writer that took memory for all of a chunk, or of a stripe, before its first byte would keep
+//! it for as long as its client takes to send them: a few clients of slow lines had all memory of
 //! uploads, and held up all others. So:
 //!
 //! * Little is taken at first ([`FIRST_SHARE`]), and when that is full the rest: a fast client has
 //!   memory for all of a chunk after its first bytes, and for whole ones from then on.
 //! * What a writer that waits for its client has gathered goes on its way when others wait for
-//!   memory ([`GIVE_WAY_AFTER`]), as less than a whole chunk. Such a client is slow: from then on no
-//!   more is taken for it at a time than came until then, and more again as it fills that.
+//!   memory ([`GIVE_WAY_AFTER`]), as less than a whole chunk. Such a client is slow: from then on
+//!   no more is taken for it at a time than came until then, and more again as it fills that.
 //! * A writer that has to wait for memory sends what it has before, so that none keeps memory while
 //!   it waits for more. Part of a stripe is kept for some time: its block group ends with it.
 

@@ -27,8 +27,8 @@ keys! {
     OZONE_OM_GRPC_MAXIMUM_RESPONSE_LENGTH: ByteSize = "ozone.om.grpc.maximum.response.length", "128MB", [OM, CLIENT];
     /// Where OM keeps its tables and Raft log; ozone.metadata.dirs when unset.
     OZONE_OM_DB_DIRS: Option<PathBuf> = "ozone.om.db.dirs", "", [OM];
-    /// Permissions of ozone.om.db.dirs and of the directory of OM's Raft log, which hold the secrets
-    /// of S3 users; also of directories that are there already: octal or symbolic, 700 or
+    /// Permissions of ozone.om.db.dirs and of the directory of OM's Raft log, which hold secrets of
+    /// S3 users; also of directories that are there already: octal or symbolic, 700 or
     /// rwx------.
     OZONE_OM_DB_DIRS_PERMISSIONS: DirPermissions = "ozone.om.db.dirs.permissions", "700", [OM];
     /// Where OM keeps its Raft log, when not beside its tables.

@@ -20,7 +20,7 @@ keys! {
     TRIOXIDE_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.slow.request.threshold", "1s", [OM, SCM];
     /// The same for the S3 gateway, whose requests last as long as their objects take.
     TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.s3g.slow.request.threshold", "10s", [S3G];
-    /// Bytes a second at which the body of a request to the S3 gateway comes at least. A client that
+    /// Bytes a second at which the body of a request to the S3 gateway comes at least. A client who
     /// falls behind it by more than trioxide.server.stall.timeout, or by 5 seconds while other
     /// uploads wait for memory (trioxide.memory.limit), is cut off (RequestTimeout). 0 for none.
     TRIOXIDE_S3G_MINIMUM_UPLOAD_RATE: ByteSize = "trioxide.s3g.minimum.upload.rate", "8KB", [S3G];

@@ -16,8 +16,8 @@ impl Cluster {
         let mut decision = Decision::default();
         let replica = self.replicas.on(id, node);
         let Some(container) = self.containers.get(id) else {
-            // Without `force`, and none with blocks: tables that are older than the replica look the
-            // same as a replica that is nobody's.
+            // Without `force`, and none with blocks: with tables that are older than the replica it
+            // looks the same as one that is nobody's.
             if replica.is_some_and(|r| r.keys == 0) && self.unknown_ones_go() {
                 decision.order(node, OrderKind::DeleteContainer { id, force: false });
             }

@@ -50,8 +50,8 @@ impl Shown {
 }
 
 impl StatusServer {
-    /// Binds `address` (`host:port`) and serves the page, the metrics and what the role is configured
-    /// with, as `conf` says.
+    /// Binds `address` (`host:port`) and serves the page, the metrics and what the role is
+    /// configured with, as `conf` says.
     ///
     /// # Errors
     /// When the address cannot be bound.
