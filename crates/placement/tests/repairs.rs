@@ -1,7 +1,7 @@
 //! Containers get the replicas they should have, and nodes leave when they are not needed.
 
 use placement::node::{Blocked, Refused, ServeError};
-use placement::{Cluster, Decision, Event, OrderKind, ReplicaState, Settings, Storage};
+use placement::{Change, Cluster, Decision, Event, OrderKind, ReplicaState, Settings, Storage};
 use types::{ContainerId, DatanodeDetails, OperationalState};
 
 use crate::fixture::*;
@@ -80,6 +80,48 @@ fn a_lost_replica_is_copied_once() {
     assert!(cluster.pending.take_changed());
     assert_eq!(repair(&mut cluster, later + 2_000), []);
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
+}
+
+/// Container 1 with five keys, closed by two members of its pipeline; the third one is behind.
+fn closed_by_two(nodes: u128) -> Cluster {
+    let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
+    let mut cluster = cluster(3, settings);
+    let p = make_pipelines(&mut cluster, 1, START)[0];
+    let c = open_container(&mut cluster, 1, p);
+    let decision = cluster.finalize_container(c, START);
+    apply(&mut cluster, &decision);
+    for n in 1..=2 {
+        report(&mut cluster, c, replica(n, ReplicaState::Closed, 5, 5), START);
+    }
+    for n in 4..=nodes {
+        register(&mut cluster, n, &[], START);
+    }
+    cluster
+}
+
+#[test]
+fn a_member_of_the_pipeline_that_may_still_bring_the_replica_gets_no_copy() {
+    let mut cluster = closed_by_two(4);
+    // The member is the emptier one by far.
+    let full = Storage { remaining: 1 << 38, ..disks(1)[0].clone() };
+    cluster.register(details(4), vec![full], &[], START);
+    let orders = repair(&mut cluster, START);
+    assert_eq!(orders.len(), 1);
+    assert_eq!(copy_of(&orders[0]).1, 4);
+    // When its pipeline is gone it is one like the others.
+    let mut cluster = closed_by_two(3);
+    assert_eq!(repair(&mut cluster, START), []);
+    cluster.apply(&Change::ClosePipeline { id: pipeline(1), now: START }).unwrap();
+    assert_eq!(copy_of(&repair(&mut cluster, START)[0]).1, 3);
+}
+
+#[test]
+fn a_member_of_the_pipeline_gets_a_copy_when_no_other_node_can_take_one() {
+    let mut cluster = closed_by_two(3);
+    let later = START + cluster.settings.dead_after;
+    let before = later - cluster.settings.resend_after - 1;
+    assert_eq!(repair(&mut cluster, before), []);
+    assert_eq!(copy_of(&repair(&mut cluster, later)[0]).1, 3);
 }
 
 #[test]

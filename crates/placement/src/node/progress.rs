@@ -177,7 +177,8 @@ impl Cluster {
                 Some(Refuses::HasIt) => &mut refused.has_it,
                 Some(Refuses::NotInService) => &mut refused.not_in_service,
                 Some(Refuses::NoRoom) => &mut refused.no_room,
-                Some(Refuses::Busy) => &mut refused.busy,
+                // Those of its pipeline may get it later.
+                Some(Refuses::Busy | Refuses::ItsPipeline) => &mut refused.busy,
             };
             *count = count.saturating_add(1);
         }
@@ -206,7 +207,19 @@ impl Cluster {
             return Some(Refuses::NoRoom);
         }
         let most = self.settings.replication.copies_per_node.max(1);
-        (self.pending.receiving(id) >= most).then_some(Refuses::Busy)
+        if self.pending.receiving(id) >= most {
+            return Some(Refuses::Busy);
+        }
+        self.log_may_bring(c, id).then_some(Refuses::ItsPipeline)
+    }
+
+    /// Whether a node that lacks a replica may still make it by its pipeline's log, which it may be
+    /// behind: it is a member, and the pipeline is not closed.
+    fn log_may_bring(&self, c: &Container, node: DatanodeId) -> bool {
+        let living = |id: &PipelineId| self.pipelines.accepts_or_will_accept_writes(*id);
+        let entry = c.pipeline.filter(living).and_then(|id| self.pipelines.get(id));
+        !c.config.is_ec()
+            && entry.is_some_and(|entry| entry.record.members.iter().any(|m| m.id == node))
     }
 }
 
@@ -221,6 +234,8 @@ pub(crate) enum Refuses {
     NoRoom,
     /// It receives as many as it may.
     Busy,
+    /// It is a member of the container's own living pipeline, whose log may bring the replica.
+    ItsPipeline,
 }
 
 #[cfg(test)]

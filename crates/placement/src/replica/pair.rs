@@ -10,6 +10,7 @@ use types::DatanodeId;
 
 use super::count::ReplicaCount;
 use super::ec_count::EcReplicaCount;
+use crate::node::Refuses;
 use crate::{Cluster, Container};
 
 /// How a node's destination bears on a container.
@@ -67,10 +68,12 @@ impl Cluster {
         for source in from.filter(|id| self.nodes.is_healthy(*id)) {
             let Some(target) = self.destination(source) else { continue };
             let Some(node) = self.nodes.get(target) else { continue };
-            if !self.can_get(c, node) || !racks_allow(target) {
+            let refuses = self.refuses(c, node);
+            let by_log = refuses == Some(Refuses::ItsPipeline);
+            if !self.can_get(c, node) || by_log || !racks_allow(target) {
                 continue;
             }
-            return match self.refuses(c, node).is_none() && self.may_send(source) {
+            return match refuses.is_none() && self.may_send(source) {
                 true => Pair::Copy(source, target),
                 false => Pair::Wait,
             };

@@ -28,6 +28,7 @@ use super::count::{ReplicaCount, mixed};
 use super::pair::Pair;
 use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
+use crate::node::Refuses;
 use crate::settings::whole;
 use crate::{
     Cluster, Container, Decision, Event, Health, Millis, Node, Order, OrderKind, Replica,
@@ -213,13 +214,13 @@ impl Cluster {
             return self.bring_to_type(container, count.heard.iter(), until);
         }
         if count.missing(true) > 0 {
-            return self.order_copy(container, &count, false, until);
+            return self.order_copy(container, &count, false, (now, until));
         }
         if count.missing(false) > 0 {
             return None;
         }
         if count.misplaced && count.coming.is_empty() && count.excess() == 0 {
-            return self.order_copy(container, &count, true, until);
+            return self.order_copy(container, &count, true, (now, until));
         }
         if !count.closing.is_empty() || !count.coming.is_empty() {
             return None;
@@ -238,7 +239,7 @@ impl Cluster {
         c: &Container,
         s: &ReplicaCount,
         elsewhere: bool,
-        until: Millis,
+        (now, until): (Millis, Millis),
     ) -> Option<Repair> {
         if self.is_copying_enough() {
             return None;
@@ -252,7 +253,7 @@ impl Cluster {
                 Pair::None => {}
             }
         }
-        let target = self.choose_target(c, s, elsewhere)?;
+        let target = self.choose_target(c, s, elsewhere, now)?;
         let source = self.choose_source(c, s)?;
         Some(Repair::copy(c.id, (source, 0), target, until))
     }
@@ -296,17 +297,21 @@ impl Cluster {
     }
 
     /// The node to get a copy: with room, without a replica, in a rack where it does the most good.
+    /// A member of the container's own living pipeline may still make its replica by the log: it
+    /// gets a copy only when no other node can take one, and it had the time that makes a node
+    /// dead.
     fn choose_target(
         &self,
         c: &Container,
         s: &ReplicaCount,
         elsewhere: bool,
+        now: Millis,
     ) -> Option<DatanodeId> {
         let placed: Vec<DatanodeId> =
             s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
         let racks = self.racks_of(&placed);
         let r = &self.settings.replication;
-        let fits = |n: &&Node| self.refuses(c, n).is_none();
+        let refused_for = |why| move |n: &&Node| self.refuses(c, n) == why;
         let rank = |n: &&Node| {
             let rack = n.details.network_location.as_str();
             let same = placed.iter().filter(|p| {
@@ -326,7 +331,13 @@ impl Cluster {
             let detour = n.detour(c.storage_type, c.used_bytes);
             (spread, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
         };
-        let best = self.nodes.iter().filter(fits).min_by_key(rank)?;
+        let best_of = |why| self.nodes.iter().filter(refused_for(why)).min_by_key(rank);
+        let had_time = elapsed(c.state_enter_ms, now) >= self.settings.dead_after;
+        let by_log = || {
+            let others_wait = self.nodes.iter().any(|n| refused_for(Some(Refuses::Busy))(&n));
+            best_of(Some(Refuses::ItsPipeline)).filter(|_| had_time && !others_wait)
+        };
+        let best = best_of(None).or_else(by_log)?;
         // A copy for the sake of racks in the same rack would go on for ever.
         let rack = best.details.network_location.as_str();
         (!elsewhere || !racks.contains(rack)).then_some(best.details.id)
