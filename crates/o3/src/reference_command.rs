@@ -31,7 +31,8 @@ fn commands(o3: &Command) -> String {
     adapt(&page.replacen("# o3\n", CLI_PREFACE, 1))
 }
 
-/// Puts the lines below "Examples:" and "Start here:" into blocks of code: Markdown joins them.
+/// Puts the lines below "Examples:", "Findings:" and "Start here:" into blocks of code: Markdown
+/// joins them.
 /// Anchors of headings are in small letters.
 fn adapt(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
@@ -46,7 +47,7 @@ fn adapt(page: &str) -> String {
             None => text.push_str(line),
         }
         text.push('\n');
-        if matches!(line, "Examples:" | "Start here:") {
+        if matches!(line, "Examples:" | "Findings:" | "Start here:") {
             text.push_str("```text\n");
             open = true;
         }

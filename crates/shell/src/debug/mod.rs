@@ -1,5 +1,6 @@
 //! `o3 debug`: what is stored where, and whether it is right.
 
+mod datanode;
 mod ldb;
 mod replicas;
 
@@ -15,6 +16,8 @@ pub enum DebugCommand {
     Replicas(Noun<replicas::ReplicasCommand>),
     /// Databases on disk: scan, list_column_families, value-schema, checkpoint.
     Ldb(ldb::LdbArgs),
+    /// Data directories of a stopped DataNode: check-containers.
+    Datanode(Noun<datanode::DatanodeCommand>),
 }
 
 impl DebugCommand {
@@ -23,6 +26,7 @@ impl DebugCommand {
         match self {
             Self::Replicas(noun) => noun.verbose,
             Self::Ldb(args) => args.verbose,
+            Self::Datanode(noun) => noun.verbose,
         }
     }
 }
@@ -32,5 +36,6 @@ pub(crate) async fn run(command: DebugCommand, conf: &Configuration) -> Result<(
     match command {
         DebugCommand::Replicas(noun) => replicas::run(noun.command, conf).await,
         DebugCommand::Ldb(args) => ldb::run(args),
+        DebugCommand::Datanode(noun) => datanode::run(&noun.command),
     }
 }

@@ -1,0 +1,216 @@
+//! Whether the rows of containers name places in their own files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use container::segment::{RECORD_HEADER_LEN, RecordHeader, SegmentInfo, record_len};
+use metastore::IterRange;
+use prost::Message;
+use proto::datanode::DatanodeBlockId;
+use types::{ContainerId, LocalId};
+
+use super::disk::{Disk, Lies};
+use super::finding::Finding;
+use crate::ShellError;
+
+/// Bytes read ahead of a scan.
+const READAHEAD: usize = 1 << 20;
+
+/// Where a packed block lies.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Packed {
+    #[prost(uint32, tag = "1")]
+    pub segment: u32,
+    #[prost(uint64, tag = "2")]
+    pub offset: u64,
+    #[prost(uint32, tag = "3")]
+    pub len: u32,
+}
+
+/// What is looked at of a row of `block_data`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Row {
+    #[prost(message, required, tag = "1")]
+    pub block_id: DatanodeBlockId,
+    #[prost(int64, optional, tag = "5")]
+    pub size: Option<i64>,
+    #[prost(message, optional, tag = "1000")]
+    pub packed: Option<Packed>,
+}
+
+/// What is known of the rows of a container.
+#[derive(Default)]
+struct Seen {
+    rows: u64,
+    outside: u64,
+    /// What is wrong with the first one.
+    first: Option<String>,
+}
+
+/// Looks at all rows of a disk.
+pub(super) fn check(disk: &Disk, found: &mut Vec<Finding>) -> Result<(), ShellError> {
+    let here: BTreeSet<_> = disk.list(Lies::InPlace)?.into_iter().map(|(id, _)| id).collect();
+    let mut segments: BTreeMap<(ContainerId, u32), SegmentInfo> = BTreeMap::new();
+    each(disk, "segments", |id, rest, value| {
+        if let (Ok(number), Ok(info)) = (rest.try_into(), SegmentInfo::decode(value)) {
+            segments.insert((id, u32::from_be_bytes(number)), info);
+        }
+    })?;
+    let mut counted = BTreeSet::new();
+    each(disk, "metadata", |id, _, _| _ = counted.insert(id))?;
+    let mut all: BTreeMap<ContainerId, Seen> = BTreeMap::new();
+    let mut files = Files::default();
+    each(disk, "block_data", |id, rest, value| {
+        let seen = all.entry(id).or_default();
+        seen.rows = seen.rows.saturating_add(1);
+        if !here.contains(&id) {
+            return;
+        }
+        let place = files.of(disk, id);
+        if let Some(why) = outside(place, &segments, id, value) {
+            seen.outside = seen.outside.saturating_add(1);
+            let local = String::from_utf8_lossy(rest).into_owned();
+            seen.first.get_or_insert_with(|| format!("block {local}: {why}"));
+        }
+    })?;
+    let mut add = |container, kind, detail| {
+        found.push(Finding { container, kind, dir: disk.name(), detail });
+    };
+    for (id, Seen { rows, outside, first }) in &all {
+        if let Some(first) = first {
+            add(*id, "outside", format!("{outside} of {rows} blocks, the first is {first}"));
+        }
+    }
+    let gone = counted.iter().chain(all.keys()).filter(|id| !here.contains(id));
+    for id in gone.collect::<BTreeSet<_>>() {
+        let rows = all.get(id).map_or(0, |seen| seen.rows);
+        add(*id, "without-files", format!("{rows} blocks have rows, and there is no folder"));
+    }
+    for id in here.iter().filter(|id| !counted.contains(id) && !all.contains_key(id)) {
+        match bytes_in(&disk.place(*id).join("chunks")) {
+            Ok(0) => {}
+            Ok(bytes) => {
+                let state = disk.field(*id, "state").ok().flatten().unwrap_or_default();
+                add(*id, "without-rows", format!("it is {state}, {bytes} bytes are in its files"));
+            }
+            Err(error) => add(*id, "unreadable", error.to_string()),
+        }
+    }
+    Ok(())
+}
+
+/// Calls `visit` with all rows of a table whose keys start with a container.
+fn each(
+    disk: &Disk,
+    table: &str,
+    mut visit: impl FnMut(ContainerId, &[u8], &[u8]),
+) -> Result<(), ShellError> {
+    let mut cursor = disk.store.iter(table, IterRange::all().background(READAHEAD))?;
+    cursor.first();
+    cursor.for_each(|key, value| {
+        if let Some((id, [b'|', rest @ ..])) = key.split_first_chunk::<8>() {
+            visit(ContainerId(u64::from_be_bytes(*id)), rest, value);
+        }
+        true
+    })?;
+    Ok(())
+}
+
+/// The files of the container that is looked at.
+#[derive(Default)]
+struct Files(Option<Place>);
+
+struct Place {
+    id: ContainerId,
+    chunks: std::path::PathBuf,
+    is_live: bool,
+    segments: BTreeMap<u32, io::Result<(File, u64)>>,
+}
+
+impl Files {
+    fn of(&mut self, disk: &Disk, id: ContainerId) -> &mut Place {
+        let same = self.0.take().filter(|place| place.id == id);
+        self.0.insert(same.unwrap_or_else(|| {
+            let state = disk.field(id, "state").ok().flatten();
+            let is_live = matches!(state.as_deref(), Some("OPEN" | "CLOSING"));
+            let chunks = disk.place(id).join("chunks");
+            Place { id, chunks, is_live, segments: BTreeMap::new() }
+        }))
+    }
+}
+
+/// Why a row names no place in the files of its container; `None` when it does.
+fn outside(
+    place: &mut Place,
+    segments: &BTreeMap<(ContainerId, u32), SegmentInfo>,
+    id: ContainerId,
+    value: &[u8],
+) -> Option<String> {
+    let row = match Row::decode(value) {
+        Ok(row) => row,
+        Err(error) => return Some(format!("its row cannot be read: {error}")),
+    };
+    let local = LocalId(row.block_id.local_id.cast_unsigned());
+    let Some(Packed { segment, offset, len }) = row.packed else {
+        let wanted = u64::try_from(row.size.unwrap_or(0)).unwrap_or(0);
+        let path = place.chunks.join(format!("{local}.block"));
+        return match length(&path) {
+            Ok(found) if found >= wanted => None,
+            Ok(found) => Some(format!("{} has {found} bytes, not {wanted}", path.display())),
+            Err(error) => Some(format!("{}: {error}", path.display())),
+        };
+    };
+    let Some(info) = segments.get(&(id, segment)) else {
+        return Some(format!("segment {segment} is not one of its own"));
+    };
+    let end = offset.saturating_add(record_len(len));
+    if end > info.end {
+        return Some(format!("segment {segment} ends at {}, before {end}", info.end));
+    }
+    if end > info.durable && place.is_live {
+        // The log brings it back.
+        return None;
+    }
+    let chunks = place.chunks.clone();
+    let open = || {
+        let file = File::open(chunks.join(format!("{segment:08}.segment")))?;
+        let length = file.metadata()?.len();
+        Ok((file, length))
+    };
+    let (file, length) = match place.segments.entry(segment).or_insert_with(open) {
+        Ok((file, length)) => (file, *length),
+        Err(error) => return Some(format!("segment {segment}: {error}")),
+    };
+    if end > length {
+        return Some(format!("the file of segment {segment} has {length} bytes, not {end}"));
+    }
+    let mut header = [0; RECORD_HEADER_LEN as usize];
+    if let Err(error) = file.read_exact_at(&mut header, offset) {
+        return Some(format!("segment {segment} at {offset}: {error}"));
+    }
+    match RecordHeader::decode(&header, id, offset) {
+        Ok(record) if record.local == local && record.len == len => None,
+        Ok(record) => Some(format!("block {} lies in segment {segment} at {offset}", record.local)),
+        Err(error) => Some(format!("segment {segment} at {offset}: {error}")),
+    }
+}
+
+/// A file's length, 0 when it is not there.
+fn length(path: &Path) -> io::Result<u64> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        file => Ok(file?.len()),
+    }
+}
+
+/// Bytes in the files of a folder.
+fn bytes_in(dir: &Path) -> io::Result<u64> {
+    let mut bytes = 0_u64;
+    for entry in fs::read_dir(dir)? {
+        bytes = bytes.saturating_add(entry?.metadata()?.len());
+    }
+    Ok(bytes)
+}
