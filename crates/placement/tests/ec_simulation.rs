@@ -317,7 +317,9 @@ impl World {
                     victim.index,
                     self.nodes
                 );
-                assert!(self.dead.contains(id) || others.len() >= self.data(*id));
+                // One that is not closed yet counts: it was all that was left of its index when others
+                // were broken.
+                assert!(self.spares(n, *id), "what is left of {id} is too little without {n}");
             }
             OrderKind::ReconstructEcContainer { id, .. } => {
                 let made = reconstruction(order);
