@@ -93,6 +93,11 @@ fn a_container_whose_group_is_away_when_scm_starts_is_not_taken_for_never_writte
         cluster = restart(&cluster);
         (6..=10).for_each(|n| come(&mut cluster, n, None, now));
     }
+    let mut without = restart(&cluster);
+    (5..=10).for_each(|n| come(&mut without, n, None, now));
+    look(&mut without, now);
+    let health = without.health(without.containers.get(c).unwrap());
+    assert_eq!(health, "HEALTHY", "what is acknowledged would be on the fifth, too");
     for n in 1..=5_u32 {
         come(&mut cluster, n.into(), Some((c, part(node(n.into()), n, ReplicaState::Closed))), now);
         look(&mut cluster, now);

@@ -52,6 +52,21 @@ impl Cluster {
             && members.iter().all(|member| self.has_told_all(*member, now))
     }
 
+    /// Whether a container that is CLOSING, without a pipeline and without a known replica, may have
+    /// acknowledged blocks. Those that have yet to say what they have would have them all: each
+    /// member if it is erasure coded, else a majority.
+    pub(crate) fn may_be_missing(&self, c: &Container) -> bool {
+        let members = &c.evidence.members;
+        let has_told = |id: DatanodeId| self.nodes.get(id).is_some_and(|n| self.is_heard(n, None));
+        let silent = members.iter().filter(|member| !has_told(**member)).count();
+        let enough = if c.config.is_ec() { members.len() } else { members.len() / 2 + 1 };
+        c.state == LifeCycleState::Closing
+            && self.replicas.of(c.id).is_empty()
+            && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+            && !members.is_empty()
+            && silent >= enough
+    }
+
     /// Whether a container is CLOSING and neither has a pipeline nor members of one.
     pub fn is_without_members(&self, id: ContainerId) -> bool {
         self.containers.get(id).is_some_and(|c| {

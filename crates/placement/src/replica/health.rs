@@ -80,11 +80,7 @@ impl Cluster {
         if c.state == LifeCycleState::Open {
             return self.health_of_open(c);
         }
-        // Its pipeline cannot close it any more, and whoever has something of it is away.
-        if c.state == LifeCycleState::Closing
-            && self.replicas.of(c.id).is_empty()
-            && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
-        {
+        if self.may_be_missing(c) {
             return "MISSING";
         }
         if let Some(count) = self.ec_replica_count(c) {
