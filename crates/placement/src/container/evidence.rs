@@ -59,7 +59,8 @@ impl Cluster {
         let members = &c.evidence.members;
         let has_told = |id: DatanodeId| self.nodes.get(id).is_some_and(|n| self.is_heard(n, None));
         let silent = members.iter().filter(|member| !has_told(**member)).count();
-        let enough = if c.config.is_ec() { members.len() } else { members.len() / 2 + 1 };
+        let enough =
+            if c.config.is_ec() { members.len() } else { (members.len() / 2).saturating_add(1) };
         c.state == LifeCycleState::Closing
             && self.replicas.of(c.id).is_empty()
             && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
