@@ -77,19 +77,19 @@ impl Making {
         self.state.lock().copies.contains_key(&id)
     }
 
-    /// Ends the copy of a container that is to be made on this disk, and waits for what the copy
-    /// still writes there. Blocks.
-    pub(super) fn end_copy(&self, id: ContainerId, disk: &str) {
+    /// Ends the copy of a container that is to be made on this disk. The copy when it is on the
+    /// same disk: whoever makes the container holds a [`step`](CopyState::step) of it until the
+    /// container is served, or the copy would remove the rows of the container for its own.
+    #[must_use]
+    pub(super) fn end_copy(&self, id: ContainerId, disk: &str) -> Option<Arc<CopyState>> {
         let copy = {
             let state = self.state.lock();
-            let Some(copy) = state.copies.get(&id) else { return };
+            let copy = state.copies.get(&id)?;
             copy.end();
             Arc::clone(copy)
         };
         tracing::warn!(container = %id, disk = copy.disk, "a copy is given up: its pipeline makes the container here");
-        if copy.disk == disk {
-            drop(copy.step());
-        }
+        (copy.disk == disk).then_some(copy)
     }
 
     /// Calls `publish` unless the copy has ended. It cannot end meanwhile.
@@ -160,11 +160,12 @@ mod tests {
         let written = AtomicBool::new(false);
         let step = copy.step();
         // A disk that hangs in the step would hold this up for ever.
-        making.end_copy(id, "DS-2");
+        assert!(making.end_copy(id, "DS-2").is_none());
         assert!(copy.has_ended());
         std::thread::scope(|scope| {
             let same_disk = scope.spawn(|| {
-                making.end_copy(id, "DS-1");
+                let ended = making.end_copy(id, "DS-1").unwrap();
+                let _step = ended.step();
                 written.load(Ordering::SeqCst)
             });
             written.store(true, Ordering::SeqCst);

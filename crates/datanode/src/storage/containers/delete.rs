@@ -16,6 +16,9 @@ impl ContainerStore {
     /// Removes a container and its blocks. Without `force` only one that is closed and empty.
     /// Blocks.
     ///
+    /// A second replica on another disk is not served until the next start: the same order may come
+    /// again, and is not about that one.
+    ///
     /// # Errors
     /// When it is open or not empty and there is no force behind it, or the disk fails.
     pub fn delete_container(&self, id: ContainerId, force: bool) -> Result<()> {
@@ -33,13 +36,13 @@ impl ContainerStore {
             let _claim = self.making().claim(id);
             if remove(&container, || self.forget(&container, info.state))? {
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
-                self.serve_twin(id);
+                self.remove_older_twins(&info, force);
                 return Ok(());
             }
             if self.is_served(&container) {
                 // An earlier attempt did not come to its end.
                 take_away(&container, || self.forget(&container, info.state))?;
-                self.serve_twin(id);
+                self.remove_older_twins(&info, force);
                 return Ok(());
             }
             // It was moved to another disk just now.

@@ -27,7 +27,8 @@ impl ContainerStore {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        if self.inner.missing.lock().contains(&new.id) || self.has_ended(&new) {
+        let is_missing = self.inner.missing.lock().contains(&new.id);
+        if is_missing || self.has_ended(&new) || self.has_twin(new.id) {
             return Err(StorageError::ContainerMissing(new.id));
         }
         if new.pipeline.is_none() && self.inner.making.has_copy(new.id) {
@@ -41,7 +42,9 @@ impl ContainerStore {
             Some(disk) => Arc::clone(disk),
             None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
-        self.inner.making.end_copy(new.id, disk.id());
+        let ended = self.inner.making.end_copy(new.id, disk.id());
+        // To the end of it: the copy is discarded before or behind it.
+        let _step = ended.as_ref().map(|copy| copy.step());
         if let Some(there) = self.find(new.id) {
             // The copy was published just before.
             return same_replica(&there, &new).map(|()| false);

@@ -33,6 +33,11 @@ impl ContainerStore {
         told.collect()
     }
 
+    /// Whether there is a second replica of a container.
+    pub(in crate::storage) fn has_twin(&self, id: ContainerId) -> bool {
+        self.inner.twins.lock().iter().any(|twin| twin.container.id() == id)
+    }
+
     /// Removes the replica of this index, as SCM orders it: the one that is served, or one that is
     /// not. No index (0) means the one that is served: it is the one that SCM was told of. Without
     /// `force` only one that is closed and empty. Blocks.
@@ -63,6 +68,39 @@ impl ContainerStore {
         })?;
         tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
         Ok(())
+    }
+
+    /// Removes second replicas of a container of which an empty replica was just removed for good:
+    /// what they have beyond it was deleted while their disk was away, and would come back.
+    pub(in crate::storage) fn remove_older_twins(&self, removed: &ContainerInfo, force: bool) {
+        // By force goes also what is not empty: that says nothing of the others.
+        if force || removed.state != ContainerState::Closed {
+            return;
+        }
+        let is_older = |twin: &&Twin| {
+            let info = twin.container.info();
+            info.id == removed.id
+                && info.replica_index == removed.replica_index
+                && info.bcsid <= removed.bcsid
+                && info.delete_tx <= removed.delete_tx
+        };
+        let older: Vec<_> =
+            self.inner.twins.lock().iter().filter(is_older).map(|t| t.container.clone()).collect();
+        for twin in older {
+            let forget = || {
+                let is_other = |other: &Twin| !std::sync::Arc::ptr_eq(&other.container, &twin);
+                self.inner.twins.lock().retain(is_other);
+            };
+            let (id, disk) = (removed.id, twin.disk().id());
+            match remove(&twin, forget) {
+                Ok(_) => {
+                    tracing::info!(container = %id, disk, "an older second replica is deleted")
+                }
+                Err(error) => {
+                    tracing::error!(container = %id, disk, %error, "a second replica was not removed");
+                }
+            }
+        }
     }
 
     /// Serves the second replica of a container whose first one is not here any more, if there is

@@ -111,7 +111,8 @@ fn two_indexes_of_a_container_stay_until_scm_has_one_of_them_removed() {
 }
 
 #[test]
-fn the_second_index_is_served_when_the_first_one_is_removed_or_its_disk_fails() {
+fn the_second_index_is_served_when_the_disk_of_the_first_one_fails_or_behind_its_removal() {
+    let copy = copy_of(&closed());
     for fails in [false, true] {
         let mut disks = two_indexes();
         let (at, served) = (disks.served(), disks.node.container().info().replica_index);
@@ -120,19 +121,48 @@ fn the_second_index_is_served_when_the_first_one_is_removed_or_its_disk_fails() 
             let disk = disks.node.container().disk().clone();
             disks.node.store().leave(&disk);
         } else {
-            // As SCM orders it that knows of no index.
+            // As SCM orders it that knows of no index. The order may come more than once, and is
+            // about the replica that SCM knew of.
             disks.node.store().delete_replica(CONTAINER, 0, true).unwrap();
-        }
-        assert_eq!(disks.node.container().info().replica_index, 3 - served);
-        let told = disks.node.store().take_changed();
-        assert_eq!(told.iter().map(|r| r.replica_index()).collect::<Vec<_>>(), [3 - served]);
-        assert_eq!(disks.node.read(7).unwrap(), pattern(7, 1_007));
-        assert_eq!(disks.node.store().second_replicas(), []);
-        if !fails {
+            let again = disks.node.store().delete_replica(CONTAINER, 0, true);
+            assert!(matches!(again, Err(StorageError::ContainerNotFound(_))), "{again:?}");
+            assert_eq!(disks.node.store().second_replicas().len(), 1);
+            let new = NewContainer { id: CONTAINER, ..NewContainer::default() };
+            let made = disks.node.store().create_container(new);
+            assert!(matches!(made, Err(StorageError::ContainerMissing(_))), "{made:?}");
+            let refused = Arrival::begin(disks.node.store(), CONTAINER, copy.0.clone()).err();
+            assert!(matches!(refused, Some(StorageError::AlreadyHere(_))), "{refused:?}");
             disks.reopen();
             assert_eq!((disks.served(), disks.folders()[at]), (1 - at, false));
-            assert_eq!(disks.node.read(7).unwrap(), pattern(7, 1_007));
         }
+        assert_eq!(disks.node.container().info().replica_index, 3 - served);
+        if fails {
+            let told = disks.node.store().take_changed();
+            assert_eq!(told.iter().map(|r| r.replica_index()).collect::<Vec<_>>(), [3 - served]);
+        }
+        assert_eq!(disks.node.read(7).unwrap(), pattern(7, 1_007));
+        assert_eq!(disks.node.store().second_replicas(), []);
+    }
+}
+
+/// What SCM saw empty everywhere and had removed is not to come back with what was deleted of it.
+#[test]
+fn an_older_second_replica_goes_with_the_emptied_one() {
+    let source = closed();
+    let before = copy_of(&source);
+    let all: Vec<u64> = (1..=30).chain(101..=103).collect();
+    source.delete(5, &all);
+    source.store().reclaim(1_000).unwrap();
+    let after = copy_of(&source);
+    for force in [false, true] {
+        let mut disks = Disks::new();
+        disks.without(1, |node| arrive(node, 0, &before));
+        disks.without(0, |node| arrive(node, 0, &after));
+        assert_eq!((disks.served(), disks.folders()), (1, [true, true]));
+        disks.node.store().delete_container(CONTAINER, force).unwrap();
+        assert_eq!(disks.folders(), [force, false], "by force only what is meant goes");
+        disks.reopen();
+        assert_eq!(disks.node.store().find(CONTAINER).is_some(), force);
     }
 }
 

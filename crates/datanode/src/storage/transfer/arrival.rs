@@ -73,7 +73,8 @@ impl Arrival {
         let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
         let copying = {
             let claim = store.making().claim(id);
-            if store.find(id).is_some() || store.relocations().is_under_way(id) {
+            let is_here = store.find(id).is_some() || store.has_twin(id);
+            if is_here || store.relocations().is_under_way(id) {
                 return Err(StorageError::AlreadyHere(id));
             }
             Copying::begin(store, &claim, id, &disk)?
