@@ -20,6 +20,8 @@ pub struct Disk {
     /// Blocks that commands have deleted.
     pub deleted: Vec<i64>,
     pub acknowledges: bool,
+    /// Transactions of those commands, each as often as it came.
+    pub transactions: Vec<DeletedBlocksTransaction>,
     /// Replicas that SCM wants sent to other nodes.
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
     /// Commands to reconstruct replicas, with their deadlines.
@@ -35,6 +37,13 @@ struct PendingReports {
     replicas: Vec<ContainerReplicaProto>,
     statuses: Vec<CommandStatus>,
     actions: Vec<ContainerAction>,
+}
+
+impl Disk {
+    /// An empty one, whose node confirms deletions.
+    pub fn new() -> Self {
+        Self { acknowledges: true, ..Self::default() }
+    }
 }
 
 /// A DataNode. It stops when it is dropped, like one that is killed.
@@ -55,7 +64,7 @@ impl Drop for FakeDatanode {
 impl FakeDatanode {
     /// A new node with an empty disk.
     pub async fn start(address: std::net::SocketAddr) -> Self {
-        let disk = Disk { acknowledges: true, ..Disk::default() };
+        let disk = Disk::new();
         Self::start_with(address, DatanodeId::random(), Arc::new(Mutex::new(disk))).await
     }
 
@@ -70,14 +79,14 @@ impl FakeDatanode {
 
     /// A new node of that host name.
     pub async fn start_on(address: std::net::SocketAddr, host: &str) -> Self {
-        let disk = Disk { acknowledges: true, ..Disk::default() };
+        let disk = Disk::new();
         let details = DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", host);
         Self::start_as(address, details, Arc::new(Mutex::new(disk))).await
     }
 
     /// A new node of that host name and that port for Ratis.
     pub async fn start_at(address: std::net::SocketAddr, host: &str, ratis: u16) -> Self {
-        let disk = Disk { acknowledges: true, ..Disk::default() };
+        let disk = Disk::new();
         let mut details = DatanodeDetails::new(DatanodeId::random(), "127.0.0.1", host);
         details.set_port(PortName::Ratis, ratis);
         Self::start_as(address, details, Arc::new(Mutex::new(disk))).await
@@ -342,6 +351,7 @@ impl Session {
     fn delete_blocks(&self, disk: &mut Disk, delete: DeleteBlocksCommandProto) {
         let mut results = Vec::new();
         for t in delete.deleted_blocks_transactions {
+            disk.transactions.push(t.clone());
             if let Some(replica) = disk.containers.get_mut(&(t.container_id as u64)) {
                 let left = replica.key_count() - t.local_id.len() as i64;
                 replica.key_count = Some(left.max(0));

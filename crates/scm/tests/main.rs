@@ -13,6 +13,7 @@ mod failure;
 mod first_start;
 mod hadoop;
 mod harness;
+mod ids;
 mod leaving;
 mod members;
 mod racks;
