@@ -89,6 +89,7 @@ pub use fso::orphan::{
     OrphanChange, Reach, Reaches, delete_orphaned_directory, delete_orphaned_file,
 };
 pub use key::purge::Purged;
+pub use layers::rows::kept_row;
 pub use locations::{for_each_key_info, for_each_location};
 pub use names::{validate_bucket_name, validate_key_name, validate_volume_name};
 pub use overlay::{MemoryTables, Overlay, RowChange};

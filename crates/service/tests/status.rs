@@ -91,8 +91,7 @@ async fn a_level_of_log_lines_is_read_by_all_and_not_changed_where_nobody_can_pr
     let registry = || MetricsRegistry::new(Role::new("om", "om1"));
     for (acls, set) in [(true, "HTTP/1.1 403"), (false, "HTTP/1.1 200")] {
         let conf = Configuration::builder().build().unwrap().with("ozone.acl.enabled", acls);
-        let routes = service::status::configuration(&conf);
-        let started = StatusServer::start_with("127.0.0.1:0", registry(), Arc::new(Page), routes);
+        let started = StatusServer::start("127.0.0.1:0", registry(), Arc::new(Page), &conf);
         let server = started.await.unwrap();
         let address = server.local_addr();
         let read = get(address, "/logLevel?log=om::dispatch").await;

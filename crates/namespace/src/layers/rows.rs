@@ -107,6 +107,15 @@ pub(crate) fn split_row_value(value: &[u8]) -> Option<Option<&[u8]>> {
     }
 }
 
+/// The row of a key or file as a row of the snapshotRowTable has it, for tools: `None` when the row
+/// was a directory's or none of ours, `Some(None)` when it was not there.
+pub fn kept_row<'a>(row: &[u8], value: &'a [u8]) -> Option<Option<&'a [u8]>> {
+    match table(*row.first()?)? {
+        Table::KeyTable | Table::FileTable => split_row_value(value),
+        _ => None,
+    }
+}
+
 /// A row that a layer has something of.
 pub(crate) fn change_key(index: u64, tag: u8, key: &[u8]) -> Vec<u8> {
     [index.to_be_bytes().as_slice(), &[tag], key].concat()

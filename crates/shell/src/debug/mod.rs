@@ -1,5 +1,6 @@
 //! `o3 debug`: what is stored where, and whether it is right.
 
+mod check;
 mod datanode;
 mod ldb;
 mod replicas;
@@ -18,6 +19,9 @@ pub enum DebugCommand {
     Ldb(ldb::LdbArgs),
     /// Data directories of a stopped DataNode: check-containers.
     Datanode(Noun<datanode::DatanodeCommand>),
+    /// Find what defects of earlier releases may have left in the databases of a stopped OM and
+    /// SCM. Nothing is changed.
+    Check(check::Check),
 }
 
 impl DebugCommand {
@@ -27,6 +31,7 @@ impl DebugCommand {
             Self::Replicas(noun) => noun.verbose,
             Self::Ldb(args) => args.verbose,
             Self::Datanode(noun) => noun.verbose,
+            Self::Check(args) => args.verbose,
         }
     }
 }
@@ -37,5 +42,6 @@ pub(crate) async fn run(command: DebugCommand, conf: &Configuration) -> Result<(
         DebugCommand::Replicas(noun) => replicas::run(noun.command, conf).await,
         DebugCommand::Ldb(args) => ldb::run(args),
         DebugCommand::Datanode(noun) => datanode::run(&noun.command),
+        DebugCommand::Check(args) => check::run(&args),
     }
 }
