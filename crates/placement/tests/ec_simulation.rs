@@ -317,8 +317,7 @@ impl World {
                     victim.index,
                     self.nodes
                 );
-                // One that is not closed yet counts: it was all that was left of its index when others
-                // were broken.
+                // One that is not closed yet counts: it may be all that is left of its index.
                 assert!(self.spares(n, *id), "what is left of {id} is too little without {n}");
             }
             OrderKind::ReconstructEcContainer { id, .. } => {

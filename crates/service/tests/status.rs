@@ -86,8 +86,7 @@ async fn a_role_shows_itself_to_people_prometheus_and_scripts() {
 }
 
 #[tokio::test]
-async fn a_level_of_log_lines_is_read_by_all_and_not_changed_where_nobody_can_prove_to_be_an_administrator()
- {
+async fn a_log_level_is_read_by_all_and_changed_by_nobody_without_proof() {
     let registry = || MetricsRegistry::new(Role::new("om", "om1"));
     for (acls, set) in [(true, "HTTP/1.1 403"), (false, "HTTP/1.1 200")] {
         let conf = Configuration::builder().build().unwrap().with("ozone.acl.enabled", acls);

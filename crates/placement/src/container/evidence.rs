@@ -52,7 +52,7 @@ impl Cluster {
             && members.iter().all(|member| self.has_told_all(*member, now))
     }
 
-    /// Whether a container that is CLOSING, without a pipeline and without a known replica, may have
+    /// Whether a container that is CLOSING, without a pipeline and a known replica, may have
     /// acknowledged blocks. Those that have yet to say what they have would have them all: each
     /// member if it is erasure coded, else a majority.
     pub(crate) fn may_be_missing(&self, c: &Container) -> bool {
