@@ -19,12 +19,16 @@ pub struct AllowedReplications {
 }
 
 impl AllowedReplications {
-    /// Those that match `pattern`.
+    /// Those that match `pattern`; all when it is empty, as in Ozone.
     ///
     /// # Errors
     /// When it is no regular expression, or one that wants to look ahead or back.
     pub fn new(pattern: &str) -> Result<Self, regex::Error> {
-        let regex = Regex::new(&format!(r"\A(?:{pattern})\z"))?;
+        let whole = match pattern {
+            "" => String::new(),
+            pattern => format!(r"\A(?:{pattern})\z"),
+        };
+        let regex = Regex::new(&whole)?;
         Ok(Self { pattern: pattern.to_owned(), regex: Some(regex) })
     }
 
@@ -84,6 +88,12 @@ mod tests {
         {
             assert!(!allows(&allowed, "EC", value), "{value}");
         }
+    }
+
+    #[test]
+    fn an_empty_pattern_allows_all() {
+        let allowed = AllowedReplications::new("").unwrap();
+        assert!(allows(&allowed, "EC", "rs-2-1-1024k") && allows(&allowed, "RATIS", "ONE"));
     }
 
     #[test]

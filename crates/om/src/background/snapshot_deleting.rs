@@ -60,13 +60,15 @@ impl SnapshotDeletingService {
         Arc::new(Self { dispatcher, options, keep, deleted_rows, at, known })
     }
 
-    /// The oldest snapshot that was deleted long enough ago.
+    /// The oldest snapshot that was deleted, if that is long enough ago. No newer one before it:
+    /// what is purged of that may be shown by the older one, too, and its readers are to have their
+    /// time.
     fn next(&self) -> Result<Option<Layer>, BackgroundError> {
         let snapshots = self.dispatcher.tables()?.snapshots()?;
         let deleted = snapshots.all().map(|(_, layer)| layer).filter(|layer| !layer.active);
         let deleted: Vec<_> = deleted.cloned().collect();
         let due = due(&mut self.known.lock(), &deleted, self.keep, Instant::now());
-        Ok(deleted.into_iter().filter(|layer| due.contains(&layer.index)).min_by_key(|l| l.index))
+        Ok(first(deleted, &due))
     }
 
     async fn purge(&self, layer: &Layer, at: &Position) -> Result<(), BackgroundError> {
@@ -124,6 +126,12 @@ fn due(
     *known = deleted.iter().map(since).collect();
     let old = |since: &Instant| now.saturating_duration_since(*since) >= keep;
     known.iter().filter(|(_, since)| old(since)).map(|(index, _)| *index).collect()
+}
+
+/// The oldest of these layers, if it is due.
+fn first(deleted: Vec<Layer>, due: &[u64]) -> Option<Layer> {
+    let oldest = deleted.into_iter().min_by_key(|layer| layer.index);
+    oldest.filter(|layer| due.contains(&layer.index))
 }
 
 /// How many rows the next portion takes, and where the one after it begins.
@@ -196,6 +204,14 @@ impl LeaderWork for SnapshotDeletingService {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_snapshot_is_taken_apart_before_an_older_one() {
+        let layer = |index| Layer { index, active: false, id: [0; 16], info_key: Vec::new() };
+        let next = |due: &[u64]| first(vec![layer(7), layer(3)], due).map(|layer| layer.index);
+        assert_eq!([next(&[7]), next(&[3]), next(&[3, 7])], [None, Some(3), Some(3)]);
+        assert!(first(Vec::new(), &[]).is_none());
+    }
 
     #[test]
     fn a_deleted_snapshot_is_left_alone_for_a_while() {
