@@ -56,7 +56,15 @@ pub(crate) async fn open(
         let dirs = cache.iter().flat_map(|cache| &cache.dirs);
         let cache = cache.as_ref().map(ChunkCache::open).transpose()?;
         // Opened, they are this cache's own.
-        dirs.into_iter().try_for_each(|dir| data_dir::make(dir, options.permissions))?;
+        for dir in dirs {
+            match data_dir::make(dir, options.permissions) {
+                // It may be a mount point that is another user's. What others need is not in it.
+                Err(error @ data_dir::DataDirError::Permissions { .. }) => {
+                    tracing::warn!(%error, "users of this machine may read what clients wrote");
+                }
+                made => made?,
+            }
+        }
         Ok::<_, DatanodeError>(ContainerStore::open(StorageOptions { cache, ..options })?)
     };
     let opened = tokio::task::spawn_blocking(open).await;

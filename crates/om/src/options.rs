@@ -389,7 +389,9 @@ fn settings(conf: &Configuration) -> Result<Settings, Error> {
 
 fn allowed_replications(conf: &Configuration) -> Result<AllowedReplications, Error> {
     let key = &keys::OZONE_REPLICATION_ALLOWED_CONFIGS;
-    AllowedReplications::new(&conf.get(key))
+    // Set to nothing it allows all, as in Ozone.
+    let pattern = if conf.is_empty(key) { String::new() } else { conf.get(key) };
+    AllowedReplications::new(&pattern)
         .map_err(|e| Error::Setting { key: key.name(), reason: e.to_string() })
 }
 

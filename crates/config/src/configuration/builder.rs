@@ -24,11 +24,12 @@ const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
 /// Hadoop's own files beside it, which Ozone reads before it: what they say of security counts.
 const HADOOP_FILES: [&str; 2] = ["hdfs-site.xml", "core-site.xml"];
 
-/// Prefixes that Ozone's container images use to put keys into the environment, as if they stood
-/// in one of those files.
-const CONTAINER_IMAGE_PREFIXES: [&str; 3] =
-    ["HDFS-SITE.XML_", "CORE-SITE.XML_", CONTAINER_IMAGE_PREFIX];
+/// The prefix that Ozone's container images use to put keys into the environment, as if they stood
+/// in `ozone-site.xml`.
 const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
+
+/// The same of [`HADOOP_FILES`], whose keys any file of Ozone's comes before.
+const HADOOP_IMAGE_PREFIXES: [&str; 2] = ["HDFS-SITE.XML_", "CORE-SITE.XML_"];
 
 /// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong
 /// to other programs.
@@ -177,6 +178,9 @@ impl Builder {
     /// All sources laid over each other.
     fn merged(&self) -> Given {
         let mut given = Given::default();
+        for prefix in HADOOP_IMAGE_PREFIXES {
+            self.put_variables(&mut given, prefix);
+        }
         for (name, value, origin) in &self.file {
             given.put(name, value, origin.clone());
         }
@@ -190,17 +194,20 @@ impl Builder {
                 given.put(name, value, Origin::Environment(variable));
             }
         }
-        for prefix in CONTAINER_IMAGE_PREFIXES {
-            for (variable, value) in &self.environment {
-                if let Some(name) = variable.strip_prefix(prefix) {
-                    given.put(name, value, Origin::Environment(variable.clone()));
-                }
-            }
-        }
+        self.put_variables(&mut given, CONTAINER_IMAGE_PREFIX);
         for (name, value) in &self.definitions {
             given.put(name, value, Origin::CommandLine);
         }
         given
+    }
+
+    /// Adds the keys of variables with this prefix.
+    fn put_variables(&self, given: &mut Given, prefix: &str) {
+        for (variable, value) in &self.environment {
+            if let Some(name) = variable.strip_prefix(prefix) {
+                given.put(name, value, Origin::Environment(variable.clone()));
+            }
+        }
     }
 
     /// The value of a name inside `${...}`.
@@ -241,9 +248,9 @@ fn renamed_keys(settings: &BTreeMap<String, Setting>) -> Vec<Warning> {
 fn of_hadoop(origin: &Origin) -> bool {
     match origin {
         Origin::File { path, .. } => HADOOP_FILES.iter().any(|name| path.ends_with(name)),
-        Origin::Environment(variable) => CONTAINER_IMAGE_PREFIXES
-            .iter()
-            .any(|prefix| *prefix != CONTAINER_IMAGE_PREFIX && variable.starts_with(prefix)),
+        Origin::Environment(variable) => {
+            HADOOP_IMAGE_PREFIXES.iter().any(|prefix| variable.starts_with(prefix))
+        }
         _ => false,
     }
 }

@@ -122,6 +122,11 @@ impl Configuration {
         self.inner.settings.contains_key(key.name())
     }
 
+    /// Whether a key is set to nothing, for which [`get`](Self::get) gives the default.
+    pub fn is_empty<T: Value>(&self, key: &'static Key<T>) -> bool {
+        self.inner.settings.get(key.name()).is_some_and(|setting| setting.resolved.is_empty())
+    }
+
     fn resolved(&self, name: &str) -> Option<&str> {
         // An empty value of a key that has a default means "unset", as `<value/>` does in Ozone's
         // files.

@@ -132,6 +132,7 @@ fn the_second_index_is_served_when_the_disk_of_the_first_one_fails_or_behind_its
             assert!(matches!(made, Err(StorageError::ContainerMissing(_))), "{made:?}");
             let refused = Arrival::begin(disks.node.store(), CONTAINER, copy.0.clone()).err();
             assert!(matches!(refused, Some(StorageError::AlreadyHere(_))), "{refused:?}");
+            assert_eq!(disks.served(), 1 - at, "what is here is served instead of a copy");
             disks.reopen();
             assert_eq!((disks.served(), disks.folders()[at]), (1 - at, false));
         }

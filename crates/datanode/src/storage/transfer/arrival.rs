@@ -73,7 +73,8 @@ impl Arrival {
         let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
         let copying = {
             let claim = store.making().claim(id);
-            let is_here = store.find(id).is_some() || store.has_twin(id);
+            // SCM counts nothing here when it orders a copy: it is told of what there is instead.
+            let is_here = store.find(id).is_some() || store.serve_twin(id);
             if is_here || store.relocations().is_under_way(id) {
                 return Err(StorageError::AlreadyHere(id));
             }

@@ -198,6 +198,8 @@ mod tests {
         one.container(1, "CLOSED", &row(1, 7, 1));
         two.container(2, "OPEN", &row(2, 7, 1));
         // A copy that is arriving, of a container that is not here.
+        one.container(3, "CLOSED", &row(3, 7, 1));
+        fs::remove_dir_all(one.place(3)).unwrap();
         fs::create_dir(one.cluster().join("tmp/arriving-containers/3")).unwrap();
         assert_eq!(kinds(&[one.close(), two.close()]), []);
     }

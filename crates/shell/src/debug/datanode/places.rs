@@ -84,7 +84,13 @@ pub(super) fn check(disk: &Disk, found: &mut Vec<Finding>) -> Result<(), ShellEr
             add(*id, "outside", format!("{outside} of {rows} blocks, the first is {first}"));
         }
     }
-    let gone = counted.iter().chain(all.keys()).filter(|id| !here.contains(id));
+    // A copy has rows before it is in its place, what is being removed has some behind that.
+    let mut moves = BTreeSet::new();
+    for lies in [Lies::Arriving, Lies::SetAside] {
+        moves.extend(disk.list(lies)?.into_iter().map(|(id, _)| id));
+    }
+    let gone = counted.iter().chain(all.keys());
+    let gone = gone.filter(|id| !here.contains(id) && !moves.contains(id));
     for id in gone.collect::<BTreeSet<_>>() {
         let rows = all.get(id).map_or(0, |seen| seen.rows);
         add(*id, "without-files", format!("{rows} blocks have rows, and there is no folder"));
