@@ -3,7 +3,7 @@
 /// What to do about a reported replica of a container that SCM has no record of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownContainer {
-    /// Log it and leave it.
+    /// Leave it.
     Warn,
     /// Tell the node to delete it if there is no block in it.
     Delete,

@@ -108,8 +108,8 @@ keys! {
     /// Share of the known RATIS/THREE pipelines that have to be reported by one member before SCM
     /// leaves safe mode.
     HDDS_SCM_SAFEMODE_ONE_NODE_REPORTED_PIPELINE_PCT: f64 = "hdds.scm.safemode.atleast.one.node.reported.pipeline.pct", "0.90", [SCM];
-    /// What happens to a replica of a container SCM does not know: told of in the log, or deleted.
-    /// One with blocks in it is only told of: SCM's tables may be older than it.
+    /// What happens to a replica of a container SCM does not know: it is left alone, or deleted if
+    /// it is CLOSED and has no blocks. One with blocks always stays: SCM's tables may be older.
     HDDS_SCM_UNKNOWN_CONTAINER_ACTION: String = "hdds.scm.unknown-container.action", "WARN", [SCM], one of ["WARN", "DELETE"];
     /// The most deletion transactions sent to DataNodes in one round, counted in blocks.
     HDDS_SCM_BLOCK_DELETION_PER_INTERVAL_MAX: u32 = "hdds.scm.block.deletion.per-interval.max", "500000", [SCM];

@@ -18,7 +18,9 @@ impl Cluster {
         let Some(container) = self.containers.get(id) else {
             // Without `force`, and none with blocks: with tables that are older than the replica it
             // looks the same as one that is nobody's.
-            if replica.is_some_and(|r| r.keys == 0) && self.unknown_ones_go() {
+            // A node refuses it of one that is not closed: the same order would follow for ever.
+            let is_empty = |r: &Replica| r.keys == 0 && r.state == ReplicaState::Closed;
+            if replica.is_some_and(is_empty) && self.unknown_ones_go() {
                 decision.order(node, OrderKind::DeleteContainer { id, force: false });
             }
             return decision;
