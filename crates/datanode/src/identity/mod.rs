@@ -44,7 +44,8 @@ impl Identity {
     pub fn open(settings: &Settings) -> Result<Self, DatanodeError> {
         let permissions = settings.conf.get(&hdds::OZONE_METADATA_DIRS_PERMISSIONS);
         data_dir::make(&settings.metadata_dir, permissions)?;
-        if let Some(id_dir) = settings.id_file.parent() {
+        // One of its own, which others may use, is left as it is.
+        if let Some(id_dir) = settings.id_file.parent().filter(|dir| !dir.is_dir()) {
             data_dir::make(id_dir, permissions)?;
         }
         let dir = settings.metadata_dir.join("dnlayoutversion");

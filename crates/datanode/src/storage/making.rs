@@ -77,9 +77,9 @@ impl Making {
         self.state.lock().copies.contains_key(&id)
     }
 
-    /// Ends the copy of a container that is to be made on this disk. The copy when it is on the
-    /// same disk: whoever makes the container holds a [`step`](CopyState::step) of it until the
-    /// container is served, or the copy would remove the rows of the container for its own.
+    /// Ends the copy of a container that is about to be created on this disk. Returns the copy if
+    /// it is on the same disk. The creator holds its [`step`](CopyState::step) until the container
+    /// is served; otherwise the copy would remove the rows of the container as its own.
     #[must_use]
     pub(super) fn end_copy(&self, id: ContainerId, disk: &str) -> Option<Arc<CopyState>> {
         let copy = {

@@ -103,13 +103,20 @@ pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<
     fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
 }
 
-/// Moves a directory, durably.
-fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
-    let fail = |e| StorageError::disk(from, e);
-    match fs::remove_dir_all(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
-        _ => {}
-    }
-    fs::rename(from, to).map_err(fail)?;
+/// Moves the folder of a container to where removed ones lie, durably. The next start removes it,
+/// and the rows of the container if nothing else is in its place.
+pub(crate) fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
+    remove_folder(to)?;
+    fs::rename(from, to).map_err(|e| StorageError::disk(from, e))?;
     [from, to].iter().filter_map(|path| path.parent()).try_for_each(|path| disk.sync_names(path))
+}
+
+/// Removes a folder, if it is there.
+pub(crate) fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StorageError::disk(path, error))
+        }
+        _ => Ok(()),
+    }
 }

@@ -20,7 +20,7 @@ use types::{ContainerId, LocalId};
 use super::file::ContainerFile;
 use super::{Container, Early, Sealed, Sums, closed_row};
 use crate::storage::disk::Disk;
-use crate::storage::error::{Result, StorageError};
+use crate::storage::error::{ContainerFileFault, Result, StorageError};
 use crate::storage::segments::{Recovered, Segments, recover};
 use crate::storage::tables::{
     self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS,
@@ -157,7 +157,8 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>> {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;
         // A link that leads to what cannot be read is not taken for one that leads to no directory.
-        let leads_to_dir = || fs::metadata(entry.path()).map_or_else(is_there, |to| to.is_dir());
+        let leads_to_dir =
+            || fs::metadata(entry.path()).map_or_else(|error| is_there(&error), |to| to.is_dir());
         if kind.is_dir() || kind.is_symlink() && leads_to_dir() {
             found.push(entry.path());
         }
@@ -201,14 +202,27 @@ enum Found {
 }
 
 /// Whether a system's error leaves it open that what was asked for is there.
-fn is_there(error: io::Error) -> bool {
+fn is_there(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether a replica that could not be loaded may be in the place of a container on a disk.
+pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
+    let path = disk.container_dir(id).join("metadata").join(format!("{id}.container"));
+    match ContainerFile::read(&path) {
+        Ok(file) => file.id == id,
+        Err(StorageError::ContainerFile { fault: ContainerFileFault::Io(error), .. }) => {
+            is_there(&error)
+        }
+        Err(_) => false,
+    }
 }
 
 /// Whether a folder with these two in it was never finished: one of them is certainly not there.
 fn is_unfinished(file: &Path, chunks: &Path) -> bool {
-    let has_file = fs::metadata(file).map_or_else(is_there, |_| true);
-    let has_chunks = fs::metadata(chunks).map_or_else(is_there, |chunks| chunks.is_dir());
+    let has_file = fs::metadata(file).map_or_else(|error| is_there(&error), |_| true);
+    let has_chunks =
+        fs::metadata(chunks).map_or_else(|error| is_there(&error), |chunks| chunks.is_dir());
     !has_file || !has_chunks
 }
 

@@ -26,9 +26,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
-pub(crate) use delete::{remove, take_away};
+pub(crate) use delete::{remove, remove_folder, set_aside, take_away};
 pub(crate) use early::Early;
-pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all};
+pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all, may_hold_replica};
 pub(crate) use twins::{Loaded, Resolved, Twin};
 
 use super::disk::Disk;

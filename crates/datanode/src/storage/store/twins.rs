@@ -1,11 +1,13 @@
 //! Second replicas: of a container of which another replica is served from another disk. Each stays
 //! as it is until SCM has one of the two removed.
 
+use std::sync::Arc;
+
 use container::ContainerState;
 use types::ContainerId;
 
 use super::ContainerStore;
-use crate::storage::containers::{ContainerInfo, Twin, remove};
+use crate::storage::containers::{Container, ContainerInfo, Twin, remove, take_away};
 use crate::storage::deletion::ANY_TRANSACTION;
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
@@ -62,11 +64,20 @@ impl ContainerStore {
         if !force && info.blocks > 0 {
             return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
         }
-        remove(&meant, || {
-            let is_other = |twin: &Twin| !std::sync::Arc::ptr_eq(&twin.container, &meant);
-            self.inner.twins.lock().retain(is_other);
-        })?;
+        self.remove_twin(&meant)?;
         tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
+        Ok(())
+    }
+
+    /// Removes a second replica from its disk. The caller has the claim of its container.
+    fn remove_twin(&self, twin: &Arc<Container>) -> Result<()> {
+        let forget = || {
+            self.inner.twins.lock().retain(|other| !Arc::ptr_eq(&other.container, twin));
+        };
+        if !remove(twin, forget)? {
+            // An earlier attempt did not come to its end.
+            take_away(twin, forget)?;
+        }
         Ok(())
     }
 
@@ -87,14 +98,10 @@ impl ContainerStore {
         let older: Vec<_> =
             self.inner.twins.lock().iter().filter(is_older).map(|t| t.container.clone()).collect();
         for twin in older {
-            let forget = || {
-                let is_other = |other: &Twin| !std::sync::Arc::ptr_eq(&other.container, &twin);
-                self.inner.twins.lock().retain(is_other);
-            };
             let (id, disk) = (removed.id, twin.disk().id());
-            match remove(&twin, forget) {
-                Ok(_) => {
-                    tracing::info!(container = %id, disk, "an older second replica is deleted")
+            match self.remove_twin(&twin) {
+                Ok(()) => {
+                    tracing::info!(container = %id, disk, "an older second replica is deleted");
                 }
                 Err(error) => {
                     tracing::error!(container = %id, disk, %error, "a second replica was not removed");
@@ -125,8 +132,9 @@ impl ContainerStore {
         if container.info().pending_delete > 0 {
             disk.deleting.lock().add(id, ANY_TRANSACTION);
         }
-        self.inner.missing.lock().remove(&id);
+        // Served first: no thread may make an empty one in between.
         self.inner.containers.insert(container.clone());
+        self.inner.missing.lock().remove(&id);
         self.check_fullness(&container);
         self.checksums().note(&container);
         self.note_changed(id);

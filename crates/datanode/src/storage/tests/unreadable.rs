@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use ::container::ContainerState;
 
 use super::*;
+use crate::storage::transfer::Arrival;
 
 /// What is behind a name cannot be told: the name leads to itself.
 fn hide(path: &Path) -> PathBuf {
@@ -93,4 +94,34 @@ fn rows_of_what_was_removed_go_unless_it_cannot_be_told_what_is_in_its_place() {
     show(&place, &hidden);
     node.open();
     assert_eq!(node.read(1).unwrap(), pattern(1, 1_000));
+}
+
+/// The rows of the copy would be those of the replica.
+#[test]
+fn a_copy_does_not_take_the_place_of_a_replica_that_cannot_be_read() {
+    let source = super::transfer::closed();
+    let (export, _) = super::transfer::export(&source, None, None);
+    let mut node = Node::new();
+    node.put_small(7, pattern(1, 1_000));
+    node.close();
+    node.store().flush_all().unwrap();
+    let file = node.container().path().join("metadata/1.container");
+    node.stop();
+    let aside = hide(&file);
+    node.open();
+    for readable_by_now in [false, true] {
+        if readable_by_now {
+            show(&file, &aside);
+        }
+        let refused = Arrival::begin(node.store(), CONTAINER, export.manifest()).err().unwrap();
+        assert!(refused.to_string().contains("start the DataNode again"), "{refused}");
+    }
+    node.stop();
+    node.open();
+    assert_eq!(node.read(7).unwrap(), pattern(1, 1_000));
+    // What is certainly none makes room.
+    node.stop();
+    fs::write(&file, "nothing of a container").unwrap();
+    node.open();
+    Arrival::begin(node.store(), CONTAINER, export.manifest()).unwrap();
 }

@@ -18,10 +18,10 @@ use proto::datanode::ChunkInfo;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::copying::Copying;
-use super::folder::{remove_folder, set_aside};
+use super::folder::{is_unfinished, set_aside};
 use super::writeback::Writeback;
 use super::{Manifest, Part};
-use crate::storage::containers::{Sums, drop_rows};
+use crate::storage::containers::{Sums, drop_rows, may_hold_replica, remove_folder};
 use crate::storage::disk::{Disk, types_for};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::store::ContainerStore;
@@ -68,7 +68,8 @@ impl Arrival {
     /// Makes room for a container that is not here.
     ///
     /// # Errors
-    /// When it is here or being made here, or no disk has room for it.
+    /// When it is here or being made here, no disk has room for it, or the disk may hold a replica
+    /// of it that could not be read.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
         let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
         let copying = {
@@ -110,6 +111,7 @@ impl Arrival {
         let dir = disk.arrivals_dir().join(id.to_string());
         {
             let _step = copying.step()?;
+            refuse_beside_a_replica(&disk, id)?;
             if let Err(error) = make_room(&disk, id, &dir) {
                 // The disk may have had room for a part of the folder.
                 if let Err(error) = copying.discard_in_step() {
@@ -451,6 +453,20 @@ impl Arrival {
             tracing::warn!(container = %self.id, %error, "an unfinished copy was not removed");
         }
     }
+}
+
+/// Refuses a copy on a disk whose folder of the container may hold a replica that could not be read
+/// at the start: its rows would be those of the copy, and it may be another index, or have more.
+fn refuse_beside_a_replica(disk: &Disk, id: ContainerId) -> Result<()> {
+    let place = disk.container_dir(id);
+    if is_unfinished(&place)? || !may_hold_replica(disk, id) {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} may hold a replica that could not be read at the start: start the DataNode again, or remove the folder",
+        place.display()
+    );
+    Err(StorageError::NotArrived { id, reason })
 }
 
 /// Removes what an earlier copy left, and what lies in the place of the container and could not be

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::MutexGuard;
 use types::ContainerId;
 
-use super::folder::{is_unfinished, remove_folder, set_aside};
-use crate::storage::containers::drop_rows;
+use super::folder::{is_unfinished, set_aside};
+use crate::storage::containers::{drop_rows, remove_folder};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::making::{Claim, CopyState};

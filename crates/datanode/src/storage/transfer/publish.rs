@@ -15,8 +15,8 @@ use types::ContainerId;
 
 use super::Arrival;
 use super::arrival::failed;
-use super::folder::{MARKER, is_unfinished, remove_folder, set_aside};
-use crate::storage::containers::{Container, Fixed, drop_rows};
+use super::folder::{MARKER, is_unfinished, set_aside};
+use crate::storage::containers::{Container, Fixed, drop_rows, remove_folder};
 use crate::storage::disk::Disk;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::reconcile::BLOCKS_OF;
