@@ -8,15 +8,20 @@ use crate::error::OmError;
 use crate::row::Bucket;
 use crate::settings::Settings;
 
-/// The replication that `args` asks for in `bucket`, written into `args` in full. What `args`
-/// itself asks for has to be allowed.
+/// The replication that `args` asks for in `bucket`, written into `args` in full. What `args` asks
+/// for has to be allowed, unless it is what the bucket gives to its keys: the bucket may have been
+/// made before it was refused, and clients name it.
 pub(crate) fn resolve(
     args: &mut KeyArgs,
     bucket: &Bucket,
     settings: &Settings,
 ) -> Result<ReplicationConfig, OmError> {
     if asks(args) {
-        settings.allowed_replications.check(&of_args(args)?)?;
+        let asked = of_args(args)?;
+        let given = bucket.default_replication_config.as_ref().map(of_default).transpose()?;
+        if given != Some(asked) {
+            settings.allowed_replications.check(&asked)?;
+        }
     }
     complete(args, bucket, settings)
 }

@@ -82,6 +82,9 @@ fn without_s3s_rules_buckets_of_other_layouts_may_have_underscores() {
     om.ok(bucket("a_b", Legacy));
     om.ok(bucket("a_c", FileSystemOptimized));
     assert_eq!(om.refused(bucket("a_d", ObjectStore)), Status::InvalidBucketName);
+    // A bucket whose client names no layout has the default one.
+    om.settings.default_bucket_layout = ObjectStore;
+    assert_eq!(om.refused(make_bucket(bucket_info(VOL, "a_e"))), Status::InvalidBucketName);
 }
 
 fn encrypted() -> BucketEncryptionInfoProto {

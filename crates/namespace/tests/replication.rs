@@ -84,6 +84,9 @@ fn keys_that_ask_for_nothing_get_what_their_bucket_has() {
     let prepared = om.prepared(create_key(args("coded", "k"))).unwrap();
     let got = prepared.create_key_request.unwrap().key_args;
     assert_eq!(got.ec_replication_config, Some(coding(2, 1)));
+    // A client that names it, and a rewrite of a key, ask for no other.
+    om.ok(create_key(coded("coded", "named", coding(2, 1))));
+    assert_eq!(om.refused(create_key(coded("coded", "k", coding(3, 2)))), Status::InvalidRequest);
     let one = |bucket, key| KeyArgs {
         r#type: Some(ReplicationType::Ratis as i32),
         factor: Some(ReplicationFactor::One as i32),

@@ -44,7 +44,6 @@ fn rights(request: &CreateBucketRequest, guard: &Guard<'_>) -> Result<(), OmErro
 
 fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let info = &mut request.bucket_info;
-    validate_bucket_name(&info.bucket_name, info.bucket_layout(), ctx.settings)?;
     encryption::refuse(info.beinfo.as_ref(), &info.metadata)?;
     if info.source_volume.is_some() != info.source_bucket.is_some() {
         return Err(OmError::InvalidRequest(
@@ -52,8 +51,9 @@ fn prepare(request: &mut CreateBucketRequest, ctx: &PrepareContext<'_>) -> Resul
         ));
     }
     let layout = info.bucket_layout.unwrap_or(ctx.settings.default_bucket_layout as i32);
-    BucketLayoutProto::try_from(layout)
+    let known = BucketLayoutProto::try_from(layout)
         .map_err(|_| OmError::InvalidRequest(format!("unknown bucket layout {layout}")))?;
+    validate_bucket_name(&info.bucket_name, known, ctx.settings)?;
     info.bucket_layout = Some(layout);
     replication::check_default(info.default_replication_config.as_ref(), ctx.settings)?;
     limits::check_entries("ACLs", info.acls.len())?;
