@@ -64,7 +64,9 @@ impl CurrentTables {
             Err(error) => return Err(error),
         };
         self.places.retire()?;
-        self.places.clear()?;
+        if let Err(error) = self.places.clear() {
+            tracing::warn!(%error, "an old database is removed at the next start or snapshot");
+        }
         Ok(unopened)
     }
 

@@ -69,6 +69,8 @@ impl Places {
     ) -> Result<(), Error> {
         let staged = self.dir.join(STAGED);
         self.remove(STAGED)?;
+        // Another one comes: that the last one did not open is in the log.
+        self.remove(UNOPENED)?;
         if fs::rename(source, &staged).is_err() {
             // Another file system.
             copy_files(source, &staged).map_err(|e| Error::io(&staged, e))?;
