@@ -89,7 +89,7 @@ impl Cluster {
         let Some(c) = self.containers.get(id) else { return false };
         c.keys == 0
             && c.used_bytes == 0
-            && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+            && self.is_without_pipeline(c)
             && self.reports_are_in(c.state_enter_ms, now)
             && self.nobody_can_have(c, now)
     }

@@ -63,9 +63,14 @@ impl Cluster {
             if c.config.is_ec() { members.len() } else { (members.len() / 2).saturating_add(1) };
         c.state == LifeCycleState::Closing
             && self.replicas.of(c.id).is_empty()
-            && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+            && self.is_without_pipeline(c)
             && !members.is_empty()
             && silent >= enough
+    }
+
+    /// Whether a container's pipeline was removed, or it never had one.
+    pub(super) fn is_without_pipeline(&self, c: &Container) -> bool {
+        c.pipeline.is_none_or(|id| self.pipelines.get(id).is_none())
     }
 
     /// Whether a container is CLOSING and neither has a pipeline nor members of one.
@@ -73,7 +78,7 @@ impl Cluster {
         self.containers.get(id).is_some_and(|c| {
             c.state == LifeCycleState::Closing
                 && c.evidence.members.is_empty()
-                && c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+                && self.is_without_pipeline(c)
         })
     }
 
@@ -93,7 +98,7 @@ impl Cluster {
     /// replica, may wait for long.
     pub fn any_container_on_its_way(&self, now: Millis) -> bool {
         let waits = |c: &Container| {
-            c.pipeline.is_none_or(|p| self.pipelines.get(p).is_none())
+            self.is_without_pipeline(c)
                 && self.replicas.of(c.id).is_empty()
                 && !self.nobody_can_have(c, now)
         };
