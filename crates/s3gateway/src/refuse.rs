@@ -24,6 +24,7 @@ macro_rules! refuse_for_objects {
         refuse!($input,
             server_side_encryption => "x-amz-server-side-encryption",
             ssekms_key_id => "x-amz-server-side-encryption-aws-kms-key-id",
+            ssekms_encryption_context => "x-amz-server-side-encryption-context",
             sse_customer_algorithm => "x-amz-server-side-encryption-customer-algorithm",
             sse_customer_key => "x-amz-server-side-encryption-customer-key",
             object_lock_mode => "x-amz-object-lock-mode",
@@ -35,6 +36,9 @@ macro_rules! refuse_for_objects {
             grant_read_acp => "x-amz-grant-read-acp",
             grant_write_acp => "x-amz-grant-write-acp",
         );
+        if $input.bucket_key_enabled == Some(true) {
+            return Err(not_implemented("x-amz-server-side-encryption-bucket-key-enabled"));
+        }
         canned_acl($input.acl.as_ref())?;
     };
 }
@@ -80,6 +84,12 @@ pub(crate) fn create_bucket(input: &CreateBucketInput) -> S3Result<()> {
         grant_write => "x-amz-grant-write",
         grant_write_acp => "x-amz-grant-write-acp",
     );
+    if let Some(configuration) = &input.create_bucket_configuration {
+        refuse!(configuration,
+            bucket => "Bucket of CreateBucketConfiguration: directory buckets",
+            location => "Location of CreateBucketConfiguration: directory buckets",
+        );
+    }
     if input.object_lock_enabled_for_bucket == Some(true) {
         return Err(not_implemented("x-amz-bucket-object-lock-enabled"));
     }
@@ -173,6 +183,8 @@ pub(crate) fn check_tags(tags: &[(String, String)]) -> S3Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use s3s::dto::{BucketInfo, CreateBucketConfiguration, LocationInfo};
+
     use super::*;
 
     #[test]
@@ -184,6 +196,36 @@ mod tests {
         assert!(create(ObjectOwnership::BUCKET_OWNER_ENFORCED).is_ok());
         for ownership in [ObjectOwnership::OBJECT_WRITER, ObjectOwnership::BUCKET_OWNER_PREFERRED] {
             assert_eq!(create(ownership).unwrap_err().code().as_str(), "NotImplemented");
+        }
+    }
+
+    #[test]
+    fn a_directory_bucket_is_refused() {
+        let create = |configuration| {
+            let create_bucket_configuration = Some(configuration);
+            let input = CreateBucketInput { create_bucket_configuration, ..Default::default() };
+            create_bucket(&input).map_err(|error| error.code().as_str().to_owned())
+        };
+        let plain = CreateBucketConfiguration::default;
+        assert_eq!(create(plain()), Ok(()));
+        for asked in [
+            CreateBucketConfiguration { bucket: Some(BucketInfo::default()), ..plain() },
+            CreateBucketConfiguration { location: Some(LocationInfo::default()), ..plain() },
+        ] {
+            assert_eq!(create(asked), Err("NotImplemented".to_owned()));
+        }
+    }
+
+    #[test]
+    fn whatever_asks_for_encryption_is_refused() {
+        let put =
+            |input: PutObjectInput| put_object(&input).map_err(|e| e.code().as_str().to_owned());
+        let key = |bucket_key_enabled| PutObjectInput { bucket_key_enabled, ..Default::default() };
+        let context = Some("e30=".to_owned());
+        let context = PutObjectInput { ssekms_encryption_context: context, ..Default::default() };
+        assert_eq!(put(key(Some(false))), Ok(()));
+        for asked in [key(Some(true)), context] {
+            assert_eq!(put(asked), Err("NotImplemented".to_owned()));
         }
     }
 
