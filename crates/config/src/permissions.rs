@@ -1,4 +1,4 @@
-//! Who may do what with a directory: `700` or `rwx------`, as Ozone takes them.
+//! Permissions of a directory: `700` or `rwx------`, as Ozone accepts them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::error::Expected;
 const EXPECTED: &str = "permissions, octal such as 700 or symbolic such as rwxr-x---";
 const SYMBOLS: &str = "rwxrwxrwx";
 
-/// Who may do what with a directory.
+/// Permissions of a directory: the bits of its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirPermissions(u32);
 

@@ -138,7 +138,7 @@ fn count(of: &[String], role: &str) -> String {
     format!("{} {role}{}", of.len(), if of.len() == 1 { "" } else { "s" })
 }
 
-/// Lines to copy for who wants to try S3.
+/// Commands that try S3 with the aws CLI.
 fn try_s3(endpoint: &str, pair: &Credentials) -> String {
     format!(
         "  Try the aws CLI

@@ -57,7 +57,7 @@ pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) ->
 }
 
 impl BlockReader {
-    /// How long the replica that has most of a block is, and the commit that made it so. A sync is
+    /// Length of the longest replica of a block, and its commit sequence id. A sync is
     /// acknowledged when a majority has it in its log, of which some may have yet to apply it: so
     /// all replicas are asked, and one that is late is waited for until a majority has answered.
     async fn length(&self, location: &KeyLocation) -> Result<(u64, u64)> {

@@ -26,8 +26,8 @@ pub(super) struct ReplicatedWriter {
     session: Session,
     buffer: ChunkBuffer,
     memory: Reservation,
-    /// Where chunks of the block end because its first one was sent before it was whole, and how
-    /// many came to be full since one was not.
+    /// Limit of the block's chunks, set when its first one was sent early, and the number of chunks
+    /// that reached the limit since.
     short: Option<(usize, u32)>,
     block: Option<BlockWriter>,
     done: Vec<KeyLocation>,

@@ -31,10 +31,10 @@ const LEAST: u64 = 2 << 10;
 /// A slow client that fills what was taken for it gets so many times as much.
 const SPEED_UP: u64 = 4;
 
-/// What has been gathered for less time is kept, although others wait: chunks would be tiny.
+/// Minimum age of gathered bytes before they are sent for others: chunks would be tiny otherwise.
 const GIVE_WAY_AFTER: Duration = Duration::from_secs(2);
 
-/// How often a writer that waits for its client looks whether others wait for memory.
+/// Interval at which a writer that waits for its client checks whether others wait for memory.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The memory of what a writer gathers; without a budget it is not counted.
@@ -58,7 +58,7 @@ impl Reservation {
         Self { from, permit: None, pace: None, begun: now, since: now }
     }
 
-    /// Where memory comes from, and for whom.
+    /// The class of the budget and the key of the user that memory is taken for.
     pub(super) fn from(&self) -> Option<(Arc<FairSemaphore<u64>>, u64)> {
         self.from.clone()
     }

@@ -20,9 +20,9 @@ keys! {
     TRIOXIDE_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.slow.request.threshold", "1s", [OM, SCM];
     /// The same for the S3 gateway, whose requests last as long as their objects take.
     TRIOXIDE_S3G_SLOW_REQUEST_THRESHOLD: Duration = "trioxide.s3g.slow.request.threshold", "10s", [S3G];
-    /// Bytes a second at which the body of a request to the S3 gateway comes at least. A client who
-    /// falls behind it by more than trioxide.server.stall.timeout, or by 5 seconds while other
-    /// uploads wait for memory (trioxide.memory.limit), is cut off (RequestTimeout). 0 for none.
+    /// Minimum rate of a request's body at the S3 gateway, bytes per second. A client that is
+    /// behind it by more than trioxide.server.stall.timeout, or by 5 seconds while other uploads
+    /// wait for memory (trioxide.memory.limit), is cut off with RequestTimeout. 0 for no minimum.
     TRIOXIDE_S3G_MINIMUM_UPLOAD_RATE: ByteSize = "trioxide.s3g.minimum.upload.rate", "8KB", [S3G];
     /// Directory of the audit logs of OM and DataNode; with the role's metadata when unset.
     TRIOXIDE_AUDIT_DIR: Option<PathBuf> = "trioxide.audit.dir", "", [OM, DATANODE];

@@ -18,7 +18,7 @@ pub use without_effect::{WITHOUT_EFFECT, WithoutEffect};
 /// What a key is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Who may do or see something.
+    /// Rights: what a user may do or see.
     Access,
     /// How much there may be of something.
     Limit,
