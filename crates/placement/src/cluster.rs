@@ -167,6 +167,9 @@ pub enum OrderKind {
     DeleteContainer {
         /// Which container.
         id: ContainerId,
+        /// The index of the erasure-coded replica that is meant: if the node holds another one by
+        /// the time the order arrives, it keeps that. 0 for a replicated container.
+        index: u32,
         /// Even if there are blocks in it.
         force: bool,
     },

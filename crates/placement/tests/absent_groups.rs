@@ -337,7 +337,7 @@ fn an_unknown_container_with_blocks_is_never_ordered_away() {
     let open = replica(1, ReplicaState::Open, 0, 5);
     assert_eq!(report(&mut cluster, container(41), open, START), [], "a node would refuse");
     let empty = replica(1, ReplicaState::Closed, 0, 5);
-    let goes = [to(1, OrderKind::DeleteContainer { id: container(41), force: false })];
+    let goes = [to(1, OrderKind::DeleteContainer { id: container(41), index: 0, force: false })];
     assert_eq!(report(&mut cluster, container(41), empty.clone(), START), goes);
     cluster.settings.safe_mode.enabled = true;
     cluster.begin_safe_mode();

@@ -50,7 +50,7 @@ fn a_closed_container_whose_replicas_are_all_empty_is_deleted() {
     apply(&mut cluster, &decision);
     assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
     let orders = cluster.follow_up(&decision.changes[0], START).orders;
-    let kind = OrderKind::DeleteContainer { id: c, force: false };
+    let kind = OrderKind::DeleteContainer { id: c, index: 0, force: false };
     assert_eq!(orders, [1, 2, 3].map(|n| to(n, kind.clone())));
 
     for n in 1..=3 {

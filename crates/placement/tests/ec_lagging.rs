@@ -75,7 +75,7 @@ fn of_two_replicas_the_one_that_missed_a_deletion_goes() {
         let (late, on_time) = if first_lags { (away, other) } else { (other, away) };
         took(&mut cluster, c, late, 4, 6);
         took(&mut cluster, c, on_time, 4, 7);
-        let kind = OrderKind::DeleteContainer { id: c, force: true };
+        let kind = OrderKind::DeleteContainer { id: c, index: 4, force: true };
         let orders = repair(&mut cluster, later);
         assert_eq!(orders.iter().map(|o| (o.node, &o.kind)).collect::<Vec<_>>(), [(late, &kind)]);
     }
@@ -93,7 +93,7 @@ fn a_lone_replica_that_missed_a_deletion_is_decoded_elsewhere_before_it_goes() {
     assert_eq!(made.sources.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [1, 2, 3, 5]);
     assert_eq!(repair(&mut cluster, later), [], "once");
     took(&mut cluster, c, made.targets[0].0, 4, 7);
-    let kind = OrderKind::DeleteContainer { id: c, force: true };
+    let kind = OrderKind::DeleteContainer { id: c, index: 4, force: true };
     let orders = repair(&mut cluster, later);
     assert_eq!(orders.iter().map(|o| (o.node, &o.kind)).collect::<Vec<_>>(), [(away, &kind)]);
     say(&mut cluster, c, away, 4, ReplicaState::Deleted);

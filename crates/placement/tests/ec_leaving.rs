@@ -146,7 +146,7 @@ fn as_many_indexes_stay_online_as_the_settings_say() {
         assert_eq!(health(&cluster, c), "OVER_REPLICATED");
         let orders = repair(&mut cluster, now);
         assert!([source, target].contains(&orders[0].node));
-        assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, force: true });
+        assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, index, force: true });
     }
 }
 

@@ -43,8 +43,12 @@ fn clear(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     carry_out(cluster, decision, now)
 }
 
-fn forced(c: ContainerId, nodes: &[u128]) -> Vec<Order> {
-    nodes.iter().map(|n| to(*n, OrderKind::DeleteContainer { id: c, force: true })).collect()
+/// Orders to nodes to delete, of a container, the replicas of an index each.
+fn forced(id: ContainerId, replicas: &[(u128, u32)]) -> Vec<Order> {
+    let order = |(n, index): &(u128, u32)| {
+        to(*n, OrderKind::DeleteContainer { id, index: *index, force: true })
+    };
+    replicas.iter().map(order).collect()
 }
 
 #[test]
@@ -53,8 +57,8 @@ fn what_a_node_has_of_a_deleted_container_goes_when_all_nodes_are_there() {
     assert_eq!(report(&mut cluster, c, part(node(3), 2, ReplicaState::Closed), START), []);
     let later = START + cluster.settings.dead_after;
     assert_eq!(clear(&mut cluster, later - 1), [], "others may be on their way");
-    assert_eq!(clear(&mut cluster, later), forced(c, &[3]));
-    assert_eq!(clear(&mut cluster, later), forced(c, &[3]), "until it is gone");
+    assert_eq!(clear(&mut cluster, later), forced(c, &[(3, 2)]));
+    assert_eq!(clear(&mut cluster, later), forced(c, &[(3, 2)]), "until it is gone");
     say(&mut cluster, c, node(3), 2, ReplicaState::Deleted);
     assert_eq!(clear(&mut cluster, later), []);
 }
@@ -70,7 +74,7 @@ fn it_stays_while_a_node_is_not_sure_to_be_there() {
     cluster.nodes.doubt_all();
     assert_eq!(clear(&mut cluster, later), [], "none has told this leader what it has");
     (1..=9).for_each(|n| cluster.nodes.set_confirmed(node(n), true));
-    assert_eq!(clear(&mut cluster, later), forced(c, &[3]));
+    assert_eq!(clear(&mut cluster, later), forced(c, &[(3, 2)]));
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn it_stays_while_it_takes_writes_or_is_more_than_the_code_can_make_up_for() {
     assert_eq!(clear(&mut cluster, later), []);
     say(&mut cluster, c, node(3), 2, ReplicaState::Closed);
     say(&mut cluster, c, node(4), 5, ReplicaState::Closed);
-    assert_eq!(clear(&mut cluster, later), forced(c, &[3, 4]));
+    assert_eq!(clear(&mut cluster, later), forced(c, &[(3, 2), (4, 5)]));
     say(&mut cluster, c, node(5), 1, ReplicaState::Closed);
     assert_eq!(state(&cluster, c), LifeCycleState::Closed, "it can be read");
     assert_eq!(clear(&mut cluster, later), []);

@@ -204,7 +204,7 @@ impl World {
 
     /// What is ordered away of a container that is deleted.
     fn count_cleared(&mut self, order: &Order) {
-        let OrderKind::DeleteContainer { id, force: true } = order.kind else { return };
+        let OrderKind::DeleteContainer { id, force: true, .. } = order.kind else { return };
         let state = self.cluster.containers.get(id).unwrap().state;
         if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
             return;
@@ -268,7 +268,7 @@ impl World {
 
     fn is_being_deleted(&self, n: u128, id: ContainerId) -> bool {
         let deletes = |given: &Given| {
-            matches!(given.kind, OrderKind::DeleteContainer { id: of, force: true } if of == id)
+            matches!(given.kind, OrderKind::DeleteContainer { id: of, force: true, .. } if of == id)
                 && self.counts(n, given)
         };
         self.nodes[&n].orders.iter().any(deletes)
@@ -421,7 +421,7 @@ impl World {
                     real.state = ReplicaState::Closed;
                 }
             }
-            (Fate::Done, OrderKind::DeleteContainer { id, force: false }) => {
+            (Fate::Done, OrderKind::DeleteContainer { id, force: false, .. }) => {
                 let replicas = &mut self.nodes.get_mut(&n).unwrap().replicas;
                 let may_go = |real: &Real| real.empty && real.state == ReplicaState::Closed;
                 if replicas.get(&id).is_some_and(may_go) {

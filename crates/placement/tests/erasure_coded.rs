@@ -218,7 +218,7 @@ fn an_index_with_blocks_is_not_ordered_away_again_and_again() {
     assert_eq!(cluster.clean_containers(later), placement::Decision::default());
     // Once its blocks are deleted it goes.
     let empty = Replica { keys: 0, used_bytes: 0, is_empty: true, ..late };
-    let delete = OrderKind::DeleteContainer { id: c, force: false };
+    let delete = OrderKind::DeleteContainer { id: c, index: 1, force: false };
     let orders = report(&mut cluster, c, empty, later);
     assert_eq!(orders, [placement::Order { node: nodes[0], kind: delete.clone() }]);
     let orders = cluster.clean_containers(later).orders;

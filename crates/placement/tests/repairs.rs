@@ -240,7 +240,7 @@ fn a_replica_too_many_goes_and_the_others_stay() {
     assert_eq!(cluster.health_report().counts["OVER_REPLICATED"], 1);
     let orders = repair(&mut cluster, START);
     assert_eq!(orders.len(), 1);
-    assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, force: true });
+    assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, index: 0, force: true });
     assert_eq!(repair(&mut cluster, START), [], "three are left");
     // Another SCM, which knows nothing of that order, chooses the same.
     let (mut other, _) = closed_on_three(4, false);
@@ -280,7 +280,7 @@ fn an_unhealthy_replica_is_replaced_and_then_deleted() {
     arrive(&mut cluster, c, 4);
     assert_eq!(health(&cluster, c), "UNHEALTHY");
     let orders = repair(&mut cluster, START);
-    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, force: true })]);
+    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, index: 0, force: true })]);
     report(&mut cluster, c, replica(2, ReplicaState::Deleted, 0, 0), START);
     assert_eq!(health(&cluster, c), "HEALTHY");
 }
@@ -299,7 +299,7 @@ fn an_unhealthy_replica_that_has_more_than_the_good_ones_stays() {
         report(&mut cluster, c, replica(n, ReplicaState::Closed, 5, 5), START);
     }
     let orders = repair(&mut cluster, START);
-    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, force: true })]);
+    assert_eq!(orders, [to(2, OrderKind::DeleteContainer { id: c, index: 0, force: true })]);
 }
 
 #[test]

@@ -103,7 +103,10 @@ fn a_replica_that_lacks_writes_goes_when_there_are_enough_others() {
     assert_eq!(orders, [], "whether there are enough is looked at when all are heard of");
     cluster.settings.resend_after = 0;
     let repairs = cluster.repair_containers(container(0), 10, START);
-    assert_eq!(repairs.decision.orders, [to(4, OrderKind::DeleteContainer { id: c, force: true })]);
+    assert_eq!(
+        repairs.decision.orders,
+        [to(4, OrderKind::DeleteContainer { id: c, index: 0, force: true })]
+    );
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn an_unknown_container_is_left_alone_unless_the_operator_wants_it_gone() {
         (UnknownContainer::Warn, vec![]),
         (
             UnknownContainer::Delete,
-            vec![to(1, OrderKind::DeleteContainer { id: container(9), force: false })],
+            vec![to(1, OrderKind::DeleteContainer { id: container(9), index: 0, force: false })],
         ),
     ] {
         let mut cluster = cluster(1, Settings { unknown_container: action, ..settings() });

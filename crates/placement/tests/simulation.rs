@@ -312,7 +312,7 @@ impl World {
                 }
             }
             OrderKind::CloseContainer { id, force, .. } => self.close_copy(n, id, force),
-            OrderKind::DeleteContainer { id, force } => {
+            OrderKind::DeleteContainer { id, force, .. } => {
                 let copies = &mut self.nodes.get_mut(&n).unwrap().copies;
                 if force || copies.get(&id).is_some_and(|c| c.blocks.is_empty()) {
                     copies.remove(&id);

@@ -93,7 +93,7 @@ fn else_a_node_that_has_room_gets_a_copy_and_the_one_on_the_wrong_disk_goes() {
     assert_eq!(repair(&mut cluster, now), [send(3, id, 5)]);
     assert_eq!(repair(&mut cluster, now), []);
     say(&mut cluster, id, 5, Disk);
-    let delete = to(3, OrderKind::DeleteContainer { id, force: true });
+    let delete = to(3, OrderKind::DeleteContainer { id, index: 0, force: true });
     assert_eq!(repair(&mut cluster, now), [delete]);
     gone(&mut cluster, id, 3);
     assert_eq!(repair(&mut cluster, now), []);
@@ -198,6 +198,6 @@ fn an_erasure_coded_index_is_moved_too() {
     assert_eq!((orders.len(), orders[0].node), (1, wrong));
     assert!(cluster.replicas.on(id, target).is_none());
     report(&mut cluster, id, on(target, Disk), START);
-    let delete = OrderKind::DeleteContainer { id, force: true };
+    let delete = OrderKind::DeleteContainer { id, index: 2, force: true };
     assert_eq!(repair(&mut cluster, now), [placement::Order { node: wrong, kind: delete }]);
 }

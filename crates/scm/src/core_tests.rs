@@ -80,7 +80,7 @@ async fn an_scm_that_lacks_what_was_committed_before_it_carries_no_decision_out(
     until("it is elected", || core.group().is_leader()).await;
     assert!(!core.group().leader().ready, "it lacks the last entry");
 
-    let kind = OrderKind::DeleteContainer { id: ContainerId(7), force: true };
+    let kind = OrderKind::DeleteContainer { id: ContainerId(7), index: 3, force: true };
     let order =
         || Decision { orders: vec![Order { node, kind: kind.clone() }], ..Decision::default() };
     let (decision, deciding) = (order(), core.clone());

@@ -323,7 +323,11 @@ impl Session {
                 disk.pending_reports.replicas.push(replica);
             }
         } else if let Some(delete) = command.delete_container_command_proto {
-            if let Some(mut replica) = disk.containers.remove(&(delete.container_id as u64)) {
+            let id = delete.container_id as u64;
+            let is_meant = disk.containers.get(&id).is_some_and(|replica| {
+                delete.replica_index.is_none_or(|index| replica.replica_index == Some(index))
+            });
+            if is_meant && let Some(mut replica) = disk.containers.remove(&id) {
                 replica.state = State::Deleted as i32;
                 disk.pending_reports.replicas.push(replica);
             }

@@ -61,7 +61,8 @@ impl Cluster {
     pub(crate) fn order_deletion(&self, id: ContainerId) -> Decision {
         let mut decision = Decision::default();
         for replica in self.replicas.of(id).iter().filter(|replica| replica.keys == 0) {
-            decision.order(replica.node, OrderKind::DeleteContainer { id, force: false });
+            let index = replica.replica_index;
+            decision.order(replica.node, OrderKind::DeleteContainer { id, index, force: false });
         }
         decision
     }

@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn what_happens_again_is_counted() {
         let (mut all, id, node) = (Histories::default(), ContainerId(1), DatanodeId::random());
-        let kind = OrderKind::DeleteContainer { id, force: true };
+        let kind = OrderKind::DeleteContainer { id, index: 0, force: true };
         let order =
             || Event::Ordered { order: Order { node, kind: kind.clone() }, why: "DELETING" };
         all.note(id, 10, entered(LifeCycleState::Deleting));

@@ -65,7 +65,8 @@ impl Cluster {
             return;
         }
         for replica in self.with_blocks(id) {
-            decision.order(replica.node, OrderKind::DeleteContainer { id, force: true });
+            let index = replica.replica_index;
+            decision.order(replica.node, OrderKind::DeleteContainer { id, index, force: true });
         }
     }
 

@@ -25,9 +25,10 @@ impl Cluster {
         until: Millis,
     ) -> Option<Repair> {
         let twice = s.heard.iter().filter(|(_, nodes)| nodes.len() > 1);
-        let mut victims =
-            twice.filter_map(|(index, nodes)| self.excess_victim(c, s, *index, nodes));
-        let victim = victims.find(|node| self.may_delete(*node))?;
+        let mut victims = twice.filter_map(|(index, nodes)| {
+            self.excess_victim(c, s, *index, nodes).map(|node| (node, *index))
+        });
+        let victim = victims.find(|(node, _)| self.may_delete(*node))?;
         Some(Repair::delete(c.id, victim, until))
     }
 
@@ -80,8 +81,8 @@ impl Cluster {
         let may_go = |(index, node): &&(u32, DatanodeId)| {
             replaced(index) && self.may_delete(*node) && !self.is_going(c.id, *node)
         };
-        let (_, victim) = s.bad.iter().find(may_go)?;
-        Some(Repair::delete(c.id, *victim, until))
+        let (index, victim) = s.bad.iter().find(may_go)?;
+        Some(Repair::delete(c.id, (*victim, *index), until))
     }
 
     /// A bad replica whose node is the only place for one that is missing. One at a time, so that
@@ -100,7 +101,7 @@ impl Cluster {
         let takes_place = |(_, node): &&(u32, DatanodeId)| {
             self.may_delete(*node) && self.nodes.get(*node).is_some_and(|n| n.accepts_writes())
         };
-        let (_, victim) = s.bad.iter().find(takes_place).filter(|_| !goes_already)?;
-        Some(Repair::delete(c.id, *victim, until))
+        let (index, victim) = s.bad.iter().find(takes_place).filter(|_| !goes_already)?;
+        Some(Repair::delete(c.id, (*victim, *index), until))
     }
 }

@@ -19,13 +19,15 @@ impl Cluster {
             // Without `force`, and none with blocks: with tables that are older than the replica it
             // looks the same as one that is nobody's.
             // A node refuses it of one that is not closed: the same order would follow for ever.
-            let is_empty = |r: &Replica| r.keys == 0 && r.state == ReplicaState::Closed;
-            if replica.is_some_and(is_empty) && self.unknown_ones_go() {
-                decision.order(node, OrderKind::DeleteContainer { id, force: false });
+            let is_empty = |r: &&Replica| r.keys == 0 && r.state == ReplicaState::Closed;
+            if let Some(replica) = replica.filter(is_empty).filter(|_| self.unknown_ones_go()) {
+                let index = replica.replica_index;
+                decision.order(node, OrderKind::DeleteContainer { id, index, force: false });
             }
             return decision;
         };
         let Some(replica) = replica else { return decision };
+        let index = replica.replica_index;
         match container.state {
             LifeCycleState::Open => {
                 // A replica that takes no writes, or a container that is full, means the same: no
@@ -57,14 +59,14 @@ impl Cluster {
                     let known = container.sequence_id > 0;
                     let behind = replica.sequence_id < container.sequence_id;
                     if behind && container.evidence.emptied && !container.config.is_ec() {
-                        decision.order(node, OrderKind::DeleteContainer { id, force: true });
+                        decision.order(node, OrderKind::DeleteContainer { id, index, force: true });
                     } else {
                         let differs = replica.sequence_id != container.sequence_id;
                         let quasi = replica.state != ReplicaState::Closed && (differs || !known);
                         decision.changes.push(Change::ReviveContainer { id, quasi, now });
                     }
                 } else {
-                    decision.order(node, OrderKind::DeleteContainer { id, force: false });
+                    decision.order(node, OrderKind::DeleteContainer { id, index, force: false });
                 }
             }
             LifeCycleState::Recovering => {}

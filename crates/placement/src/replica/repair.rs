@@ -69,12 +69,16 @@ impl Repair {
         }
     }
 
-    /// A replica goes.
-    pub(super) fn delete(id: ContainerId, node: DatanodeId, until: Millis) -> Self {
-        let kind = OrderKind::DeleteContainer { id, force: true };
+    /// A node deletes its replica, which has that index.
+    pub(super) fn delete(id: ContainerId, (node, index): (DatanodeId, u32), until: Millis) -> Self {
+        let kind = OrderKind::DeleteContainer { id, index, force: true };
         let task = Task::Delete;
         let tasks = smallvec![Pending { node, task, until }];
         Self { tasks, order: Order { node, kind }, why: None }
+    }
+
+    fn deletes_from(&self, node: DatanodeId) -> bool {
+        self.order.node == node && matches!(self.order.kind, OrderKind::DeleteContainer { .. })
     }
 }
 
@@ -168,11 +172,10 @@ impl Cluster {
     fn repeat_deletions(&mut self, now: Millis, until: Millis, decision: &mut Decision) {
         for (id, node) in self.pending.take_doubtful() {
             let Some(before) = self.pending.take_deletion(id, node) else { continue };
-            let delete = Repair::delete(id, node, until);
             match self.repair(id, now, until) {
-                Some(repair) if repair.order == delete.order => {
-                    delete.tasks.into_iter().for_each(|task| self.pending.add(id, task));
-                    decision.orders.push(delete.order);
+                Some(repair) if repair.deletes_from(node) => {
+                    repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
+                    decision.orders.push(repair.order);
                 }
                 _ => self.pending.add(id, before),
             }
@@ -231,7 +234,7 @@ impl Cluster {
         let victim = self.bad_victim(container, &count).or_else(|| {
             (count.spare() > 0).then(|| self.extra_victim(container, &count)).flatten()
         })?;
-        Some(Repair::delete(id, victim, until))
+        Some(Repair::delete(id, (victim, 0), until))
     }
 
     fn order_copy(

@@ -100,7 +100,7 @@ pub fn to_wire(
                     state_expiry_epoch_seconds: *expiry,
                 });
         }
-        OrderKind::DeleteContainer { id, force } => {
+        OrderKind::DeleteContainer { id, index, force } => {
             command.set_command_type(Type::DeleteContainerCommand);
             // A node that is so late that it is not waited for keeps its replica: another one may
             // go instead.
@@ -109,7 +109,7 @@ pub fn to_wire(
                 container_id: id.to_wire(),
                 cmd_id,
                 force: *force,
-                replica_index: None,
+                replica_index: i32::try_from(*index).ok().filter(|index| *index > 0),
             });
         }
         OrderKind::DeleteBlocks(ids) => {
@@ -286,5 +286,16 @@ mod tests {
         report(&mut cluster, nodes[1], 3);
         report(&mut cluster, nodes[2], 4);
         assert_eq!(peers(&cluster), Some(nodes[2..].to_vec()));
+    }
+
+    #[test]
+    fn an_order_to_delete_names_the_index_that_is_meant() {
+        let (cluster, ids) = (Cluster::new(Settings::default()), CommandIds::new(1));
+        for (index, named) in [(3, Some(3)), (0, None)] {
+            let kind = OrderKind::DeleteContainer { id: ContainerId(7), index, force: true };
+            let command = to_wire(&cluster, &kind, &ids, 1, 0).unwrap();
+            let delete = command.delete_container_command_proto.unwrap();
+            assert_eq!((delete.container_id, delete.replica_index), (7, named));
+        }
     }
 }
