@@ -6,9 +6,10 @@ pub mod fake_scm;
 pub mod requests;
 pub mod service;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use config::Configuration;
@@ -81,17 +82,47 @@ impl World {
     }
 }
 
-/// Copies files while they are written to: those that go away meanwhile are left out.
+/// Copies a directory of an OM that runs as a loss of power would leave it: all files as of one
+/// moment. It is copied again until nothing was written meanwhile.
 pub fn copy(from: &Path, to: &Path) {
+    let deadline = Instant::now() + TIMEOUT;
+    loop {
+        let before = listing(from);
+        let _ = std::fs::remove_dir_all(to);
+        copy_files(from, to);
+        let after = listing(from);
+        if before == after {
+            return;
+        }
+        let changed: Vec<_> = after.difference(&before).map(|(path, ..)| path).collect();
+        assert!(Instant::now() < deadline, "files are written all the time: {changed:?}");
+    }
+}
+
+/// Files that go away meanwhile are left out.
+fn copy_files(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap().flatten() {
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
-            copy(&entry.path(), &target);
+            copy_files(&entry.path(), &target);
         } else {
             let _ = std::fs::copy(entry.path(), target);
         }
     }
+}
+
+/// All files below a directory, with what shows that one was written to.
+fn listing(dir: &Path) -> BTreeSet<(PathBuf, u64, Option<SystemTime>)> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let Ok(about) = entry.metadata() else { continue };
+        found.insert((entry.path(), about.len(), about.modified().ok()));
+        if about.is_dir() {
+            found.append(&mut listing(&entry.path()));
+        }
+    }
+    found
 }
 
 pub struct TestOm {

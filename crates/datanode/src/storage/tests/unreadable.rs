@@ -102,6 +102,8 @@ fn a_copy_does_not_take_the_place_of_a_replica_that_cannot_be_read() {
     let source = super::transfer::closed();
     let (export, _) = super::transfer::export(&source, None, None);
     let mut node = Node::new();
+    // From its rows it would be served.
+    node.options.closed_from_rows = false;
     node.put_small(7, pattern(1, 1_000));
     node.close();
     node.store().flush_all().unwrap();
@@ -119,9 +121,14 @@ fn a_copy_does_not_take_the_place_of_a_replica_that_cannot_be_read() {
     node.stop();
     node.open();
     assert_eq!(node.read(7).unwrap(), pattern(1, 1_000));
-    // What is certainly none makes room.
+    // A folder that is certainly none makes room.
+    let mut node = Node::new();
+    let place = node.store().disks()[0].container_dir(CONTAINER);
     node.stop();
-    fs::write(&file, "nothing of a container").unwrap();
+    for part in ["chunks", "metadata"] {
+        fs::create_dir_all(place.join(part)).unwrap();
+    }
+    fs::write(place.join("metadata/1.container"), "nothing of a container").unwrap();
     node.open();
     Arrival::begin(node.store(), CONTAINER, export.manifest()).unwrap();
 }
