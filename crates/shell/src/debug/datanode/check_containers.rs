@@ -16,6 +16,9 @@ use crate::{ShellError, output};
 /// changed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
+The exit status is 1 when anything is found. After a crash start and stop the DataNode once before:
+rows that were not flushed look as if they were missing.
+
 Findings:
   outside        rows name places outside of the container's own files: a copy that arrived while
                  the pipeline made the container wrote over its rows
@@ -51,21 +54,30 @@ pub(super) fn run(args: &CheckContainers) -> Result<(), ShellError> {
                 "detail": finding.detail,
             })
         });
-        return output::value(&rows.collect());
+        output::value(&rows.collect())?;
+    } else {
+        for Finding { container, kind, dir, detail } in &found {
+            output::line(format!("container {container}  {kind}  {dir}: {detail}"))?;
+        }
     }
-    for Finding { container, kind, dir, detail } in &found {
-        output::line(format!("container {container}  {kind}  {dir}: {detail}"))?;
+    match found.len() {
+        0 if args.json => Ok(()),
+        0 => output::line("Nothing was found."),
+        count => Err(ShellError::Refused(format!(
+            "findings: {count}; o3 debug datanode check-containers --help says what each means"
+        ))),
     }
-    output::line(match found.len() {
-        0 => "Nothing was found.".to_owned(),
-        1 => "1 finding.".to_owned(),
-        count => format!("{count} findings."),
-    })
 }
 
 /// All findings, by container.
 pub(super) fn check(dirs: &[PathBuf]) -> Result<Vec<Finding>, ShellError> {
     let disks = dirs.iter().map(|dir| Disk::open(dir)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(pair) = disks.windows(2).find(|pair| pair[0].datanode != pair[1].datanode) {
+        let [one, other] = [&pair[0], &pair[1]].map(Disk::name);
+        return Err(ShellError::Refused(format!(
+            "{one} and {other} belong to two DataNodes (datanodeUuid in their VERSION files): check those of one DataNode at a time"
+        )));
+    }
     let mut found = Vec::new();
     let mut places: BTreeMap<ContainerId, Vec<&Disk>> = BTreeMap::new();
     for disk in &disks {
@@ -125,7 +137,8 @@ mod tests {
             for below in ["current", "tmp/arriving-containers", "tmp/deleted-containers"] {
                 fs::create_dir_all(hdds.join("CID-1").join(below)).unwrap();
             }
-            fs::write(hdds.join("VERSION"), "clusterID=CID-1\nstorageID=DS-1\n").unwrap();
+            let version = "clusterID=CID-1\nstorageID=DS-1\ndatanodeUuid=one\n";
+            fs::write(hdds.join("VERSION"), version).unwrap();
             let path = hdds.join("CID-1/DS-1/container.db");
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             let store = Store::open(&path, &TABLES, &StoreOptions::default()).unwrap();
@@ -237,6 +250,32 @@ mod tests {
             (9, "without-files"),
         ];
         assert_eq!(kinds(&dirs), wanted);
+    }
+
+    #[test]
+    fn directories_of_two_datanodes_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = two(dir.path()).map(Data::close);
+        let version = dirs[1].join("hdds/VERSION");
+        let other = fs::read_to_string(&version).unwrap().replace("=one", "=other");
+        fs::write(&version, other).unwrap();
+        let refused = check(&dirs).unwrap_err().to_string();
+        assert!(refused.contains("two DataNodes"), "{refused}");
+    }
+
+    #[test]
+    fn findings_are_the_exit_status() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = two(dir.path());
+        for data in &dirs {
+            data.container(4, "CLOSED", &row(4, 7, 1));
+        }
+        let dirs = dirs.map(Data::close).to_vec();
+        for json in [true, false] {
+            let all = CheckContainers { dirs: dirs.clone(), json };
+            assert!(run(&all).unwrap_err().to_string().contains("findings: 1;"));
+            assert!(run(&CheckContainers { dirs: dirs[..1].to_vec(), json }).is_ok());
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) enum Lies {
 pub(super) struct Disk {
     dir: PathBuf,
     cluster: PathBuf,
+    /// The id of its DataNode, as its VERSION file has it.
+    pub datanode: Option<String>,
     pub store: OfflineStore,
     _lock: DataDir,
 }
@@ -55,7 +57,8 @@ impl Disk {
         let cluster = root.join(get("clusterID")?);
         let store = cluster.join(get("storageID")?).join("container.db");
         let store = OfflineStore::open_read_only(&store)?;
-        Ok(Self { dir: dir.to_owned(), cluster, store, _lock: lock })
+        let datanode = version_of.get("datanodeUuid").map(str::to_owned);
+        Ok(Self { dir: dir.to_owned(), cluster, datanode, store, _lock: lock })
     }
 
     /// Its name in findings.
