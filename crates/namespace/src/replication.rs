@@ -45,7 +45,8 @@ pub(crate) fn complete(
     Ok(config)
 }
 
-fn asks(args: &KeyArgs) -> bool {
+/// Whether a request names a replication.
+pub(crate) fn asks(args: &KeyArgs) -> bool {
     args.r#type.is_some_and(|kind| kind != ReplicationType::None as i32)
 }
 

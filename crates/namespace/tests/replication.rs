@@ -97,3 +97,34 @@ fn keys_that_ask_for_nothing_get_what_their_bucket_has() {
         om.ok(mkdir(one(bucket, "d")));
     }
 }
+
+/// A mover rewrites keys as they are; what was written before the setting stays what it was.
+#[test]
+fn a_rewrite_keeps_the_replication_that_its_key_has() {
+    for bucket in [BUCKET, TREE] {
+        let mut om = Om::with_paths();
+        om.settings.allowed_replications = AllowedReplications::new(".*").unwrap();
+        let opened = om.ok(create_key(coded(bucket, "k", coding(2, 1)))).create_key_response;
+        om.ok(commit(bucket, "k", opened.unwrap().id.unwrap(), 0, vec![]));
+        om.settings.allowed_replications = AllowedReplications::new("RATIS/THREE").unwrap();
+        let found = om.ok(get_key_info(args(bucket, "k"), false)).get_key_info_response.unwrap();
+        let generation = found.key_info.unwrap().update_id.unwrap();
+        let rewrite = |key, generation, coding| {
+            create_key(KeyArgs {
+                expected_data_generation: Some(generation),
+                ..coded(bucket, key, coding)
+            })
+        };
+        om.ok(rewrite("k", generation, coding(2, 1)));
+        for (key, generation, coding) in [
+            ("k", generation, coding(3, 2)),
+            ("k", generation + 1, coding(2, 1)),
+            ("k", 0, coding(2, 1)),
+            ("other", generation, coding(2, 1)),
+            ("none/other", generation, coding(2, 1)),
+        ] {
+            let refused = om.refused(rewrite(key, generation, coding));
+            assert_eq!(refused, Status::InvalidRequest, "{bucket} {key} {generation}");
+        }
+    }
+}

@@ -102,7 +102,10 @@ pub(crate) fn claim(
     encryption::refuse_writes(bucket)?;
     inherit(args, bucket, ctx)?;
     storage_policy::check(&mut args.metadata)?;
-    let replication = replication::resolve(args, bucket, ctx.settings)?;
+    let replication = match keeps_replication(args, ctx)? {
+        true => replication::complete(args, bucket, ctx.settings)?,
+        false => replication::resolve(args, bucket, ctx.settings)?,
+    };
     let count = preallocation(args.data_size.unwrap_or(0), &replication, ctx);
     Ok((count > 0).then(|| BlockDemand {
         replication,
@@ -112,6 +115,25 @@ pub(crate) fn claim(
         exclude: None,
         owner: String::new(),
     }))
+}
+
+/// Whether a rewrite asks for the replication that the key has. The key may have been written
+/// before that was refused; moved to other disks it stays what it was.
+fn keeps_replication(args: &KeyArgs, ctx: &PrepareContext<'_>) -> Result<bool, OmError> {
+    let Some(generation) = args.expected_data_generation.filter(|generation| *generation > 0)
+    else {
+        return Ok(false);
+    };
+    let existing = match KeyRow::of_args(ctx.view, args) {
+        Ok(key_row) => key_row.committed(ctx.view)?,
+        // It is in a directory that is not there.
+        Err(OmError::DirectoryNotFound(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let Some(existing) = existing.filter(|key| key.update_id == Some(generation)) else {
+        return Ok(false);
+    };
+    Ok(replication::asks(args) && replication::of_args(args)? == replication::of_key(&existing)?)
 }
 
 /// Completes the ACLs of a new key; in a tree, the nearest directory hands its own on.
