@@ -153,9 +153,9 @@ async fn hand_over(service: &Service, n: usize) {
         .await;
 }
 
-/// Everything loses power: what comes back is what is on disk now, of tables that were not flushed
-/// for it, and the logs.
-async fn lose_power(service: &mut Service) {
+/// Everything ends at once: what comes back is what the files have now, of tables that were not
+/// flushed for it, and the logs.
+async fn end_all(service: &mut Service) {
     let images: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
     for (n, image) in images.iter().enumerate() {
         copy(&service.dir(n), image.path());
@@ -210,8 +210,8 @@ async fn counters_are_what_a_recount_says_after_crashes_and_changes_of_leader() 
         }
         service.settled().await;
         check(&client, &format!("round {round}, another OM leads")).await;
-        lose_power(&mut service).await;
-        check(&client, &format!("round {round}, after a loss of power")).await;
+        end_all(&mut service).await;
+        check(&client, &format!("round {round}, after the end of all")).await;
     }
     for (n, node) in NODES.iter().enumerate() {
         hand_over(&service, n).await;

@@ -97,7 +97,7 @@ fn it_stays_while_it_takes_writes_or_is_more_than_the_code_can_make_up_for() {
     (1..=4).for_each(|n| say(&mut cluster, c, node(n.into()), n, ReplicaState::Closed));
     assert_eq!(clear(&mut cluster, later), [], "four of nine");
     say(&mut cluster, c, node(4), 4, ReplicaState::Deleted);
-    assert_eq!(clear(&mut cluster, later), forced(c, &[1, 2, 3]));
+    assert_eq!(clear(&mut cluster, later), forced(c, &[(1, 1), (2, 2), (3, 3)]));
 }
 
 /// A node as it is.

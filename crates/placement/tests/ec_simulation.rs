@@ -421,16 +421,17 @@ impl World {
                     real.state = ReplicaState::Closed;
                 }
             }
-            (Fate::Done, OrderKind::DeleteContainer { id, force: false, .. }) => {
+            (Fate::Done, OrderKind::DeleteContainer { id, index, force }) => {
+                // By force: what else was there when it was ordered may be lost by now, no rule can
+                // know.
                 let replicas = &mut self.nodes.get_mut(&n).unwrap().replicas;
-                let may_go = |real: &Real| real.empty && real.state == ReplicaState::Closed;
+                let may_go = |real: &Real| {
+                    let is_meant = index == 0 || index == real.index;
+                    is_meant && (force || real.empty && real.state == ReplicaState::Closed)
+                };
                 if replicas.get(&id).is_some_and(may_go) {
                     replicas.remove(&id);
                 }
-            }
-            (Fate::Done, OrderKind::DeleteContainer { id, .. }) => {
-                // What else was there when it was ordered may be lost by now: no rule can know.
-                self.nodes.get_mut(&n).unwrap().replicas.remove(&id);
             }
             (fate, OrderKind::ReplicateContainer { id, target }) => {
                 let real = self.nodes[&n].replicas.get(&id).copied();

@@ -103,7 +103,7 @@ async fn begin_arrival(
         return Err(Status::new(Code::Internal, text));
     }
     let slot = receiver.arrivals.slot(id)?;
-    let mut slot = slot.clone().lock_owned().await;
+    let mut slot = slot.lock_owned().await;
     let store = receiver.store.clone();
     let begun = blocking(move || {
         let kept = slot.arrival.take();
@@ -121,7 +121,11 @@ async fn begin_arrival(
         slot.arrival = Some(arrival);
         Ok(reached)
     });
-    begun.await
+    let begun = begun.await;
+    if begun.is_err() {
+        receiver.arrivals.leave_empty(id);
+    }
+    begun
 }
 
 async fn go_on(
@@ -217,6 +221,17 @@ impl Arrivals {
         }
         let new = || Slot { arrival: None, attempt: 0, touched: Instant::now() };
         Ok(slots.entry(id).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(new()))).clone())
+    }
+
+    /// Removes the slot of a copy that did not begin, unless another one has begun in it.
+    fn leave_empty(&self, id: ContainerId) {
+        let mut slots = self.slots.lock();
+        let is_empty = |slot: &Arc<tokio::sync::Mutex<Slot>>| {
+            slot.try_lock().is_ok_and(|slot| slot.arrival.is_none())
+        };
+        if slots.get(&id).is_some_and(is_empty) {
+            slots.remove(&id);
+        }
     }
 
     /// Removes copies whose senders never came back, and those whose containers were made by their

@@ -70,7 +70,9 @@ impl Places {
         let staged = self.dir.join(STAGED);
         self.remove(STAGED)?;
         // Another one comes: that the last one did not open is in the log.
-        self.remove(UNOPENED)?;
+        if let Err(error) = self.remove_all(UNOPENED) {
+            tracing::warn!(%error, "a snapshot that did not open is removed before the next one is installed");
+        }
         if fs::rename(source, &staged).is_err() {
             // Another file system.
             copy_files(source, &staged).map_err(|e| Error::io(&staged, e))?;
@@ -131,15 +133,16 @@ impl Places {
     /// # Errors
     /// When the old one does not open either, or the file system fails.
     pub(super) fn put_back(&self, options: &StoreOptions, error: &Error) -> Result<(), Error> {
-        let (old, unopened) = (self.dir.join(OUTGOING), self.dir.join(UNOPENED));
+        let old = self.dir.join(OUTGOING);
         // One that an earlier release had begun to remove does not.
         close(Store::open(&old, &tables::specs(), options)?)?;
+        let name = self.free_name(UNOPENED);
+        let unopened = self.dir.join(&name);
         tracing::error!(
             %error, kept = %unopened.display(),
             "the snapshot of the leader does not open; the database before it is used again, and this one is kept for a look at it"
         );
-        self.remove(UNOPENED)?;
-        self.rename(DATABASE, UNOPENED)?;
+        self.rename(DATABASE, &name)?;
         self.rename(OUTGOING, DATABASE)
     }
 
@@ -151,8 +154,7 @@ impl Places {
         if !self.dir.join(OUTGOING).exists() {
             return Ok(());
         }
-        self.remove(RETIRED)?;
-        self.rename(OUTGOING, RETIRED)
+        self.rename(OUTGOING, &self.free_name(RETIRED))
     }
 
     /// Removes what is left of a replacement that came to its end.
@@ -160,7 +162,7 @@ impl Places {
     /// # Errors
     /// When it cannot be removed.
     pub(super) fn clear(&self) -> Result<(), Error> {
-        self.remove(RETIRED)
+        self.remove_all(RETIRED)
     }
 
     /// Brings the names in order before the database is opened: the old one is put back if there is
@@ -186,6 +188,31 @@ impl Places {
         let from = self.dir.join(from);
         fs::rename(&from, self.dir.join(to)).map_err(|e| Error::io(&from, e))?;
         self.sync()
+    }
+
+    /// A name under which nothing is, after what had it was removed, or beside what cannot be.
+    fn free_name(&self, name: &str) -> String {
+        let is_free = |name: &String| {
+            self.remove(name).is_ok() && !self.dir.join(name).try_exists().unwrap_or(true)
+        };
+        let numbered = (1..1_000).map(|n| format!("{name}-{n}"));
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        names.find(is_free).unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Removes what has a name that [`free_name`](Self::free_name) gave.
+    fn remove_all(&self, name: &str) -> Result<(), Error> {
+        let failed = |error| Error::io(&self.dir, error);
+        let mut left = Ok(());
+        for entry in fs::read_dir(&self.dir).map_err(failed)? {
+            let found = entry.map_err(failed)?.file_name();
+            let Some(found) = found.to_str() else { continue };
+            let rest = found.strip_prefix(name);
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-')) {
+                left = self.remove(found).and(left);
+            }
+        }
+        left
     }
 
     fn remove(&self, name: &str) -> Result<(), Error> {

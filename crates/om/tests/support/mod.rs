@@ -82,12 +82,14 @@ impl World {
     }
 }
 
-/// Copies a directory of an OM that runs as a loss of power would leave it: all files as of one
-/// moment. It is copied again until nothing was written meanwhile.
+/// Copies a directory of an OM that runs as its end by kill -9 would leave it: all files as of one
+/// moment, with what the system has taken and not synced. It is copied again until nothing was
+/// written meanwhile.
 pub fn copy(from: &Path, to: &Path) {
     let deadline = Instant::now() + TIMEOUT;
     loop {
         let before = listing(from);
+        assert!(!before.is_empty(), "nothing is in {}", from.display());
         let _ = std::fs::remove_dir_all(to);
         copy_files(from, to);
         let after = listing(from);
@@ -107,7 +109,10 @@ fn copy_files(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy_files(&entry.path(), &target);
         } else {
-            let _ = std::fs::copy(entry.path(), target);
+            match std::fs::copy(entry.path(), target) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
+                _ => {}
+            }
         }
     }
 }

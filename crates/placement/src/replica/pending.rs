@@ -112,8 +112,8 @@ impl PendingTasks {
         self.of(id).iter().any(|p| p.task.comes().is_some())
     }
 
-    /// Whether the node lately failed to send a replica of an erasure coded container, or to get
-    /// one.
+    /// Whether the node lately failed to get a replica of a container, or to send an index of one
+    /// that is erasure coded.
     pub fn failed_lately(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.failed.contains_key(&(id, node))
     }
@@ -239,11 +239,12 @@ impl PendingTasks {
     }
 
     fn note_failure(&mut self, id: ContainerId, late: &Pending, until: Millis) {
-        if late.task.comes().is_none_or(|index| index == 0) {
-            return;
-        }
+        let Some(index) = late.task.comes() else { return };
         self.failed.insert((id, late.node), until);
-        if let Task::Copy { source, .. } = late.task {
+        // Any other replica will do, of one that is not erasure coded.
+        if let Task::Copy { source, .. } = late.task
+            && index > 0
+        {
             self.failed.insert((id, source), until);
         }
     }

@@ -332,7 +332,8 @@ impl Cluster {
             };
             let id = n.details.id;
             let detour = n.detour(c.storage_type, c.used_bytes);
-            (spread, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
+            let failed = self.pending.failed_lately(c.id, id);
+            (failed, spread, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
         };
         let best_of = |why| self.nodes.iter().filter(refused_for(why)).min_by_key(rank);
         let had_time = elapsed(c.state_enter_ms, now) >= self.settings.dead_after;

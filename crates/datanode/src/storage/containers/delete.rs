@@ -22,9 +22,26 @@ impl ContainerStore {
     /// # Errors
     /// When it is open or not empty and there is no force behind it, or the disk fails.
     pub fn delete_container(&self, id: ContainerId, force: bool) -> Result<()> {
+        self.delete_served(id, 0, force)
+    }
+
+    /// The same of the replica that is served, if it has this index; 0 for any.
+    ///
+    /// # Errors
+    /// The same, and when it has another index.
+    pub(in crate::storage) fn delete_served(
+        &self,
+        id: ContainerId,
+        index: i32,
+        force: bool,
+    ) -> Result<()> {
         loop {
             let container = self.container(id)?;
             let info = container.info();
+            let has = info.replica_index;
+            if index != 0 && index != has {
+                return Err(StorageError::ReplicaIndex { id, has, asked: index });
+            }
             if !force && info.state.is_live() {
                 return Err(StorageError::DeleteOnOpen(id));
             }

@@ -206,15 +206,16 @@ fn is_there(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whether a replica that could not be loaded may be in the place of a container on a disk.
+/// Whether a replica that could not be loaded may be in the place of a container on a disk. A file
+/// that makes no sense may be that of a replica whose blocks are whole.
 pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
     let path = disk.container_dir(id).join("metadata").join(format!("{id}.container"));
     match ContainerFile::read(&path) {
-        Ok(file) => file.id == id,
+        Ok(file) => file.state != ContainerState::Recovering,
         Err(StorageError::ContainerFile { fault: ContainerFileFault::Io(error), .. }) => {
             is_there(&error)
         }
-        Err(_) => false,
+        Err(_) => true,
     }
 }
 

@@ -189,19 +189,20 @@ pub(crate) fn types_for(wanted: Option<StorageType>) -> [StorageType; 3] {
 }
 
 /// The disk for the next container of `needed` bytes: one of the first of these types that has
-/// room. `next` goes round over calls.
+/// room and `may` take it. `next` goes round over calls.
 pub(crate) fn choose(
     disks: &[Arc<Disk>],
     types: &[StorageType],
     policy: ChoosingPolicy,
     needed: u64,
     next: &AtomicUsize,
+    may: impl Fn(&Disk) -> bool,
 ) -> Result<Arc<Disk>> {
     let room = |disk: &Arc<Disk>| disk.space().available;
     let fitting: Vec<&Arc<Disk>> = disks
         .iter()
         .filter(|disk| disk.failure().is_none())
-        .filter(|disk| disk.has_room(needed))
+        .filter(|disk| disk.has_room(needed) && may(disk))
         .collect();
     let of = |of: &StorageType| fitting.iter().any(|disk| disk.storage_type() == *of);
     let found = types.iter().find(|t| of(t)).copied();

@@ -121,8 +121,18 @@ impl ContainerStore {
     /// # Errors
     /// When none has.
     pub fn choose_disk(&self, types: &[StorageType], needed: u64) -> Result<Arc<Disk>> {
+        self.choose_disk_that(types, needed, |_| true)
+    }
+
+    /// The same of the disks that `may` take it.
+    pub(in crate::storage) fn choose_disk_that(
+        &self,
+        types: &[StorageType],
+        needed: u64,
+        may: impl Fn(&Disk) -> bool,
+    ) -> Result<Arc<Disk>> {
         let Inner { disks, options, next_disk, .. } = &*self.inner;
-        disk::choose(disks, types, options.choosing, needed, next_disk)
+        disk::choose(disks, types, options.choosing, needed, next_disk, may)
     }
 
     /// Whether the disks are of several storage types.

@@ -50,7 +50,7 @@ impl ContainerStore {
     pub fn delete_replica(&self, id: ContainerId, index: i32, force: bool) -> Result<()> {
         let has = self.container(id)?.replica_index();
         if index == 0 || index == has {
-            return self.delete_container(id, force);
+            return self.delete_served(id, index, force);
         }
         let _claim = self.making().claim(id);
         let is_meant =
@@ -115,9 +115,13 @@ impl ContainerStore {
     pub(in crate::storage) fn serve_twin(&self, id: ContainerId) -> bool {
         let twin = {
             let mut twins = self.inner.twins.lock();
-            let Some(at) = twins.iter().position(|twin| twin.container.id() == id) else {
-                return false;
+            // One whose removal failed is removed by the next order, or counts again at the next
+            // start.
+            let is_whole = |twin: &Twin| {
+                let container = &twin.container;
+                container.id() == id && container.state() != ContainerState::Deleted
             };
+            let Some(at) = twins.iter().position(is_whole) else { return false };
             twins.swap_remove(at)
         };
         let Twin { container, damage, .. } = twin;

@@ -146,6 +146,15 @@ fn the_second_index_is_served_when_the_disk_of_the_first_one_fails_or_behind_its
     }
 }
 
+#[test]
+fn an_order_for_an_index_that_is_not_served_leaves_the_one_that_is() {
+    let disks = two_indexes();
+    let (store, index) = (disks.node.store(), disks.node.container().replica_index());
+    let refused = store.delete_served(CONTAINER, 3 - index, true).unwrap_err();
+    assert!(matches!(refused, StorageError::ReplicaIndex { .. }), "{refused}");
+    assert_eq!(disks.folders(), [true, true]);
+}
+
 /// What SCM saw empty everywhere and had removed is not to come back with what was deleted of it.
 #[test]
 fn an_older_second_replica_goes_with_the_emptied_one() {

@@ -121,14 +121,43 @@ fn a_copy_does_not_take_the_place_of_a_replica_that_cannot_be_read() {
     node.stop();
     node.open();
     assert_eq!(node.read(7).unwrap(), pattern(1, 1_000));
-    // A folder that is certainly none makes room.
-    let mut node = Node::new();
-    let place = node.store().disks()[0].container_dir(CONTAINER);
+    // A file of which a byte has changed, too: its blocks may be whole.
     node.stop();
-    for part in ["chunks", "metadata"] {
-        fs::create_dir_all(place.join(part)).unwrap();
-    }
+    let sound = fs::read(&file).unwrap();
+    fs::write(&file, "nothing of a container").unwrap();
+    node.open();
+    assert!(Arrival::begin(node.store(), CONTAINER, export.manifest()).is_err());
+    node.stop();
+    fs::write(&file, sound).unwrap();
+    node.open();
+    assert_eq!(node.read(7).unwrap(), pattern(1, 1_000));
+    // A folder without that file makes room.
+    let node = Node::new();
+    let place = node.store().disks()[0].container_dir(CONTAINER);
+    fs::create_dir_all(place.join("chunks")).unwrap();
+    Arrival::begin(node.store(), CONTAINER, export.manifest()).unwrap();
+}
+
+#[test]
+fn a_copy_goes_to_a_disk_that_has_no_replica_of_it() {
+    let source = super::transfer::closed();
+    let (export, _) = super::transfer::export(&source, None, None);
+    let mut node = super::checks::with_two_disks();
+    node.options.closed_from_rows = false;
+    node.put_small(7, pattern(1, 1_000));
+    node.close();
+    node.store().flush_all().unwrap();
+    let place = node.container().path().to_owned();
+    node.stop();
     fs::write(place.join("metadata/1.container"), "nothing of a container").unwrap();
     node.open();
-    Arrival::begin(node.store(), CONTAINER, export.manifest()).unwrap();
+    for _ in 0..4 {
+        let arrival = Arrival::begin(node.store(), CONTAINER, export.manifest()).unwrap();
+        for disk in node.store().disks() {
+            let arrives = disk.arrivals_dir().join(CONTAINER.to_string()).exists();
+            assert_eq!(arrives, !place.starts_with(disk.path()));
+        }
+        arrival.discard();
+    }
+    assert!(place.exists());
 }

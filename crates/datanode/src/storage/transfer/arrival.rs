@@ -71,7 +71,12 @@ impl Arrival {
     /// When it is here or being made here, no disk has room for it, or the disk may hold a replica
     /// of it that could not be read.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
-        let disk = store.choose_disk(&types_for(manifest.storage_type), manifest.used)?;
+        let types = types_for(manifest.storage_type);
+        let is_free = |disk: &Disk| refuse_beside_a_replica(disk, id).is_ok();
+        // Where none is free the refusal says why.
+        let disk = store
+            .choose_disk_that(&types, manifest.used, is_free)
+            .or_else(|_| store.choose_disk(&types, manifest.used))?;
         let copying = {
             let claim = store.making().claim(id);
             // SCM counts nothing here when it orders a copy: it is told of what there is instead.

@@ -215,6 +215,32 @@ fn what_a_crash_cut_short_counts_for_nothing() {
     assert_eq!(names(&home), ["om.db"]);
 }
 
+/// Whatever lies under the names, and cannot be removed, keeps no OM from starting and no snapshot
+/// from its place.
+#[test]
+fn what_cannot_be_removed_keeps_no_snapshot_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let (home, sent) = before_a_replacement(dir.path());
+    let stuck = ["om.db.retired", "om.db.unopened"];
+    for name in stuck {
+        std::fs::write(home.join(name), "no directory").unwrap();
+    }
+    open(&home).unwrap().replace(&sent, at(10)).unwrap();
+    assert_eq!(
+        (opened_at(&home), names(&home)),
+        (10, ["om.db", stuck[0], stuck[1]].map(str::to_owned).to_vec())
+    );
+    // One that does not open is kept under another name.
+    database(&dir.path().join("next"), 12);
+    let places = Places::new(&home);
+    places.stage(&dir.path().join("next/om.db"), at(12), &StoreOptions::default()).unwrap();
+    places.set_aside().unwrap();
+    places.put_in_place().unwrap();
+    std::fs::write(home.join("om.db/CURRENT"), "MANIFEST-999999\n").unwrap();
+    assert_eq!(opened_at(&home), 10);
+    assert!(home.join("om.db.unopened-1").is_dir());
+}
+
 #[test]
 fn the_old_database_is_back_when_the_new_one_does_not_open_in_its_place() {
     let dir = tempfile::tempdir().unwrap();

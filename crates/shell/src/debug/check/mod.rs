@@ -34,7 +34,8 @@ use crate::{ShellError, output};
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "With both databases, keys are looked up in SCM's containers: stop OM first, then SCM.\n\
-    After a crash start and stop them once before: rows that were not flushed look as if they were missing.\n\
+    After a crash, rows that were not flushed look as if they were missing: start this release once,\n\
+    and stop it, never an earlier one.\n\
     The exit status is 1 when anything is found. What to do about each kind:\n\n\
     upload-of-another-key\n  \
     clients cannot name it any more; OM removes it by ozone.om.open.mpu.expire.threshold\n\

@@ -16,8 +16,9 @@ use crate::{ShellError, output};
 /// changed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The exit status is 1 when anything is found. After a crash start and stop the DataNode once before:
-rows that were not flushed look as if they were missing.
+The exit status is 1 when anything is found. After a crash, rows that were not flushed look as if
+they were missing: start this release once, and stop it. An earlier one must not be started for it:
+it removes replicas that this one keeps.
 
 Findings:
   outside        rows name places outside of the container's own files: a copy that arrived while
