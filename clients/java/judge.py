@@ -1,6 +1,6 @@
 """Starts `o3 server` and lets the published Java clients judge it. `run` has put the jars into place.
 
-    judge.py [part...]          the parts named below, the usual ones when none is named
+    judge.py [part...]          the parts or lanes named below, the usual parts when none is named
     judge.py record CONF [table...]
                                 writes what the cluster of CONF/ozone-site.xml answers into the tables,
                                 or into those of five DataNodes: erasure/key erasure/container erasure/freon
@@ -29,36 +29,38 @@ sys.path.insert(0, str(HERE))
 
 from server import Server  # noqa: E402
 
+from jvm import Programs  # noqa: E402
+
 import migration as take_over  # noqa: E402
 import recon as recon_server  # noqa: E402
 import settings  # noqa: E402
 
-# Netty and Hadoop reach into the JDK.
-FLAGS = [
-    "-Xmx768m",
-    "-XX:+UseSerialGC",
-    "-Djava.net.preferIPv4Stack=true",
-    "-Dslf4j.internal.verbosity=ERROR",
-    f"-Dlog4j.configuration=file:{HERE}/src/log4j.properties",
-    f"-Djava.util.logging.config.file={HERE}/src/logging.properties",
-    "-Dorg.apache.ratis.thirdparty.io.netty.tryReflectionSetAccessible=true",
-    "--add-opens=java.base/java.lang=ALL-UNNAMED",
-    "--add-opens=java.base/java.nio=ALL-UNNAMED",
-]
-
 
 def main(words):
     with tempfile.TemporaryDirectory(prefix="o3-java-") as folder:
-        folder = pathlib.Path(folder)
-        if words[:1] == ["record"]:
-            conf, names = pathlib.Path(words[1]).resolve(), words[2:]
-            of_five = [name.removeprefix("erasure/") for name in names if name.startswith("erasure/")]
-            files = chosen(of_five, "erasure") if of_five else chosen(names)
-            return java(folder, conf, "record", files)
-        failed = [name for name in words or USUAL if PARTS[name](folder / name) != 0]
+        folder = running["folder"] = pathlib.Path(folder)
+        try:
+            if words[:1] == ["record"]:
+                conf, names = pathlib.Path(words[1]).resolve(), words[2:]
+                of_five = [name.removeprefix("erasure/") for name in names if name.startswith("erasure/")]
+                files = chosen(of_five, "erasure") if of_five else chosen(names)
+                return java(folder, conf, "record", files)
+            names = [name for word in words or LANES for name in LANES.get(word, [word])]
+            running["whole"] = {lane for lane, parts in LANES.items() if set(parts) <= set(names)}
+            failed = [name for name in names if timed(name, folder / name) != 0]
+        finally:
+            stop_programs()
     if failed:
         print(f"clients/java: failed: {' '.join(failed)}")
-    return len(failed)
+    return 1 if failed else 0
+
+
+def timed(name, folder):
+    """The status of a part; says how long it took."""
+    began = time.monotonic()
+    status = PARTS[name](folder)
+    print(f"-- {name}: {time.monotonic() - began:.0f} s" + (f", {status} wrong" if status else ""), flush=True)
+    return status
 
 
 def tables(folder):
@@ -84,21 +86,12 @@ OF_CONTENT_PASSED = 146
 
 
 def erasure(folder):
-    """Erasure-coded keys on five DataNodes: recorded tables, some of Hadoop's tests, files that refuse to be synced and
-    have the checksums of replicated ones, keys of one client read by the others in a bucket of rs-3-2-1024k; then two
-    DataNodes lose the files of all blocks."""
+    """Erasure-coded keys on five DataNodes: recorded tables, keys of one client read by the others in a bucket of
+    rs-3-2-1024k; then two DataNodes lose the files of all blocks."""
 
     def judge(server, conf):
         status = java(folder / "tables", conf, "check", chosen([], "erasure"))
-        status += contract_on_erasure(folder / "contract", conf, *OF_CONTENT, str(OF_CONTENT_PASSED))
-        status += beside_replicated(conf)
         return status + crossing_without_replicas(server, conf)
-
-    def beside_replicated(conf):
-        o3_sh(conf, "volume", "create", "/coded")
-        o3_sh(conf, "bucket", "create", "/coded/striped", "--layout", "fso", "-t", "EC", "-r", "rs-3-2-1024k")
-        o3_sh(conf, "bucket", "create", "/coded/replicated", "--layout", "fso", "-t", "RATIS", "-r", "THREE")
-        return filesystem(folder / "coded", conf, "HSYNC", "Coded", "/coded/striped", "/coded/replicated")
 
     def crossing_without_replicas(server, conf):
         o3_sh(conf, "bucket", "create", "/s3v/crossing", "--layout", "obs", "-t", "EC", "-r", "rs-3-2-1024k")
@@ -117,6 +110,20 @@ def erasure(folder):
             status += same(f"{name} by Java without two replicas", decoded.read_bytes(), content)
         print(f"{len(written)} erasure-coded keys were read without {lost} files of blocks, {status} differ")
         return status
+
+    return on_a_server(folder, judge, arguments=["--datanodes", "5"])
+
+
+def erasure_files(folder):
+    """Files of erasure-coded buckets on five DataNodes: some of Hadoop's tests; the files refuse to be synced and have
+    the checksums of replicated ones."""
+
+    def judge(_, conf):
+        status = contract_on_erasure(folder / "contract", conf, *OF_CONTENT, str(OF_CONTENT_PASSED))
+        o3_sh(conf, "volume", "create", "/coded")
+        o3_sh(conf, "bucket", "create", "/coded/striped", "--layout", "fso", "-t", "EC", "-r", "rs-3-2-1024k")
+        o3_sh(conf, "bucket", "create", "/coded/replicated", "--layout", "fso", "-t", "RATIS", "-r", "THREE")
+        return status + filesystem(folder / "coded", conf, "Coded", "/coded/striped", "/coded/replicated")
 
     return on_a_server(folder, judge, arguments=["--datanodes", "5"])
 
@@ -173,7 +180,7 @@ def hsync(folder):
     """Files that are read while they are written, and those whose writer is gone; Hadoop's tests of both."""
 
     def ours(_, conf):
-        return filesystem(folder, conf, "HSYNC", "Hsync", "plain", "both")
+        return filesystem(folder, conf, "Hsync", "plain", "both")
 
     def hadoops(_, conf):
         return hadoop_contract(folder, conf, "LeaseRecovery", "Create", "17")
@@ -188,7 +195,7 @@ def distcp(folder):
         o3_sh(conf, "volume", "create", "/distcp")
         for bucket in ("source", "target"):
             o3_sh(conf, "bucket", "create", f"/distcp/{bucket}", "--layout", "fso")
-        return filesystem(folder, conf, "DISTCP", "Copies")
+        return filesystem(folder, conf, "Copies")
 
     return on_a_server(folder, copies)
 
@@ -255,10 +262,9 @@ def ldb(folder):
         copy = folder / "om.db"
         o3_http_copy(server, copy)
         status = 0
-        for table in LDB:
-            words = ["ldb", "--db", str(copy), "scan", "--cf", table]
-            theirs = json.loads(ozone(folder, conf, "org.apache.hadoop.ozone.debug.OzoneDebug", *words))
-            ours = json.loads(o3(conf, "debug", *words))
+        commands = [f"debug ldb --db {copy} scan --cf {table}" for table in LDB]
+        for table, command, printed in zip(LDB, commands, outputs(folder / "theirs", conf, commands)):
+            theirs, ours = json.loads(printed), json.loads(o3(conf, *command.split()))
             if not theirs or list(ours) != list(theirs):
                 print(f"ldb: {table} has {list(theirs)} by Ozone's tool, {list(ours)} by ours")
                 status = 1
@@ -299,8 +305,7 @@ def migration(folder):
     folder.mkdir(parents=True)
 
     def ozone_sh(conf, lines):
-        words = [word for line in lines for word in ("--execute", line)]
-        ozone(folder, conf, "org.apache.hadoop.ozone.shell.OzoneShell", *words)
+        outputs(folder / "shell", conf, [f"sh {line}" for line in lines])
 
     return take_over.judge(folder, ozone_sh)
 
@@ -309,6 +314,7 @@ PARTS = {
     "tables": tables,
     "crossing": crossing,
     "erasure": erasure,
+    "erasure_files": erasure_files,
     "erasure_contract": erasure_contract,
     "contract": contract,
     "hsync": hsync,
@@ -320,9 +326,16 @@ PARTS = {
     "migration": migration,
 }
 
+# One repeats much of `contract`, the other needs another build.
+UNUSUAL = ("erasure_contract", "migration")
 
-# Without a word all of them but the one that repeats much of `contract`, and the one that needs another build.
-USUAL = [name for name in PARTS if name not in ("erasure_contract", "migration")]
+# The usual parts in two lanes, which can run at the same time: those of the command-line tools, and the others. Parts
+# of a lane that have the same class path share a JVM.
+LANES = {
+    "tools": ("tables", "crossing", "erasure", "trash", "ldb", "settings"),
+    "filesystem": ("contract", "erasure_files", "hsync", "distcp", "recon"),
+}
+assert sorted([*UNUSUAL, *LANES["tools"], *LANES["filesystem"]]) == sorted(PARTS), "a part is in one lane"
 
 
 def chosen(names, folder="tables"):
@@ -411,11 +424,11 @@ def o3_sh(conf, *words):
     return o3(conf, "sh", *words)
 
 
-def ozone(folder, conf, main, *words):
-    """What a command of Ozone's prints; it must not fail."""
-    path = on_class_path(conf, [os.environ["O3_JAVA_TOOLS"] + "/*"])
-    command = ["java", *FLAGS, f"-Dnative.lib.tmp.dir={folder}", "-XX:TieredStopAtLevel=1", *path, main, *words]
-    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE).stdout
+def outputs(folder, conf, commands):
+    """What commands of the published tools print; none may fail."""
+    status = programs("tools").run(conf, folder, "Outputs", folder, *commands)
+    assert status == 0, f"a command failed: {commands}"
+    return [(folder / str(number)).read_text() for number in range(len(commands))]
 
 
 def o3(conf, *words):
@@ -449,30 +462,40 @@ def configure(conf, ready, told):
 
 
 def java(folder, conf, verb, files):
-    """Runs tables; commands live too short for the second compiler."""
-    jars = [os.environ["O3_JAVA_TABLES"], os.environ["O3_JAVA_TOOLS"] + "/*"]
-    words = ["-XX:TieredStopAtLevel=1", *on_class_path(conf, jars), "Tables", verb, str(folder / "files"), *files]
-    return jvm(folder, words)
+    """Runs tables."""
+    return programs("tools").run(conf, folder, "Tables", verb, folder / "files", *files)
 
 
 def hadoop_contract(folder, conf, *words):
-    return filesystem(folder, conf, "CONTRACT", "Contract", *words)
+    return filesystem(folder, conf, "Contract", *words)
 
 
-def filesystem(folder, conf, classes, *words):
+def filesystem(folder, conf, program, *words):
     """Runs a program of ours on the client jar of Spark and Hive."""
-    jars = [os.environ[f"O3_JAVA_{classes}"], os.environ["O3_JAVA_FILESYSTEM"] + "/*"]
-    return jvm(folder, [f"-Dtest.build.data={folder}/local", *on_class_path(conf, jars), *words])
+    return programs("filesystem").run(conf, folder / "local", program, *words)
 
 
-def on_class_path(conf, jars):
-    return ["-cp", os.pathsep.join([str(conf), *jars])]
+# The jars of a JVM, by what `run` calls them, and the classes of ours.
+CLASS_PATHS = {"tools": ("TOOLS", "TABLES"), "filesystem": ("FILESYSTEM", "CONTRACT", "HSYNC", "DISTCP")}
+
+# The folder of the run, the lanes of which every part is run, and the JVMs that have been started.
+running = {"folder": None, "whole": (), "jvms": {}}
 
 
-def jvm(folder, words):
-    folder.mkdir(parents=True, exist_ok=True)
-    command = ["java", *FLAGS, f"-Dnative.lib.tmp.dir={folder}", *words]
-    return subprocess.run(command, cwd=folder, check=False).returncode
+def programs(lane):
+    """The JVM of a class path, started when it is needed."""
+    jvm = running["jvms"].get(lane)
+    if jvm is None or not jvm.running():
+        jars, *classes = (os.environ[f"O3_JAVA_{name}"] for name in CLASS_PATHS[lane])
+        folder = running["folder"] / f"jvm-{lane}"
+        folder.mkdir(exist_ok=True)
+        jvm = running["jvms"][lane] = Programs(jars, classes, folder, lane in running["whole"])
+    return jvm
+
+
+def stop_programs():
+    for jvm in running["jvms"].values():
+        jvm.stop()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 import time
 import urllib.request
 
+from jvm import ClassPath
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 FLAGS = [
@@ -34,7 +36,10 @@ MAIN = {
 
 
 class OzoneServer:
-    """One of Ozone's servers, in a folder of its own, with these properties in its ozone-site.xml."""
+    """One of Ozone's servers, in a folder of its own, with these properties in its ozone-site.xml.
+
+    Recon alone is in the usual tests: the class data archive is of what it loads.
+    """
 
     def __init__(self, role, folder, properties, *words):
         self.role, self.folder = role, folder
@@ -46,8 +51,8 @@ class OzoneServer:
         temporary.mkdir(exist_ok=True)
         own = [f"-Xmx{os.environ.get('O3_JAVA_SERVER_HEAP', '512m')}", f"-Djava.io.tmpdir={temporary}"]
         own += [f"-Dnative.lib.tmp.dir={temporary}", f"-Dhadoop.log.dir={folder}"]
-        jars = os.environ["O3_JAVA_SERVERS"] + "/*"
-        command = ["java", *FLAGS, *own, "-cp", os.pathsep.join([str(conf), jars]), MAIN[role], *words]
+        self.class_path = ClassPath(os.environ["O3_JAVA_SERVERS"], [conf], whole=role == "recon")
+        command = ["java", *FLAGS, *own, *self.class_path.words(), MAIN[role], *words]
         self.log = folder / f"{role}.log"
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -65,6 +70,7 @@ class OzoneServer:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        self.class_path.keep()
 
     def tail(self, lines=30):
         with open(self.log, errors="replace") as log:

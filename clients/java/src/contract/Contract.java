@@ -26,7 +26,7 @@ public final class Contract extends RunListener {
   private Contract() {
   }
 
-  public static void main(String[] args) {
+  public static int run(String[] args) {
     boolean good = true;
     List<String> only = new ArrayList<>();
     OptionalInt must = OptionalInt.empty();
@@ -44,7 +44,7 @@ public final class Contract extends RunListener {
     for (Mode mode : modes.isEmpty() ? Mode.usual() : modes) {
       good &= new Contract().run(mode, only, must.orElse(only.isEmpty() ? mode.passedByOzone : 1));
     }
-    System.exit(good ? 0 : 1);
+    return good ? 0 : 1;
   }
 
   private boolean run(Mode mode, List<String> only, int must) {

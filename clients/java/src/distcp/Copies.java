@@ -37,7 +37,7 @@ public final class Copies {
     this.files = files;
   }
 
-  public static void main(String[] args) throws Exception {
+  public static int run(String[] args) throws Exception {
     Configuration conf = new Configuration();
     conf.addResource("ozone-site.xml");
     URI root = URI.create("ofs://" + conf.get("ozone.om.address") + "/");
@@ -49,8 +49,7 @@ public final class Copies {
     try (FileSystem files = FileSystem.newInstance(root, conf)) {
       new Copies(conf, files).run();
     }
-    // Threads of the client and of the job may linger.
-    System.exit(0);
+    return 0;
   }
 
   private void run() throws Exception {

@@ -21,7 +21,8 @@ public final class Coded {
   private Coded() {
   }
 
-  public static void main(String[] args) throws IOException {
+  public static int run(String[] args) throws IOException {
+    wrong = 0;
     Configuration conf = new Configuration();
     conf.addResource("ozone-site.xml");
     for (String key : new String[] {"ozone.fs.hsync.enabled", "ozone.hbase.enhancements.allowed",
@@ -37,7 +38,7 @@ public final class Coded {
       }
     }
     System.out.printf("files of an erasure-coded bucket: %d wrong%n", wrong);
-    System.exit(wrong == 0 ? 0 : 1);
+    return wrong == 0 ? 0 : 1;
   }
 
   private static void refusesSyncs(FileSystem files, Path path) throws IOException {

@@ -46,7 +46,7 @@ public final class Hsync {
     new Random(way.hashCode()).nextBytes(content);
   }
 
-  public static void main(String[] args) throws IOException {
+  public static int run(String[] args) throws IOException {
     int wrong = 0;
     for (String way : args.length == 0 ? new String[] {"plain", "incremental", "piggybacked", "both"} : args) {
       Configuration conf = new Configuration();
@@ -62,7 +62,7 @@ public final class Hsync {
       }
     }
     System.out.printf("hsync: %d wrong%n", wrong);
-    System.exit(wrong == 0 ? 0 : 1);
+    return wrong == 0 ? 0 : 1;
   }
 
   private interface Step {

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeoutException;
 /** What a command printed to the two standard streams while it ran in this process, and what it returned. */
 record Captured(String out, String err, int status) {
   /** Clients would repeat for hours what a server refuses in a way that they do not understand. */
-  private static final long LIMIT_S = 15;
+  private static final long LIMIT_S = 60;
 
   static Captured of(Callable<Integer> command) {
     PrintStream stdout = System.out;

@@ -12,7 +12,7 @@ import org.apache.hadoop.security.UserGroupInformation;
 /**
  * Runs tables of commands against the cluster that the class path's ozone-site.xml names.
  *
- * <p>{@code check FOLDER TABLE...} compares outcomes and exits with 1 where they differ; {@code record FOLDER TABLE...}
+ * <p>{@code check FOLDER TABLE...} compares outcomes and ends with 1 where they differ; {@code record FOLDER TABLE...}
  * writes what it saw into the tables. FOLDER is where the commands' local files are; it is emptied for each table.
  */
 public final class Tables {
@@ -26,7 +26,7 @@ public final class Tables {
     this.folder = folder;
   }
 
-  public static void main(String[] args) throws Exception {
+  public static int run(String[] args) throws Exception {
     boolean record = args[0].equals("record");
     Tables tables = new Tables(Path.of(args[1]));
     int differing = 0;
@@ -41,7 +41,7 @@ public final class Tables {
     }
     long ms = (System.nanoTime() - start) / 1_000_000;
     System.out.printf("%d commands of the published tools in %d ms, %d differ%n", tables.commands, ms, differing);
-    System.exit(differing == 0 ? 0 : 1);
+    return differing == 0 ? 0 : 1;
   }
 
   private static int compare(Path file, Tables tables) throws Exception {
