@@ -329,13 +329,13 @@ PARTS = {
 # One repeats much of `contract`, the other needs another build.
 UNUSUAL = ("erasure_contract", "migration")
 
-# The usual parts in two lanes, which can run at the same time: those of the command-line tools, and the others. Parts
-# of a lane that have the same class path share a JVM.
+# The usual parts in lanes, which can run at the same time (../run). Parts of a lane share a JVM.
 LANES = {
     "tools": ("tables", "crossing", "erasure", "trash", "ldb", "settings"),
-    "filesystem": ("contract", "erasure_files", "hsync", "distcp", "recon"),
+    "filesystem": ("contract", "erasure_files", "hsync", "distcp"),
+    "recon": ("recon",),
 }
-assert sorted([*UNUSUAL, *LANES["tools"], *LANES["filesystem"]]) == sorted(PARTS), "a part is in one lane"
+assert sorted([*UNUSUAL, *(part for lane in LANES.values() for part in lane)]) == sorted(PARTS), "a part is in one lane"
 
 
 def chosen(names, folder="tables"):

@@ -1,6 +1,7 @@
 """scripts/beside, and clients/run by it: a command that fails fails the run, and no output is cut into pieces."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,11 +12,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = ROOT / "scripts" / "beside"
+# What clients/java/run has as lanes.
+LANES = re.findall(r'^    "(\w+)": \(', (ROOT / "clients/java/judge.py").read_text(), re.MULTILINE)
 
 
-def beside(*words, interval="20"):
+def beside(*words, at_once="2", interval="20"):
     environment = {**os.environ, "BESIDE_INTERVAL": interval}
-    return subprocess.run([BESIDE, *words], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run([BESIDE, at_once, *words], capture_output=True, text=True, timeout=60, env=environment)
 
 
 class Beside(unittest.TestCase):
@@ -54,14 +57,21 @@ class Beside(unittest.TestCase):
         done = beside("one", "sleep 0.5", "two", "true", interval="0.1")
         self.assertIn("still running: one 0 min 00 s\n", done.stderr)
 
+    def test_no_more_run_at_once_than_it_is_told(self):
+        alone = f"mkdir {self.work}/here && sleep 0.2 && rmdir {self.work}/here"
+        self.assertEqual(beside("one", alone, "two", alone, "three", alone, at_once="1").returncode, 0)
+        third = f"[ -e {self.work}/a ]"
+        self.assertEqual(beside("one", self.meet("a", "b"), "two", self.meet("b", "a"), "three", third).returncode, 0)
+
     def test_without_a_command_for_each_name_nothing_runs(self):
         self.assertEqual(beside("one", f"touch {self.work}/ran", "two").returncode, 2)
+        self.assertEqual(beside("one", f"touch {self.work}/ran", at_once="0").returncode, 2)
         self.assertFalse((self.work / "ran").exists())
 
     def test_its_end_is_theirs(self):
         pid = self.work / "pid"
         line = f"sleep 600 & echo $! >{pid}.new; mv {pid}.new {pid}; wait"
-        running = subprocess.Popen([BESIDE, "one", line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running = subprocess.Popen([BESIDE, "1", "one", line], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not pid.exists():
             self.assertIsNone(running.poll())
             time.sleep(0.01)
@@ -69,7 +79,9 @@ class Beside(unittest.TestCase):
         self.assertEqual(running.wait(timeout=60), 143)
         sleeper = Path("/proc") / pid.read_text().strip() / "stat"
         # Its parent is gone: it may be left as a zombie.
+        until = time.monotonic() + 60
         while sleeper.exists() and sleeper.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+            self.assertLess(time.monotonic(), until, "it still runs")
             time.sleep(0.01)
 
 
@@ -84,7 +96,7 @@ class Clients(unittest.TestCase):
             (root / "clients").mkdir()
             shutil.copy(ROOT / "clients" / "run", root / "clients")
             self.script(root / "clients" / "python" / "run", f"echo python; exit {statuses.get('python', 0)}")
-            lines = [f"{lane}) echo {lane}; exit {statuses.get(lane, 0)} ;;" for lane in ("tools", "filesystem")]
+            lines = [f"{lane}) echo {lane}; exit {statuses.get(lane, 0)} ;;" for lane in LANES]
             self.script(root / "clients" / "java" / "run", f'case "$*" in {" ".join(lines)} esac; exit 99')
             environment = {**os.environ, "O3_BIN": "/bin/true"}
             done = subprocess.run([root / "clients" / "run"], capture_output=True, text=True, env=environment, timeout=60)
@@ -96,7 +108,7 @@ class Clients(unittest.TestCase):
         path.chmod(0o755)
 
     def test_a_part_that_fails_fails_the_run(self):
-        parts = ["filesystem", "python", "tools"]
+        parts = sorted(["python", *LANES])
         self.assertEqual(self.run_with(), (0, parts))
         for part in parts:
             self.assertEqual(self.run_with(**{part: 4}), (4, parts), part)
