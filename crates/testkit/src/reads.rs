@@ -1,15 +1,17 @@
-//! Reads that fail with EIO, or take long.
+//! Reads that fail with EIO, take long, or wait for a gate.
 //!
-//! A test binary that uses [`fail_read`] or [`delay_reads`] has `pread` and `preadv2` of this
-//! module instead of the C library's: the Raft log's engine, RocksDB and the disks' executors read
+//! A test binary that uses [`fail_read`], [`delay_reads`] or [`hold_reads`] has `pread` and
+//! `preadv2` of this module instead of the C library's: the Raft log's engine, RocksDB and the disks' executors read
 //! their files with them.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use libc::{c_int, c_void, off64_t, size_t, ssize_t};
+
+use crate::Gate;
 
 struct Fault {
     number: usize,
@@ -28,10 +30,10 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 struct Delay {
     number: usize,
     path: String,
-    time: Duration,
-    waiting: usize,
-    done: usize,
+    wait: Wait,
 }
+
+type Wait = Arc<dyn Fn() + Send + Sync>;
 
 /// Reads that take longer, until it is dropped.
 #[derive(Debug)]
@@ -43,22 +45,21 @@ pub struct DelayedReads {
 /// the page cache.
 #[must_use = "reads take longer only as long as it lives"]
 pub fn delay_reads(path: &str, time: Duration) -> DelayedReads {
-    let number = NEXT.fetch_add(1, Ordering::SeqCst);
-    delays().push(Delay { number, path: path.to_owned(), time, waiting: 0, done: 0 });
-    DELAYED.fetch_add(1, Ordering::SeqCst);
-    DelayedReads { number }
+    begin(path, Arc::new(move || std::thread::sleep(time)))
 }
 
-impl DelayedReads {
-    /// Reads that wait now.
-    pub fn waiting(&self) -> usize {
-        delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.waiting)
-    }
+/// Each read of a file whose path contains `path` waits at `gate` first, and finds nothing of it in
+/// the page cache.
+#[must_use = "reads wait only as long as it lives"]
+pub fn hold_reads(path: &str, gate: &Gate) -> DelayedReads {
+    begin(path, Arc::new(gate.blocking()))
+}
 
-    /// Reads that have waited to the end.
-    pub fn done(&self) -> usize {
-        delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.done)
-    }
+fn begin(path: &str, wait: Wait) -> DelayedReads {
+    let number = NEXT.fetch_add(1, Ordering::SeqCst);
+    delays().push(Delay { number, path: path.to_owned(), wait });
+    DELAYED.fetch_add(1, Ordering::SeqCst);
+    DelayedReads { number }
 }
 
 impl Drop for DelayedReads {
@@ -72,8 +73,8 @@ fn delays() -> std::sync::MutexGuard<'static, Vec<Delay>> {
     DELAYS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Number and time of the delay of an open file.
-fn delay_of(fd: c_int) -> Option<(usize, Duration)> {
+/// What a read of an open file waits for.
+fn delay_of(fd: c_int) -> Option<Wait> {
     if DELAYED.load(Ordering::SeqCst) == 0 {
         return None;
     }
@@ -81,20 +82,13 @@ fn delay_of(fd: c_int) -> Option<(usize, Duration)> {
     let path = path.to_string_lossy();
     let delays = delays();
     let delay = delays.iter().find(|delay| path.contains(&delay.path))?;
-    Some((delay.number, delay.time))
+    Some(delay.wait.clone())
 }
 
 fn wait(fd: c_int) {
-    let Some((number, time)) = delay_of(fd) else { return };
-    let count = |change: fn(&mut Delay)| {
-        delays().iter_mut().filter(|delay| delay.number == number).for_each(change);
-    };
-    count(|delay| delay.waiting += 1);
-    std::thread::sleep(time);
-    count(|delay| {
-        delay.waiting -= 1;
-        delay.done += 1;
-    });
+    if let Some(wait) = delay_of(fd) {
+        wait();
+    }
 }
 
 /// A read that fails, unless it is dropped before.
@@ -238,8 +232,17 @@ mod tests {
         let begun = std::time::Instant::now();
         file.read_exact_at(&mut bytes, 0).expect("four bytes");
         assert!(begun.elapsed() >= Duration::from_millis(20));
-        assert_eq!((&bytes, delayed.waiting(), delayed.done()), (b"text", 0, 1));
+        assert_eq!(&bytes, b"text");
         drop(delayed);
+        let gate = Gate::closed();
+        let held = hold_reads("slow-read", &gate);
+        let own = file.try_clone().expect("another handle");
+        let read = std::thread::spawn(move || own.read_exact_at(&mut [0; 4], 0));
+        crate::until_blocking("the read", || gate.waiting() == 1);
+        assert!(!read.is_finished());
+        gate.open();
+        read.join().expect("no panic").expect("four bytes");
+        drop(held);
         assert!(delay_of(std::os::fd::AsRawFd::as_raw_fd(&file)).is_none());
         std::fs::remove_dir_all(&dir).expect("removed");
     }

@@ -1,20 +1,22 @@
-//! Fsyncs that fail with EIO, or take long.
+//! Fsyncs that fail with EIO, take long, or wait for a gate.
 //!
-//! A test binary that uses [`fail_syncs`] or [`delay_syncs`] has `fsync` and `fdatasync` of this
-//! module instead of the C library's, so that also code that knows of no fault injection can be
+//! A test binary that uses [`fail_syncs`], [`delay_syncs`] or [`hold_syncs`] has `fsync` and
+//! `fdatasync` of this module instead of the C library's, so that also code that knows of no fault injection can be
 //! struck: RocksDB, the Raft log, the standard library.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use libc::{c_int, c_long};
 
-#[derive(Clone, Copy)]
+use crate::Gate;
+
+#[derive(Clone)]
 enum Action {
     Fail,
-    Wait(Duration),
+    Wait(Arc<dyn Fn() + Send + Sync>),
 }
 
 struct Fault {
@@ -42,7 +44,7 @@ static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Fsyncs that fail or take long, until it is dropped.
+/// Fsyncs that fail, take long or wait, until it is dropped.
 #[derive(Debug)]
 pub struct FailingSyncs {
     number: usize,
@@ -61,7 +63,14 @@ pub fn fail_syncs(path: &str, times: usize) -> FailingSyncs {
 /// `delay` more.
 #[must_use = "syncs take long only as long as it lives"]
 pub fn delay_syncs(path: &str, delay: Duration) -> FailingSyncs {
-    begin(path, usize::MAX, Action::Wait(delay))
+    begin(path, usize::MAX, Action::Wait(Arc::new(move || std::thread::sleep(delay))))
+}
+
+/// Every fsync of files and directories whose path contains `path`, as in [`fail_syncs`], waits at
+/// `gate` first.
+#[must_use = "syncs wait only as long as it lives"]
+pub fn hold_syncs(path: &str, gate: &Gate) -> FailingSyncs {
+    begin(path, usize::MAX, Action::Wait(Arc::new(gate.blocking())))
 }
 
 fn begin(path: &str, times: usize, action: Action) -> FailingSyncs {
@@ -100,13 +109,13 @@ fn strikes(fd: c_int) -> Option<Action> {
     let fault = faults.iter_mut().find(|fault| fault.left > 0 && fault.is_for(&path))?;
     fault.left -= 1;
     fault.struck += 1;
-    Some(fault.action)
+    Some(fault.action.clone())
 }
 
 fn sync(fd: c_int, call: c_long) -> c_int {
     match strikes(fd) {
         None => {}
-        Some(Action::Wait(delay)) => std::thread::sleep(delay),
+        Some(Action::Wait(wait)) => wait(),
         Some(Action::Fail) => {
             // SAFETY: the calling thread's own errno.
             unsafe { *libc::__errno_location() = libc::EIO };
@@ -155,6 +164,22 @@ mod tests {
         assert!(other.sync_all().is_err());
         assert!(other.sync_all().is_ok());
         assert_eq!((in_order.struck(), reversed.struck()), (1, 0));
+        std::fs::remove_dir_all(&dir).expect("removed");
+    }
+
+    #[test]
+    fn syncs_of_one_path_wait_at_a_gate() {
+        let dir = std::env::temp_dir().join(format!("testkit-held-syncs-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let file = File::create(dir.join("held")).expect("a file");
+        let gate = Gate::closed();
+        let held = hold_syncs(&dir.display().to_string(), &gate);
+        let sync = std::thread::spawn(move || file.sync_all());
+        crate::until_blocking("the sync", || gate.waiting() == 1);
+        assert!(!sync.is_finished());
+        gate.open();
+        sync.join().expect("no panic").expect("synced");
+        assert_eq!(held.struck(), 1);
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

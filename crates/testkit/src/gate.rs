@@ -1,0 +1,176 @@
+//! A gate that stops what passes it until the test opens it.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+#[derive(Default)]
+struct State {
+    is_open: bool,
+    /// How many may pass a closed gate.
+    admitted: usize,
+    waiting: usize,
+    passed: usize,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    opened: Condvar,
+    changed: watch::Sender<bool>,
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, is_open: bool) {
+        self.state().is_open = is_open;
+        self.opened.notify_all();
+        self.changed.send_replace(is_open);
+    }
+}
+
+/// Stops threads and tasks until it is opened: a step that takes as long as the test wants.
+///
+/// A test that fails opens it by dropping it, so that nothing waits behind for ever.
+pub struct Gate(Arc<Inner>);
+
+impl Gate {
+    /// A gate that is closed.
+    pub fn closed() -> Self {
+        let (state, opened) = (Mutex::default(), Condvar::new());
+        Self(Arc::new(Inner { state, opened, changed: watch::Sender::new(false) }))
+    }
+
+    /// Lets pass what waits and what comes.
+    pub fn open(&self) {
+        self.0.set(true);
+    }
+
+    /// Lets `count` threads pass, of those that wait or of those that come.
+    pub fn admit(&self, count: usize) {
+        self.0.state().admitted += count;
+        self.0.opened.notify_all();
+    }
+
+    /// Stops what comes from now on.
+    pub fn close(&self) {
+        self.0.set(false);
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        self.0.state().waiting
+    }
+
+    /// How many have passed.
+    pub fn passed(&self) -> usize {
+        self.0.state().passed
+    }
+
+    /// What a thread calls that is to pass: returns once the gate is open.
+    pub fn blocking(&self) -> impl Fn() + Clone + Send + Sync + use<> {
+        let inner = self.0.clone();
+        move || {
+            let mut state = inner.state();
+            state.waiting += 1;
+            while !state.is_open && state.admitted == 0 {
+                state = inner.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if !state.is_open {
+                state.admitted -= 1;
+            }
+            state.waiting -= 1;
+            state.passed += 1;
+        }
+    }
+
+    /// What a task awaits that is to pass.
+    pub fn pass(&self) -> impl Future<Output = ()> + Send + use<> {
+        let inner = self.0.clone();
+        async move {
+            inner.state().waiting += 1;
+            let waiting = Waiting(&inner);
+            // The sender is in `inner`.
+            let _ = inner.changed.subscribe().wait_for(|is_open| *is_open).await;
+            drop(waiting);
+            inner.state().passed += 1;
+        }
+    }
+}
+
+/// A task at the gate, which may be dropped there.
+struct Waiting<'a>(&'a Inner);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.state().waiting -= 1;
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let State { is_open, waiting, passed, .. } = &*self.0.state();
+        write!(f, "Gate {{ is_open: {is_open}, waiting: {waiting}, passed: {passed} }}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{until, until_blocking};
+
+    #[test]
+    fn threads_wait_until_it_is_opened_or_dropped() {
+        for is_dropped in [false, true] {
+            let gate = Gate::closed();
+            let pass = gate.blocking();
+            let thread = std::thread::spawn(pass);
+            until_blocking("the thread at the gate", || gate.waiting() == 1);
+            assert!(!thread.is_finished());
+            if is_dropped {
+                drop(gate);
+            } else {
+                gate.open();
+                until_blocking("the thread behind the gate", || gate.passed() == 1);
+            }
+            thread.join().expect("it passes");
+        }
+    }
+
+    #[test]
+    fn as_many_pass_as_are_admitted() {
+        let gate = Gate::closed();
+        let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(gate.blocking())).collect();
+        until_blocking("three at the gate", || gate.waiting() == 3);
+        gate.admit(2);
+        until_blocking("two behind the gate", || gate.passed() == 2);
+        assert_eq!(gate.waiting(), 1);
+        gate.open();
+        threads.into_iter().for_each(|thread| thread.join().expect("it passes"));
+    }
+
+    #[tokio::test]
+    async fn tasks_wait_and_may_leave() {
+        let gate = Gate::closed();
+        let (leaving, staying) = (tokio::spawn(gate.pass()), tokio::spawn(gate.pass()));
+        until("both tasks", async || gate.waiting() == 2).await;
+        leaving.abort();
+        until("one task", async || gate.waiting() == 1).await;
+        gate.open();
+        staying.await.expect("it passes");
+        assert_eq!((gate.waiting(), gate.passed()), (0, 1));
+        gate.close();
+        let again = tokio::spawn(gate.pass());
+        until("the next task", async || gate.waiting() == 1).await;
+        drop(gate);
+        again.await.expect("it passes");
+    }
+}
