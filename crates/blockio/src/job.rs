@@ -48,9 +48,7 @@ pub(crate) struct Shared {
     pub(crate) writers: Writers,
     pub(crate) health: Health,
     pub(crate) workers: WorkerCounts,
-    /// When the disk was started.
-    pub(crate) epoch: Instant,
-    /// When a timely operation was last done in time, in nanoseconds since the start.
+    /// When a timely operation was last done in time, in nanoseconds by the clock.
     pub(crate) last_in_time: AtomicU64,
     /// A file's own sync makes its name durable too.
     pub(crate) names_covered: bool,
@@ -60,10 +58,9 @@ pub(crate) struct Shared {
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
 
 impl Shared {
-    /// Nanoseconds since the disk's start.
+    /// Nanoseconds by the clock of the options.
     pub(crate) fn now(&self) -> u64 {
-        let since = Instant::now().saturating_duration_since(self.epoch);
-        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+        self.options.clock.now()
     }
 
     /// A timely operation was done in time.

@@ -48,7 +48,7 @@ mod worker_counts;
 mod workers;
 mod writers;
 
-pub use backend::faults::{Fault, Faults, FaultyBackend, Op, Strike};
+pub use backend::faults::{Fault, Faults, FaultyBackend, Hold, Op, Strike};
 pub use backend::{Backend, SystemBackend};
 pub use buffers::{BufferPool, PAGE, PooledBuffer};
 pub use disk::Disk;
@@ -56,6 +56,6 @@ pub use error::{IoError, IoErrorKind};
 pub use health::{Trouble, Watcher};
 pub use job::WriteMode;
 pub use metrics::{LATENCY_BOUNDS_US, Metrics, OpKind, OpMetrics};
-pub use options::{DiskOptions, Engine};
+pub use options::{Clock, DiskOptions, Engine};
 pub use space::{FileSystemSpace, file_system_space};
 pub use wait::block_on;

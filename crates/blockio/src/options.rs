@@ -1,6 +1,7 @@
 //! Bounds of a disk.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// How operations are carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,6 +11,35 @@ pub enum Engine {
     Auto,
     /// Worker threads with blocking calls.
     Threads,
+}
+
+/// The clock by which a read is late.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
+
+impl Clock {
+    /// A clock that shows what `source` returns, for tests. It must never go backwards.
+    pub fn from_fn(source: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self(Arc::new(source))
+    }
+
+    /// What it shows, in nanoseconds.
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from((self.0)().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        let epoch = Instant::now();
+        Self::from_fn(move || epoch.elapsed())
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// Bounds and choices of a [`Disk`](crate::Disk).
@@ -36,6 +66,8 @@ pub struct DiskOptions {
     /// How long a worker may get no further with a timely read until that is late; `None` waits
     /// for as long as it takes.
     pub read_limit: Option<Duration>,
+    /// What `read_limit` is measured by.
+    pub clock: Clock,
     /// Workers that may be started on top, in the place of those that hang.
     pub spare_threads: usize,
 }
@@ -52,6 +84,7 @@ impl Default for DiskOptions {
             direct_min: 64 << 10,
             inline_read_max: 1 << 20,
             read_limit: None,
+            clock: Clock::default(),
             spare_threads: 16,
         }
     }

@@ -23,7 +23,7 @@ pub(crate) struct WorkerCounts {
 /// How far a worker is with an attempt that somebody may stop waiting for.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Nanoseconds since the disk's start when the worker last got on; 0 when none has begun.
+    /// Nanoseconds by the disk's clock when the worker last got on; 0 when none has begun.
     last: AtomicU64,
     /// Changed under the lock of the counts only.
     is_done: AtomicBool,
@@ -32,7 +32,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// When the worker last got on, in nanoseconds since the disk's start.
+    /// When the worker last got on, in nanoseconds by the disk's clock.
     pub(crate) fn last(&self) -> Option<u64> {
         Some(self.last.load(Ordering::Acquire)).filter(|last| *last > 0)
     }

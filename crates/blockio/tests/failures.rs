@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use blockio::{DiskOptions, Fault, IoErrorKind, Op, OpKind, Strike, Trouble, WriteMode, block_on};
 use parking_lot::Mutex;
+use testkit::until_blocking;
 
 use crate::{Fixture, pattern};
 
@@ -91,9 +92,7 @@ fn a_sync_beside_one_that_fails_does_not_succeed() {
     // The bytes are gone; the kernel says so to the first sync alone, whose thread is slow.
     fixture.faults.once(Op::Sync, "a", Strike::LateEio(Duration::from_millis(200)));
     fixture.disk.sync_soon(path.clone());
-    while std::fs::metadata(&path).unwrap().len() > 0 {
-        std::thread::yield_now();
-    }
+    until_blocking("the bytes are gone", || std::fs::metadata(&path).unwrap().len() == 0);
     assert!(block_on(fixture.disk.sync(path)).is_err());
 }
 
@@ -137,9 +136,7 @@ fn a_failed_sync_that_nobody_waits_for_is_final_too() {
     fixture.faults.once(Op::Sync, "a", Strike::Eio);
     fixture.disk.sync_soon(path.clone());
     // A sync that comes before it has failed may be done together with it.
-    while fixture.disk.failure().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    until_blocking("the disk has failed", || fixture.disk.failure().is_some());
     assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
 }
 

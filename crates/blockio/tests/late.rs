@@ -1,140 +1,208 @@
 //! A disk that hangs: readers that can go elsewhere do not wait for it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use blockio::{DiskOptions, Fault, IoErrorKind, Op, Strike, WriteMode, block_on};
+use blockio::{Clock, DiskOptions, Fault, IoError, IoErrorKind, Op, Strike, WriteMode, block_on};
+use bytes::Bytes;
+use testkit::{Gate, until};
 
 use crate::{Fixture, pattern};
 
-/// Longer than any test waits.
-const FOR_EVER: Duration = Duration::from_secs(20);
+/// A worker that gets no further for that long is late, by the clock of the test.
+const LIMIT: Duration = Duration::from_millis(50);
 
-fn options(spare_threads: usize) -> DiskOptions {
-    let read_limit = Some(Duration::from_millis(50));
-    DiskOptions { threads: 2, spare_threads, read_limit, ..DiskOptions::default() }
+/// A disk with two files, whose clock goes on when the test says so only.
+struct Sick {
+    fixture: Fixture,
+    millis: Arc<AtomicU64>,
 }
 
-fn fixture(spare_threads: usize) -> Fixture {
-    let fixture = Fixture::new(options(spare_threads));
+impl std::ops::Deref for Sick {
+    type Target = Fixture;
+
+    fn deref(&self) -> &Fixture {
+        &self.fixture
+    }
+}
+
+fn sick(spare_threads: usize) -> Sick {
+    // Time 0 means that no worker has begun.
+    let millis = Arc::new(AtomicU64::new(1));
+    let shown = millis.clone();
+    let clock = Clock::from_fn(move || Duration::from_millis(shown.load(Ordering::SeqCst)));
+    let read_limit = Some(LIMIT);
+    let options =
+        DiskOptions { threads: 2, spare_threads, read_limit, clock, ..DiskOptions::default() };
+    let fixture = Fixture::new(options);
     for name in ["a", "b"] {
         let path = fixture.path(name);
         block_on(fixture.disk.write(path, 0, pattern(1, 3 << 20), WriteMode::Auto)).unwrap();
     }
-    fixture
+    Sick { fixture, millis }
 }
 
-fn hang(path: &str, times: usize) -> Fault {
-    Fault { op: Op::Read, path: path.into(), skip: 0, times, strike: Strike::Delay(FOR_EVER) }
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(tokio::time::Instant::now() < deadline, "waited in vain for: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+impl Sick {
+    fn pass(&self, time: Duration) {
+        self.millis.fetch_add(time.as_millis() as u64, Ordering::SeqCst);
     }
+
+    /// The next `times` reads of `a` wait at the gate.
+    fn hold(&self, gate: &Gate, times: usize) {
+        let strike = Strike::hold(gate.blocking());
+        self.faults.add(Fault { op: Op::Read, path: "/a".into(), skip: 0, times, strike });
+    }
+
+    /// Reads the beginning of `a` while workers hang: time passes, until it is refused.
+    async fn refused(&self) -> IoError {
+        let read = self.disk.read_timely(self.path("a"), 0, 10);
+        tokio::pin!(read);
+        loop {
+            tokio::select! {
+                outcome = &mut read => return outcome.unwrap_err(),
+                () = tokio::time::sleep(Duration::from_millis(1)) => self.pass(LIMIT / 10),
+            }
+        }
+    }
+}
+
+async fn whole(sick: &Sick, name: &str) -> Result<Bytes, IoError> {
+    sick.disk.read_timely(sick.path(name), 0, 3 << 20).await
 }
 
 #[tokio::test]
 async fn a_read_that_hangs_once_is_answered_by_a_fresh_worker() {
-    let fixture = fixture(4);
-    fixture.faults.add(hang("/a", 1));
-    let read = fixture.disk.read_timely(fixture.path("a"), 0, 3 << 20).await.unwrap();
-    assert_eq!(read, pattern(1, 3 << 20));
-    let metrics = fixture.disk.metrics();
+    let (sick, gate) = (sick(4), Gate::closed());
+    sick.hold(&gate, 1);
+    let hangs = async {
+        until("the read hangs", async || gate.waiting() == 1).await;
+        sick.pass(LIMIT);
+    };
+    let (read, ()) = tokio::join!(whole(&sick, "a"), hangs);
+    assert_eq!(read.unwrap(), pattern(1, 3 << 20));
+    assert_eq!((gate.waiting(), gate.passed()), (1, 0));
+    let metrics = sick.disk.metrics();
     assert_eq!((metrics.late_reads(), metrics.refused_reads()), (1, 0));
-    assert_eq!((metrics.replaced_workers(), fixture.disk.stuck_workers()), (1, 1));
+    assert_eq!((metrics.replaced_workers(), sick.disk.stuck_workers()), (1, 1));
 }
 
 #[tokio::test]
 async fn a_read_that_hangs_twice_is_refused_and_the_disk_goes_on() {
-    let fixture = fixture(16);
-    fixture.faults.always(Op::Read, "/a", Strike::Delay(FOR_EVER));
+    let (sick, gate) = (sick(16), Gate::closed());
+    sick.hold(&gate, usize::MAX);
     // More of them than workers: each is refused, none waits for one that hangs.
-    for _ in 0..4 {
-        let refused = fixture.disk.read_timely(fixture.path("a"), 0, 10).await.unwrap_err();
-        assert_eq!(refused.kind, IoErrorKind::Late);
+    for n in 1..=4 {
+        let attempts = async {
+            for attempt in [2 * n - 1, 2 * n] {
+                until("an attempt hangs", async || gate.waiting() == attempt).await;
+                sick.pass(LIMIT);
+            }
+        };
+        let read = sick.disk.read_timely(sick.path("a"), 0, 10);
+        let (refused, ()) = tokio::join!(read, attempts);
+        assert_eq!(refused.unwrap_err().kind, IoErrorKind::Late);
     }
-    let metrics = fixture.disk.metrics();
+    let metrics = sick.disk.metrics();
     assert_eq!((metrics.late_reads(), metrics.refused_reads()), (4, 4));
-    assert_eq!(fixture.disk.stuck_workers(), 8);
+    assert_eq!((sick.disk.stuck_workers(), gate.passed()), (8, 0));
     // The disk has not failed, and its queue is worked on.
-    assert!(fixture.disk.failure().is_none());
-    fixture.disk.sync(fixture.path("b")).await.unwrap();
-    let read = fixture.disk.read_timely(fixture.path("b"), 0, 3 << 20).await.unwrap();
-    assert_eq!(read, pattern(1, 3 << 20));
+    assert!(sick.disk.failure().is_none());
+    sick.disk.sync(sick.path("b")).await.unwrap();
+    assert_eq!(whole(&sick, "b").await.unwrap(), pattern(1, 3 << 20));
 }
 
 #[tokio::test]
 async fn workers_that_hang_are_replaced_up_to_a_bound_and_taken_back_when_they_return() {
-    let fixture = fixture(3);
-    let hangs = Strike::Delay(Duration::from_millis(1_500));
-    fixture.faults.always(Op::Read, "/a", hangs);
-    let reads: Vec<_> =
-        (0..20).map(|_| fixture.disk.read_timely(fixture.path("a"), 0, 10)).collect();
-    for read in futures::future::join_all(reads).await {
-        assert_eq!(read.unwrap_err().kind, IoErrorKind::Late);
+    let (sick, gate) = (sick(3), Gate::closed());
+    sick.hold(&gate, usize::MAX);
+    for refused in futures::future::join_all((0..20).map(|_| sick.refused())).await {
+        assert_eq!(refused.kind, IoErrorKind::Late);
     }
-    let metrics = fixture.disk.metrics();
+    let metrics = sick.disk.metrics();
     assert_eq!(metrics.refused_reads(), 20);
-    assert!(fixture.disk.stuck_workers() <= 5, "{} hang", fixture.disk.stuck_workers());
-    fixture.faults.clear();
-    until("the workers to come back", || fixture.disk.stuck_workers() == 0).await;
-    until("the queue to be empty", || metrics.queued() == 0).await;
+    assert!(sick.disk.stuck_workers() <= 5, "{} hang", sick.disk.stuck_workers());
+    sick.faults.clear();
+    gate.open();
+    until("the workers to come back", async || sick.disk.stuck_workers() == 0).await;
+    until("the queue to be empty", async || metrics.queued() == 0).await;
     // What nobody waited for any more was not read.
     assert!(metrics.dropped_reads() > 0);
-    let read = fixture.disk.read_timely(fixture.path("a"), 0, 3 << 20).await.unwrap();
-    assert_eq!(read, pattern(1, 3 << 20));
+    assert_eq!(whole(&sick, "a").await.unwrap(), pattern(1, 3 << 20));
 }
 
 #[tokio::test]
 async fn a_read_that_waits_for_its_turn_at_a_busy_disk_is_not_late() {
-    let fixture = fixture(0);
+    let (sick, gate) = (sick(0), Gate::closed());
+    sick.hold(&gate, usize::MAX);
     // Two workers, 20 ms a read: the last of 30 waits six times the limit.
-    fixture.faults.always(Op::Read, "/a", Strike::Delay(Duration::from_millis(20)));
-    let reads: Vec<_> =
-        (0..30).map(|_| fixture.disk.read_timely(fixture.path("a"), 0, 10)).collect();
-    for read in futures::future::join_all(reads).await {
+    let reads = (0..30).map(|_| sick.disk.read_timely(sick.path("a"), 0, 10));
+    let worked = async {
+        for round in 0..15 {
+            until("both workers read", async || gate.waiting() == 2).await;
+            sick.pass(Duration::from_millis(20));
+            gate.admit(2);
+            until("both have read", async || gate.passed() == 2 * (round + 1)).await;
+        }
+    };
+    let (reads, ()) = tokio::join!(futures::future::join_all(reads), worked);
+    for read in reads {
         read.unwrap();
     }
-    assert_eq!(fixture.disk.metrics().late_reads(), 0);
+    assert_eq!(sick.disk.metrics().late_reads(), 0);
 }
 
 #[tokio::test]
 async fn a_long_read_that_gets_on_is_not_late() {
-    let fixture = fixture(0);
+    let (sick, gate) = (sick(0), Gate::closed());
+    sick.hold(&gate, usize::MAX);
     // Three pieces of 30 ms each: longer than the limit altogether.
-    fixture.faults.always(Op::Read, "/a", Strike::Delay(Duration::from_millis(30)));
-    fixture.disk.read_timely(fixture.path("a"), 0, 3 << 20).await.unwrap();
-    assert_eq!(fixture.disk.metrics().late_reads(), 0);
+    let pieces = async {
+        for piece in 0..3 {
+            until("a piece is read", async || gate.waiting() == 1).await;
+            sick.pass(Duration::from_millis(30));
+            gate.admit(1);
+            until("it has been read", async || gate.passed() == piece + 1).await;
+        }
+    };
+    let (read, ()) = tokio::join!(whole(&sick, "a"), pieces);
+    read.unwrap();
+    assert_eq!(sick.disk.metrics().late_reads(), 0);
 }
 
 #[tokio::test]
 async fn a_read_whose_reader_has_gone_is_not_begun() {
-    let fixture = fixture(0);
-    let strike = Strike::Delay(Duration::from_millis(300));
-    fixture.faults.add(Fault { op: Op::Read, path: "/a".into(), skip: 0, times: 2, strike });
-    let disk = fixture.disk.clone();
-    let (first, second) =
-        (disk.read(fixture.path("a"), 0, 10), disk.read(fixture.path("a"), 0, 10));
-    let gone = disk.read_timely(fixture.path("b"), 0, 3 << 20);
-    assert!(tokio::time::timeout(Duration::from_millis(1), gone).await.is_err());
+    let (sick, gate) = (sick(0), Gate::closed());
+    sick.hold(&gate, 2);
+    let disk = sick.disk.clone();
+    let (first, second) = (disk.read(sick.path("a"), 0, 10), disk.read(sick.path("a"), 0, 10));
+    until("both workers to read", async || gate.waiting() == 2).await;
+    {
+        let gone = std::pin::pin!(whole(&sick, "b"));
+        assert!(futures::poll!(gone).is_pending());
+    }
+    gate.open();
     first.await.unwrap();
     second.await.unwrap();
-    until("the read to be dropped", || disk.metrics().dropped_reads() == 1).await;
+    until("the read to be dropped", async || disk.metrics().dropped_reads() == 1).await;
 }
 
 #[tokio::test]
 async fn other_work_of_a_disk_that_hangs_is_left_as_well() {
-    let fixture = fixture(4);
-    let calls = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let counted = calls.clone();
+    let (sick, gate) = (sick(4), Gate::closed());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (counted, pass) = (calls.clone(), gate.blocking());
     let work = move || {
-        if counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
-            std::thread::sleep(FOR_EVER);
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            pass();
         }
         7
     };
-    let done = fixture.disk.run_timely("look up", fixture.path("a"), work).await.unwrap();
-    assert_eq!((done, calls.load(std::sync::atomic::Ordering::SeqCst)), (7, 2));
+    let done = sick.disk.run_timely("look up", sick.path("a"), work);
+    let hangs = async {
+        until("the first call hangs", async || gate.waiting() == 1).await;
+        sick.pass(LIMIT);
+    };
+    let (done, ()) = tokio::join!(done, hangs);
+    assert_eq!((done.unwrap(), calls.load(Ordering::SeqCst)), (7, 2));
 }

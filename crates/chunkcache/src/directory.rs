@@ -56,6 +56,8 @@ pub(crate) struct Directory {
     /// Bytes that wait to be written.
     waiting: AtomicUsize,
     most_waiting: usize,
+    /// Jobs that are not done yet. The search for files counts as one.
+    pending: AtomicUsize,
     late: AtomicU32,
     failure: OnceLock<String>,
     _lock: File,
@@ -94,13 +96,14 @@ impl Directory {
             jobs,
             waiting: AtomicUsize::new(0),
             most_waiting: options.queue_bytes,
+            pending: AtomicUsize::new(1),
             late: AtomicU32::new(0),
             failure: OnceLock::new(),
             _lock: lock,
         });
         tokio::spawn(work(Arc::downgrade(&directory), queue));
-        let (path, jobs) = (path.to_owned(), directory.jobs.clone());
-        tokio::task::spawn_blocking(move || find(&path, &jobs));
+        let (path, finder) = (path.to_owned(), Arc::downgrade(&directory));
+        tokio::task::spawn_blocking(move || find(&path, &finder));
         Ok(directory)
     }
 
@@ -167,8 +170,15 @@ impl Directory {
     }
 
     fn send(&self, job: Job) {
+        self.pending.fetch_add(1, Ordering::Relaxed);
         // The task ends with this directory.
         let _ = self.jobs.send(job);
+    }
+
+    /// Jobs that are not done yet.
+    #[cfg(test)]
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.load(Ordering::Acquire)
     }
 
     /// It is not used any more.
@@ -283,6 +293,7 @@ async fn work(directory: Weak<Directory>, mut queue: UnboundedReceiver<Job>) {
     while let Some(job) = queue.recv().await {
         let Some(directory) = directory.upgrade() else { return };
         directory.carry_out(job).await;
+        directory.pending.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -313,7 +324,7 @@ fn foreign(path: &Path) -> io::Result<Option<String>> {
 
 /// Finds the chunks that are there, those that were written first in the beginning. Changes
 /// nothing: others come in meanwhile. A directory that cannot be listed is an empty one.
-fn find(path: &Path, jobs: &UnboundedSender<Job>) {
+fn find(path: &Path, directory: &Weak<Directory>) {
     let mut found: Vec<(SystemTime, ChunkId)> = Vec::new();
     for folder in 0..FOLDERS {
         let folder = path.join(folder_name(folder));
@@ -323,10 +334,12 @@ fn find(path: &Path, jobs: &UnboundedSender<Job>) {
     }
     found.sort_by_key(|(written, _)| *written);
     tracing::info!(path = %path.display(), chunks = found.len(), "cached chunks were found");
+    // Nobody wants them any more when it is gone.
+    let Some(directory) = directory.upgrade() else { return };
     for (_, id) in found {
-        // Nobody wants them any more when this fails.
-        let _ = jobs.send(Job::Found(id));
+        directory.send(Job::Found(id));
     }
+    directory.pending.fetch_sub(1, Ordering::Release);
 }
 
 fn find_in(folder: &Path, found: &mut Vec<(SystemTime, ChunkId)>) -> io::Result<()> {

@@ -51,6 +51,25 @@ pub enum Strike {
     FlipBit(usize),
     /// It takes longer; a read is not answered from the page cache.
     Delay(Duration),
+    /// As `Delay`: it goes on when the function of the test has returned.
+    Hold(Hold),
+}
+
+/// A function of a test that returns when the call is to go on.
+#[derive(Clone)]
+pub struct Hold(Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Hold {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hold")
+    }
+}
+
+impl Strike {
+    /// The call goes on when `wait` has returned.
+    pub fn hold(wait: impl Fn() + Send + Sync + 'static) -> Self {
+        Self::Hold(Hold(Arc::new(wait)))
+    }
 }
 
 /// Which calls are struck, and how.
@@ -115,7 +134,7 @@ impl Faults {
         let list = self.list.lock();
         list.iter().any(|fault| {
             let strikes = fault.op == Op::Read && fault.times > 0 && text.contains(&fault.path);
-            strikes && matches!(fault.strike, Strike::Delay(_))
+            strikes && matches!(fault.strike, Strike::Delay(_) | Strike::Hold(_))
         })
     }
 
@@ -127,6 +146,10 @@ impl Faults {
             Some(Strike::NoSpace) => Err(io::Error::from(rustix::io::Errno::NOSPC)),
             Some(Strike::Delay(time)) => {
                 std::thread::sleep(time);
+                Ok(None)
+            }
+            Some(Strike::Hold(Hold(wait))) => {
+                wait();
                 Ok(None)
             }
             Some(other) => Ok(Some(other)),

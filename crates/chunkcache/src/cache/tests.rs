@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use blockio::{FaultyBackend, Op, Strike};
 use tempfile::TempDir;
+use testkit::{Gate, until, until_blocking};
 
 use super::*;
 
@@ -21,7 +22,9 @@ struct Bed {
 impl Bed {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let options = CacheOptions::new(vec![dir.path().join("fast")], 10_000);
+        let mut options = CacheOptions::new(vec![dir.path().join("fast")], 10_000);
+        // No read is late because the machine is busy.
+        options.read_limit = testkit::LIMIT;
         let backend = FaultyBackend::default();
         let cache = open(&options, &backend).unwrap();
         Self { dir, backend, options, cache }
@@ -31,15 +34,8 @@ impl Bed {
     fn reopen(self) -> Self {
         let Self { dir, backend, options, cache } = self;
         drop(cache);
-        let until = std::time::Instant::now() + Duration::from_secs(10);
-        let cache = loop {
-            // The directory is locked until the last job of the old one has ended.
-            match open(&options, &backend) {
-                Ok(cache) => break cache,
-                Err(error) => assert!(std::time::Instant::now() < until, "{error}"),
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        // The directory is locked until the last job of the old one has ended.
+        let cache = until_blocking("the directory to be let go", || open(&options, &backend));
         Self { dir, backend, options, cache }
     }
 
@@ -58,26 +54,20 @@ impl Bed {
 
     /// Until all that was asked for is done.
     async fn settle(&self) {
-        let mut before = None;
-        for _ in 0..1_000 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-            let now = Some((self.cache.figures(), self.files().len()));
-            if before == now && now.is_some_and(|(figures, files)| figures.chunks == files as u64) {
-                return;
-            }
-            before = now;
-        }
-        panic!("{before:?}");
+        until("the jobs to be done", async || {
+            let all_done = self.cache.directories.iter().all(|one| one.pending() == 0);
+            if all_done { Ok(()) } else { Err(self.cache.figures()) }
+        })
+        .await;
+        assert_eq!(self.cache.figures().chunks, self.files().len() as u64);
     }
 
     async fn until_chunks(&self, chunks: u64) {
-        for _ in 0..2_000 {
-            if self.cache.figures().chunks == chunks {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        panic!("{:?}", self.cache.figures());
+        until("so many chunks", async || {
+            let figures = self.cache.figures();
+            if figures.chunks == chunks { Ok(()) } else { Err(figures) }
+        })
+        .await;
     }
 
     async fn read(&self, local: u64) -> Option<Bytes> {
@@ -212,18 +202,22 @@ async fn a_directory_that_fails_is_not_used_any_more_and_others_are() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_hangs_makes_misses_and_is_left() {
-    let bed = Bed::new();
+    let (mut bed, gate) = (Bed::new(), Gate::closed());
     bed.insert(1, Origin::Read).await;
+    bed.options.read_limit = Duration::from_millis(50);
+    let bed = bed.reopen();
+    bed.until_chunks(1).await;
     // Bytes that are in memory come from a disk that hangs, too.
-    bed.backend.faults.always(Op::Read, "fast", Strike::Delay(Duration::from_secs(2)));
+    bed.backend.faults.always(Op::Read, "fast", Strike::hold(gate.blocking()));
     let mut missed = 0;
     while bed.cache.directories()[0].failure.is_none() {
-        let began = std::time::Instant::now();
-        missed += u32::from(bed.read(1).await.is_none());
-        assert!(began.elapsed() < Duration::from_secs(1), "a read waited for the cache");
+        assert!(bed.read(1).await.is_none());
+        missed += 1;
         assert!(missed < 20);
     }
-    bed.backend.faults.clear();
+    // All of them were answered while the first one still hung.
+    assert_eq!(gate.passed(), 0);
+    assert!(gate.waiting() > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,15 +236,15 @@ async fn a_full_file_system_makes_room_instead_of_a_failure() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_comes_while_too_much_waits_is_left_out() {
-    let mut bed = Bed::new();
+    let (mut bed, gate) = (Bed::new(), Gate::closed());
     bed.options.queue_bytes = 2 * LEN;
     let bed = bed.reopen();
-    bed.backend.faults.always(Op::Write, "fast", Strike::Delay(Duration::from_millis(100)));
+    bed.backend.faults.always(Op::Write, "fast", Strike::hold(gate.blocking()));
     for local in 1..=5 {
         bed.cache.insert(id(local), bytes(local), Origin::Read);
     }
     assert_eq!(bed.cache.figures().left_out, 3);
-    bed.backend.faults.clear();
+    gate.open();
     bed.settle().await;
     assert!(bed.read(2).await.is_some() && bed.read(3).await.is_none());
 }
