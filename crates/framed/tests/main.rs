@@ -11,6 +11,7 @@ use framed::{
     Reply, Sender, SenderOptions, Server, ServerOptions, Status,
 };
 use limits::ConnectionOptions;
+use testkit::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const ECHO: u16 = 1;
@@ -20,7 +21,9 @@ const COUNT: u16 = 4;
 const LATER: u16 = 5;
 const CRASH: u16 = 6;
 const CRASH_LATER: u16 = 7;
-const SECOND: Duration = Duration::from_secs(1);
+
+/// No call that is answered takes as long.
+const PATIENCE: Duration = testkit::LIMIT;
 
 #[derive(Default)]
 struct Echo {
@@ -87,7 +90,7 @@ async fn calls_of_all_sizes_come_back_whole_and_large_ones_aligned() {
             let header = Bytes::from(vec![i as u8; i * 7]);
             let payload: Bytes = (0..size).map(|b| (b * 31 + i) as u8).collect();
             let method = if i % 2 == 0 { ECHO } else { LATER };
-            let reply = client.call(method, header.clone(), payload.clone(), 20 * SECOND).await;
+            let reply = client.call(method, header.clone(), payload.clone(), PATIENCE).await;
             let reply = reply.unwrap();
             assert!(reply.header == header && reply.payload == payload);
         })
@@ -101,11 +104,11 @@ async fn calls_of_all_sizes_come_back_whole_and_large_ones_aligned() {
 #[tokio::test]
 async fn refusals_carry_code_message_and_hint() {
     let (_echo, _server, client) = start().await;
-    let refused = client.call(REFUSE, Bytes::new(), Bytes::new(), SECOND).await.unwrap_err();
+    let refused = client.call(REFUSE, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap_err();
     assert_eq!(refused.code(), Some(Code::NotLeader));
     assert_eq!(refused.status().and_then(Status::hint), Some("other:1"));
     assert!(refused.not_begun());
-    let unknown = client.call(99, Bytes::new(), Bytes::new(), SECOND).await.unwrap_err();
+    let unknown = client.call(99, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap_err();
     assert_eq!(unknown.code(), Some(Code::Unimplemented));
 }
 
@@ -117,7 +120,7 @@ async fn a_call_without_an_answer_times_out_and_harms_nobody_else() {
     let expired =
         matches!(hung, CallError::Timeout { .. }) || hung.code() == Some(Code::DeadlineExceeded);
     assert!(expired, "{hung}");
-    client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await.unwrap();
+    client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
 }
 
 #[tokio::test]
@@ -126,39 +129,29 @@ async fn an_unreachable_server_is_a_failure_that_was_not_sent() {
     let address = free.local_addr().unwrap().to_string();
     drop(free);
     let client = Client::new(address, ClientOptions::default());
-    let failed = client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await.unwrap_err();
+    let failed = client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap_err();
     assert!(failed.not_begun(), "{failed}");
 }
 
 #[tokio::test]
 async fn a_restarted_server_is_found_again() {
     let (echo, server, client) = start().await;
-    client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await.unwrap();
+    client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     let address = server.local_addr().to_string();
     let hung = tokio::spawn({
         let client = client.clone();
-        async move { client.call(HANG, Bytes::new(), Bytes::new(), 20 * SECOND).await }
+        async move { client.call(HANG, Bytes::new(), Bytes::new(), PATIENCE).await }
     });
-    while server.stats().in_flight.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the call to begin", async || server.stats().in_flight.load(Ordering::Relaxed) > 0).await;
     hung.abort();
     drop(server);
     let handler = Arc::new(EchoHandler(echo));
-    let server = loop {
-        match Server::bind(&address, handler.clone(), ServerOptions::default()).await {
-            Ok(server) => break server,
-            Err(_) => tokio::task::yield_now().await,
-        }
-    };
-    let mut answered = client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await;
-    for _ in 0..100 {
-        if answered.is_ok() {
-            break;
-        }
-        answered = client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await;
-    }
-    answered.unwrap();
+    let server = until("the address to be free", async || {
+        Server::bind(&address, handler.clone(), ServerOptions::default()).await
+    })
+    .await;
+    until("an answer", async || client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await)
+        .await;
     server.shutdown().await;
 }
 
@@ -176,9 +169,7 @@ async fn one_way_frames_arrive_in_order() {
         echo.arrived.notified().await;
     }
     assert_eq!(*echo.order.lock(), (0..FRAMES).collect::<Vec<_>>());
-    while sender.queued_bytes() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until("all to be sent", async || sender.queued_bytes() == 0).await;
 }
 
 #[tokio::test]
@@ -203,7 +194,7 @@ async fn a_server_that_takes_nothing_is_left_before_the_call_is_over() {
     let client = Client::new(silent.local_addr().unwrap().to_string(), options);
     // More than sockets buffer.
     let payload = Bytes::from(vec![0; 64 << 20]);
-    let call = client.call(ECHO, Bytes::new(), payload, 60 * SECOND).await;
+    let call = client.call(ECHO, Bytes::new(), payload, PATIENCE).await;
     assert!(matches!(call, Err(CallError::Transport { sent: true, .. })), "{call:?}");
     drop(silent);
 }
@@ -219,12 +210,7 @@ async fn a_sender_leaves_a_peer_that_takes_nothing_and_what_is_stale() {
         sender.send(COUNT, Bytes::new(), vec![part.clone()]).unwrap();
     }
     let (first, _) = silent.accept().await.unwrap();
-    let emptied = async {
-        while sender.queued_bytes() > 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(60 * SECOND, emptied).await.unwrap();
+    until("the queue to be empty", async || sender.queued_bytes() == 0).await;
     sender.send(COUNT, Bytes::new(), vec![part]).unwrap();
     silent.accept().await.unwrap();
     drop(first);
@@ -244,8 +230,8 @@ async fn another_protocol_and_a_frame_above_the_limit_are_cut_off() {
 
     let client = Client::new(address.to_string(), ClientOptions::default());
     let big = Bytes::from(vec![0; 2_000]);
-    assert!(client.call(ECHO, Bytes::new(), big, SECOND).await.is_err());
-    client.call(ECHO, Bytes::new(), Bytes::new(), SECOND).await.unwrap();
+    assert!(client.call(ECHO, Bytes::new(), big, PATIENCE).await.is_err());
+    client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
 }
 
 #[tokio::test]
@@ -253,11 +239,9 @@ async fn a_shutdown_answers_what_it_has_begun() {
     let (_echo, server, client) = start().await;
     let call = tokio::spawn({
         let client = client.clone();
-        async move { client.call(LATER, Bytes::from_static(b"x"), Bytes::new(), SECOND).await }
+        async move { client.call(LATER, Bytes::from_static(b"x"), Bytes::new(), PATIENCE).await }
     });
-    while server.stats().calls.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the call to begin", async || server.stats().calls.load(Ordering::Relaxed) > 0).await;
     server.shutdown().await;
     assert_eq!(call.await.unwrap().unwrap().header, "x");
 }
@@ -286,7 +270,7 @@ async fn connections_that_say_nothing_shut_no_other_out() {
     let options = ServerOptions { connections: connections(50, 40), ..Default::default() };
     let server = serve(&echo, options).await;
     let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
-    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     let mut strangers = Vec::new();
     for number in 0..500 {
         let says: &[u8] = if number % 2 == 0 { b"" } else { b"O3F1" };
@@ -295,14 +279,12 @@ async fn connections_that_say_nothing_shut_no_other_out() {
         let _ = strangers.last_mut().unwrap().write_all(says).await;
     }
     let stats = server.connections().stats();
-    while stats.evicted.load(Ordering::Relaxed) < 400 {
-        tokio::task::yield_now().await;
-    }
+    until("strangers to be evicted", async || stats.evicted.load(Ordering::Relaxed) >= 400).await;
     assert!(stats.open.load(Ordering::Relaxed) <= 40);
     // Connections that were there stay, and new ones are let in.
-    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     let late = Client::new(server.local_addr().to_string(), ClientOptions::default());
-    late.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    late.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     drop(strangers);
 }
 
@@ -315,55 +297,55 @@ async fn connections_that_speak_are_counted_and_those_on_top_refused() {
     let client = || Client::new(server.local_addr().to_string(), one());
     let clients: Vec<Client> = (0..3).map(|_| client()).collect();
     for client in &clients {
-        client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+        client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     }
-    let refused = client().call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+    let refused = client().call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await;
     assert!(matches!(refused, Err(CallError::Transport { .. })), "{refused:?}");
     let stats = server.connections().stats();
     assert_eq!(stats.refused.load(Ordering::Relaxed), 1);
     drop(clients);
-    while stats.open.load(Ordering::Relaxed) > 0 {
-        tokio::task::yield_now().await;
-    }
-    client().call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+    until("all to be closed", async || stats.open.load(Ordering::Relaxed) == 0).await;
+    client().call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
 }
 
 #[tokio::test]
 async fn silence_ends_a_connection_before_within_and_between_frames() {
     let echo = Arc::new(Echo::default());
     let short = Duration::from_millis(50);
-    let timeouts = ConnectionOptions {
+    let before_and_within = ConnectionOptions {
         handshake_timeout: short,
         stall_timeout: short,
-        idle_timeout: 4 * short,
         ..ConnectionOptions::default()
     };
-    let server = serve(&echo, ServerOptions { connections: timeouts, ..Default::default() }).await;
+    let options = ServerOptions { connections: before_and_within, ..Default::default() };
+    let server = serve(&echo, options).await;
     let says_nothing = stranger(&server, b"").await;
     let says_hello = stranger(&server, b"O3F1").await;
     let begins = stranger(&server, b"O3F1\x01\x00").await;
-    let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
-    client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
     for silent in [says_nothing, says_hello, begins] {
         is_closed(silent).await;
     }
-    let stats = server.connections().stats();
-    assert_eq!(stats.timed_out.load(Ordering::Relaxed), 3);
+    assert_eq!(server.connections().stats().timed_out.load(Ordering::Relaxed), 3);
+
+    let between = ConnectionOptions { idle_timeout: 4 * short, ..ConnectionOptions::default() };
+    let options = ServerOptions { connections: between, ..Default::default() };
+    let server = serve(&echo, options).await;
+    let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
+    // A busy machine may be silent for as long between two steps of a call.
+    let call = async || client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await;
+    until("a call to be answered", call).await;
     // The client's connection says nothing any more, and the next call makes a new one.
-    while stats.open.load(Ordering::Relaxed) > 0 {
-        tokio::time::sleep(short / 5).await;
-    }
-    let mut again = client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
-    while again.is_err() {
-        again = client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await;
-    }
+    let stats = server.connections().stats();
+    until("it to be closed", async || stats.open.load(Ordering::Relaxed) == 0).await;
+    until("the next call to be answered", call).await;
 }
 
 #[tokio::test]
 async fn a_peer_that_takes_no_answers_is_left() {
     let echo = Arc::new(Echo::default());
     let timeouts = ConnectionOptions {
-        stall_timeout: Duration::from_millis(50),
+        // It must take the call, which is sent without a pause.
+        stall_timeout: Duration::from_secs(3),
         ..ConnectionOptions::default()
     };
     let server = serve(&echo, ServerOptions { connections: timeouts, ..Default::default() }).await;
@@ -384,12 +366,8 @@ async fn a_peer_that_takes_no_answers_is_left() {
     write.write_all(&head).await.unwrap();
     write.write_all(&header).await.unwrap();
     let stats = server.connections().stats();
-    while stats.timed_out.load(Ordering::Relaxed) == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    while stats.open.load(Ordering::Relaxed) > 0 {
-        tokio::task::yield_now().await;
-    }
+    until("it to be left", async || stats.timed_out.load(Ordering::Relaxed) > 0).await;
+    until("all to be closed", async || stats.open.load(Ordering::Relaxed) == 0).await;
     drop(read);
 }
 
@@ -404,17 +382,15 @@ async fn a_connection_full_of_calls_that_hang_leaves_the_others_their_share() {
         .map(|_| {
             let flood = flood.clone();
             tokio::spawn(
-                async move { flood.call(HANG, Bytes::new(), Bytes::new(), 600 * SECOND).await },
+                async move { flood.call(HANG, Bytes::new(), Bytes::new(), PATIENCE).await },
             )
         })
         .collect();
     let in_flight = || server.stats().in_flight.load(Ordering::Relaxed);
-    while in_flight() < 4 {
-        tokio::task::yield_now().await;
-    }
+    until("four calls to hang", async || in_flight() >= 4).await;
     let other = Client::new(address, one);
     for _ in 0..20 {
-        other.call(LATER, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+        other.call(LATER, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     }
     assert_eq!(in_flight(), 4, "a connection has a quarter");
     hung.iter().for_each(tokio::task::JoinHandle::abort);
@@ -424,9 +400,9 @@ async fn a_connection_full_of_calls_that_hang_leaves_the_others_their_share() {
 async fn a_handler_that_panics_is_an_answer() {
     let (_echo, server, client) = start().await;
     for method in [CRASH, CRASH_LATER] {
-        let crashed = client.call(method, Bytes::new(), Bytes::new(), 20 * SECOND).await;
+        let crashed = client.call(method, Bytes::new(), Bytes::new(), PATIENCE).await;
         assert_eq!(crashed.unwrap_err().code(), Some(Code::Internal));
-        client.call(ECHO, Bytes::new(), Bytes::new(), 20 * SECOND).await.unwrap();
+        client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     }
     assert_eq!(server.stats().crashed.load(Ordering::Relaxed), 2);
     assert_eq!(server.stats().in_flight.load(Ordering::Relaxed), 0);

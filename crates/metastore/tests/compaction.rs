@@ -316,13 +316,16 @@ fn a_process_that_compacts() {
     store.flush().unwrap();
     delete(&store, &format!("{round:08}"), 2_000..4_000);
     std::fs::write(dir.join("round"), format!("{round:08}")).unwrap();
-    // The files of a compaction take their time to become durable.
-    let _slow = testkit::delay_syncs(&tables_of(&dir), std::time::Duration::from_secs(20));
+    // The files of a compaction do not become durable before the kill.
+    let gate = testkit::Gate::closed();
+    let _held = testkit::hold_syncs(&tables_of(&dir), &gate);
     let before = Vec::from_iter(sst_files(&dir.join("db")));
     write_at_once(&dir.join("compacting"), &before.join("\n"));
-    store.compact(TABLE, b"", None).unwrap();
-    // A parent that failed must not leave this behind for ever; one that did not kills it before.
-    std::fs::remove_file(dir.join("compacting")).unwrap();
+    // A parent that fails must not leave this behind for ever; one that does not kills it before.
+    let compaction = std::thread::spawn(move || store.compact(TABLE, b"", None).map(drop));
+    std::thread::sleep(testkit::LIMIT);
+    gate.open();
+    compaction.join().unwrap().unwrap();
 }
 
 /// Names of the SST files in `db`.
@@ -349,24 +352,15 @@ fn a_kill_in_the_middle_of_a_compaction_loses_nothing() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        loop {
-            assert!(std::time::Instant::now() < until, "no compaction began");
-            assert!(
-                child.try_wait().unwrap().is_none(),
-                "the compaction ended before it was killed"
-            );
-            if dir.path().join("compacting").exists() {
-                let before = std::fs::read_to_string(dir.path().join("compacting")).unwrap();
-                let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
-                // The compaction has begun to write. (Files are not counted: RocksDB may remove
-                // those that it has compacted by itself meanwhile.)
-                if !sst_files(&dir.path().join("db")).is_subset(&before) {
-                    break;
-                }
-            }
-            std::thread::sleep(std::time::Duration::from_millis(2));
-        }
+        testkit::until_blocking("the compaction to write", || {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+            let before = std::fs::read_to_string(dir.path().join("compacting")).ok()?;
+            let before: BTreeSet<String> = before.lines().map(str::to_owned).collect();
+            // (Files are not counted: RocksDB may remove those that it has compacted by itself
+            // meanwhile.)
+            let has_written = !sst_files(&dir.path().join("db")).is_subset(&before);
+            has_written.then_some(())
+        });
         child.kill().unwrap();
         child.wait().unwrap();
         std::fs::remove_file(dir.path().join("compacting")).unwrap();

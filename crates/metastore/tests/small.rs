@@ -1,7 +1,5 @@
 //! Tables of few bytes that are flushed often.
 
-use std::time::{Duration, Instant};
-
 use metastore::{Batch, Durability, Preset, Store, StoreOptions, Table, TableSpec};
 
 const CLOSED: TableSpec = TableSpec::new("closed", Preset::Small);
@@ -25,12 +23,12 @@ fn a_small_table_has_few_files_however_often_it_is_flushed() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), &[CLOSED], &StoreOptions::default()).unwrap();
     (0..200).for_each(|n| put(&store, n));
-    let begun = Instant::now();
-    let files = || store.table_files(Table::named("closed")).unwrap().len();
-    while files() > 8 {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{} files", files());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    testkit::until_blocking("at most eight files", || {
+        match store.table_files(Table::named("closed")).unwrap().len() {
+            0..=8 => Ok(()),
+            files => Err(files),
+        }
+    });
     has_all(&store, 200);
 }
 

@@ -39,9 +39,14 @@ impl Rests {
         if worked < STRETCH {
             return;
         }
-        let rest = Duration::try_from_secs_f64(worked.as_secs_f64() * self.per_work);
-        thread::sleep(rest.map_or(LONGEST, |rest| rest.min(LONGEST)));
+        thread::sleep(self.rest_after(worked));
         self.since = Instant::now();
+    }
+
+    /// Length of the rest after a stretch of work.
+    fn rest_after(&self, worked: Duration) -> Duration {
+        let rest = Duration::try_from_secs_f64(worked.as_secs_f64() * self.per_work);
+        rest.map_or(LONGEST, |rest| rest.min(LONGEST))
     }
 }
 
@@ -70,13 +75,14 @@ mod tests {
 
     #[test]
     fn a_stretch_too_short_has_no_rest_and_no_rest_is_endless() {
+        assert_eq!(Rests::with_share(0.25).rest_after(STRETCH), 3 * STRETCH);
         let mut rests = Rests::with_share(1e-300);
-        let begun = Instant::now();
+        assert_eq!(rests.rest_after(2 * STRETCH), LONGEST);
+        // Not even a moment ago.
+        rests.since = Instant::now() + LONGEST;
+        let since = rests.since;
         rests.rest();
-        rests.since = Instant::now().checked_sub(2 * STRETCH).expect("a moment ago");
-        rests.rest();
-        assert!(begun.elapsed() >= LONGEST);
-        assert!(begun.elapsed() < 5 * LONGEST);
+        assert_eq!(rests.since, since);
     }
 
     #[test]
