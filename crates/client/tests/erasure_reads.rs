@@ -7,6 +7,7 @@ use std::time::Duration;
 use client::ErrorKind;
 use futures::TryStreamExt;
 use proto::datanode::Type as Command;
+use testkit::until;
 use tokio::sync::Semaphore;
 
 use crate::datanode::Node;
@@ -131,9 +132,10 @@ async fn what_is_there_of_a_cell_is_not_read_again_when_all_of_it_is_needed() {
     let range = CELL / 2..2 * CELL + CELL / 2;
     let read = reader.read(range.start as u64..range.end as u64);
     let lose = async {
-        while [before, after].iter().any(|node| node.seen.reads.lock().is_empty()) {
-            tokio::task::yield_now().await;
-        }
+        until("the neighbours to be read", async || {
+            [before, after].iter().all(|node| !node.seen.reads.lock().is_empty())
+        })
+        .await;
         gate.add_permits(1000);
     };
     let (got, ()) = tokio::join!(read, lose);
@@ -161,9 +163,7 @@ async fn a_corrupt_cell_is_decoded_around_and_told_to_its_node_only() {
         let node: &Node = &cluster.pipelines[0][position];
         node.seen.damage.load(Ordering::Relaxed)
     };
-    while told(1) == 0 || told(2) == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("both nodes to be told", async || told(1) > 0 && told(2) > 0).await;
     assert_eq!(told(0) + told(3) + told(4), 0);
 }
 
@@ -221,9 +221,8 @@ async fn a_late_replica_that_answers_is_as_good_when_there_is_no_other() {
     let asked = |node: &Node| node.seen.commands.lock().contains(&Command::GetBlock);
     let relent = async {
         // The replicas with parity are asked only because the others are late.
-        while !cluster.pipelines[0].iter().skip(3).all(asked) {
-            tokio::task::yield_now().await;
-        }
+        until("parity to be asked for", async || cluster.pipelines[0].iter().skip(3).all(asked))
+            .await;
         gate.add_permits(1000);
     };
     assert_eq!(tokio::join!(read, relent).0, data(STRIPE));

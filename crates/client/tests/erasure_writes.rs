@@ -7,6 +7,7 @@ use client::{CreateKey, ErrorKind, FinishOptions};
 use erasure::{BlockGroup, Codec, Scheme};
 use proto::datanode::{BlockData, Type as Command};
 use proto::ozone::{KeyInfo, KeyLocation, Type};
+use testkit::until;
 use types::replication::{EcCodec, EcConfig};
 use types::{Pipeline, PipelineId};
 
@@ -261,12 +262,11 @@ async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
         for stripe in 1..=STRIPES {
             let next = (stripe + 1).min(STRIPES);
             // Those of other nodes are answered at once, so that cells alone are waited for.
-            while cluster.pipelines[0]
-                .iter()
-                .any(|node| node.seen.count(Command::WriteChunk) < next)
-            {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            until("the cells of the next stripe", async || {
+                let nodes = &cluster.pipelines[0];
+                nodes.iter().all(|node| node.seen.count(Command::WriteChunk) >= next)
+            })
+            .await;
             gate.add_permits(1);
         }
     };
@@ -304,7 +304,9 @@ async fn a_node_that_is_starting_is_left_and_waited_for_when_there_is_no_other()
     starts.faults.starts.store(true, Ordering::Relaxed);
     let put = cluster.put("k", data(STRIPE));
     let started = async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        // It is left, and asked for again because there is no other.
+        until("another group", async || !cluster.state().asked(Type::AllocateBlock).is_empty())
+            .await;
         starts.faults.starts.store(false, Ordering::Relaxed);
     };
     let (put, ()) = tokio::join!(put, started);
@@ -319,7 +321,7 @@ async fn a_node_that_is_starting_is_left_and_waited_for_when_there_is_no_other()
 async fn a_node_that_hangs_is_left_long_before_the_time_for_a_request_is_over() {
     let cluster = Cluster::erasure_coded(2, RS_3_2, |options| {
         options.write_timeout = Duration::from_secs(1_000_000);
-        options.silence = Duration::from_millis(600);
+        options.silence = Duration::from_secs(6);
     })
     .await;
     let hangs = &cluster.pipelines[0][3];
@@ -334,7 +336,7 @@ async fn a_node_that_hangs_is_left_long_before_the_time_for_a_request_is_over() 
 #[tokio::test]
 async fn nodes_that_failed_before_are_used_again_when_there_are_too_few_others() {
     let cluster = Cluster::erasure_coded(1, RS_3_2, |options| {
-        options.silence = Duration::from_millis(300);
+        options.silence = Duration::from_secs(6);
     })
     .await;
     // Another group has three nodes of the first and two more.
@@ -425,7 +427,7 @@ async fn a_writer_with_part_of_a_stripe_gives_way_and_ends_its_group() {
         waits
     };
     let both = futures::future::join(put, given);
-    let both = tokio::time::timeout(Duration::from_secs(120), both).await;
+    let both = tokio::time::timeout(testkit::LIMIT, both).await;
     let (written, mut waits) = both.expect("both get on");
     written.unwrap();
     waits.write(slow.slice(part..)).await.unwrap();

@@ -1,13 +1,13 @@
 //! Reading: ranges, bad and late replicas, blocks that moved.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use client::{CreateKey, ErrorKind};
 use futures::TryStreamExt;
 use proto::datanode::Type as Command;
 use proto::hdds::KeyValue;
 use proto::ozone::Status;
+use testkit::until;
 use tokio::sync::Semaphore;
 
 use crate::datanode::{Blocks, Node};
@@ -82,9 +82,7 @@ async fn a_datanode_is_told_that_its_replica_is_corrupt() {
         cluster.pipelines[0][0].faults.corrupt.store(true, Ordering::Relaxed);
         assert_eq!(cluster.get("k").await.unwrap(), data(size));
         let told = |node: &Node| node.seen.damage.load(Ordering::Relaxed);
-        while told(&cluster.pipelines[0][0]) == 0 {
-            tokio::task::yield_now().await;
-        }
+        until("the node to be told", async || told(&cluster.pipelines[0][0]) > 0).await;
         assert_eq!(cluster.pipelines[0].iter().skip(1).map(told).sum::<usize>(), 0);
     }
 }
@@ -155,9 +153,7 @@ async fn a_block_that_no_replica_has_is_looked_for_more_than_a_moment() {
     };
     let before = asked();
     let heard = async {
-        while asked() < before + 12 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("several rounds", async || asked() >= before + 12).await;
         ignorant(false);
     };
     assert_eq!(tokio::join!(cluster.get("k"), heard).0.unwrap(), data(SMALL));

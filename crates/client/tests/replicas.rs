@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use client::{Error, ErrorKind, ReplicatedBlock};
+use testkit::until;
 use types::ReplicationConfig;
 
 use crate::erasure_writes::{CELL, RS_3_2, STRIPE, local, locations};
@@ -49,9 +50,7 @@ async fn each_replica_of_a_block_group_is_judged_by_itself() {
     let words = failures[1][0].to_string();
     assert!(words.contains("chunk at offset 32768") && words.contains("slice 1"), "{words}");
     // The node is told, and nobody waits for that.
-    while nodes[1].seen.damage.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the node to be told", async || nodes[1].seen.damage.load(Ordering::Relaxed) > 0).await;
     // A reader decodes around all of it.
     assert_eq!(kinds(&block).await.iter().filter(|of_one| !of_one.is_empty()).count(), 3);
 }

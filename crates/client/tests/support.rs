@@ -142,24 +142,25 @@ pub fn group(members: &[Node], config: EcConfig) -> Pipeline {
 }
 
 pub fn options(om_addresses: Vec<String>) -> ClientOptions {
-    let second = Duration::from_secs(1);
+    // A test that waits for a time-out sets it; no other request takes as long.
+    let patience = testkit::LIMIT;
     ClientOptions {
         follower_reads: None,
         om_probe_interval: Duration::from_secs(3),
         om_addresses,
         scm_addresses: Vec::new(),
         user: "tester".to_owned(),
-        connect_timeout: second,
-        attempt_timeout: 5 * second,
-        deadline: 10 * second,
+        connect_timeout: patience,
+        attempt_timeout: patience,
+        deadline: patience,
         max_backoff: Duration::from_millis(20),
         write_retries: 5,
         stripe_retries: 3,
         read_retries: 3,
         read_retry_interval: Duration::from_millis(200),
-        read_timeout: 10 * second,
-        write_timeout: 10 * second,
-        silence: 10 * second,
+        read_timeout: patience,
+        write_timeout: patience,
+        silence: patience,
         hedge_after: Duration::from_millis(20),
         chunk_size: CHUNK,
         flush_size: 2 * CHUNK,
@@ -173,7 +174,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
             bytes_per_checksum: 8 << 10,
         },
         verify_checksum: true,
-        exclude_expiry: 10 * second,
+        exclude_expiry: 10 * patience,
         topology_aware_read: true,
         list_page: 10,
         memory: None,
