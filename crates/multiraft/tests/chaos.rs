@@ -46,7 +46,7 @@ impl World {
     /// Waits until writes get through again.
     async fn go_on(&self) {
         let before = self.newest.load(Ordering::Acquire);
-        until("writes go on", || self.newest.load(Ordering::Acquire) > before + 20).await;
+        until("writes go on", async || self.newest.load(Ordering::Acquire) > before + 20).await;
     }
 
     /// Ends the clients; nothing that was acknowledged may be missing from any of `of`.
@@ -56,7 +56,7 @@ impl World {
             client.await.unwrap();
         }
         let newest = self.newest.load(Ordering::Acquire);
-        until("all replicas catch up and agree", || {
+        until("all replicas catch up and agree", async || {
             let first = cluster.entries(of[0]);
             let same =
                 |n: &usize| cluster.group(*n).applied() >= newest && cluster.entries(*n) == first;
@@ -119,6 +119,9 @@ fn show(world: &World, cluster: &Cluster) {
 async fn storm(seed: u64) {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::new(3);
+    // What happens here lasts longer.
+    cluster.heartbeat = Duration::from_millis(30);
+    cluster.election_timeout = Duration::from_millis(200);
     cluster.trim = TrimOptions { entries: 200, bytes: u64::MAX, keep: 20 };
     cluster.cache = 10_000;
     cluster.files = seed.is_multiple_of(2);
@@ -161,6 +164,9 @@ async fn storm(seed: u64) {
 async fn members_come_and_go(seed: u64) {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::new(3);
+    // What happens here lasts longer.
+    cluster.heartbeat = Duration::from_millis(30);
+    cluster.election_timeout = Duration::from_millis(200);
     cluster.trim = TrimOptions { entries: 200, bytes: u64::MAX, keep: 20 };
     cluster.files = seed.is_multiple_of(2);
     (0..3).for_each(|n| cluster.start(n));
@@ -213,7 +219,7 @@ async fn members_come_and_go(seed: u64) {
     show(&world, &cluster);
     world.go_on().await;
     let ids: BTreeSet<Uuid> = members.iter().map(|n| cluster.nodes[*n].id).collect();
-    until("all know the same three members", || {
+    until("all know the same three members", async || {
         let voters = |n: &usize| {
             let membership = cluster.group(*n).membership();
             membership.voters().map(|m| m.peer.node).collect::<BTreeSet<Uuid>>()

@@ -23,7 +23,7 @@ async fn a_leader_that_was_suspended_holds_no_lease_afterwards() {
     let leader = cluster.leader().await;
     let group = cluster.group(leader);
     group.read_index().await.unwrap();
-    until("it has a lease", || group.holds_lease() && group.can_read_now()).await;
+    until("it has a lease", async || group.holds_lease() && group.can_read_now()).await;
     let others: Vec<_> = (0..3).filter(|n| *n != leader).map(|n| cluster.nodes[n].id).collect();
     cluster.network.cut(&[cluster.nodes[leader].id], &others);
     assert!(group.holds_lease(), "it holds without the others for a while");
@@ -33,7 +33,7 @@ async fn a_leader_that_was_suspended_holds_no_lease_afterwards() {
     cluster.network.heal();
     // It still leads: nobody else wanted to. So it gets another lease.
     group.read_index().await.unwrap();
-    until("it has a lease again", || group.holds_lease()).await;
+    until("it has a lease again", async || group.holds_lease()).await;
     cluster.shutdown().await;
 }
 
@@ -45,7 +45,7 @@ async fn a_follower_that_was_suspended_counts_that_time_as_staleness() {
     let follower = (leader + 1) % 3;
     let group = cluster.group(follower);
     let behind = || group.staleness().behind;
-    until("it knows how old its state is", || behind().is_some_and(|b| b < MINUTE)).await;
+    until("it knows how old its state is", async || behind().is_some_and(|b| b < MINUTE)).await;
     let others: Vec<_> = (0..3).filter(|n| *n != follower).map(|n| cluster.nodes[n].id).collect();
     cluster.network.cut(&[cluster.nodes[follower].id], &others);
     suspend(&cluster, follower);
@@ -53,6 +53,6 @@ async fn a_follower_that_was_suspended_counts_that_time_as_staleness() {
     assert!(stale.behind.is_none_or(|b| b >= MINUTE), "{stale:?}");
     assert!(stale.silent.is_some_and(|s| s >= MINUTE), "{stale:?}");
     cluster.network.heal();
-    until("it is fresh again", || behind().is_some_and(|b| b < MINUTE)).await;
+    until("it is fresh again", async || behind().is_some_and(|b| b < MINUTE)).await;
     cluster.shutdown().await;
 }

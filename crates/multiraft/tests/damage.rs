@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use multiraft::{LogError, LogOptions, Proposal, RaftHost};
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, until};
 
 /// The files that a log's writes go to, oldest first.
 fn log_files(dir: &Path) -> Vec<PathBuf> {
@@ -261,9 +261,8 @@ async fn a_log_whose_fsync_failed_once_acknowledges_nothing_any_more() {
     }
     let log = cluster.nodes[0].log.clone().unwrap();
     assert_eq!(log.failure(), Some(log.failed().await));
-    until_async("the group to fail", || {
-        let group = cluster.group(0);
-        async move { group.status().await.is_none_or(|status| status.failed.is_some()) }
+    until("the group to fail", async || {
+        cluster.group(0).status().await.is_none_or(|status| status.failed.is_some())
     })
     .await;
     drop(log);
@@ -283,10 +282,10 @@ async fn a_follower_whose_log_cannot_be_synced_votes_for_nothing() {
     let failing = [second, third].map(|n| testkit::fail_syncs(&synced_files(&cluster, n), 1));
     let proposal = cluster.group(leader).submit(Proposal::new("struck")).unwrap();
     // Neither of the two may stand for the entry, so it is never acknowledged.
-    until("both fsyncs to fail", || failing.iter().all(|f| f.struck() == 1)).await;
+    until("both fsyncs to fail", async || failing.iter().all(|f| f.struck() == 1)).await;
     for n in [second, third] {
         let log = cluster.nodes[n].log.as_ref().unwrap();
-        until("the log to fail", || log.failure().is_some()).await;
+        until("the log to fail", async || log.failure().is_some()).await;
     }
     let acknowledged = tokio::time::timeout(Duration::from_secs(2), proposal).await;
     assert!(!matches!(acknowledged, Ok(Ok(Ok(_)))), "one of three had it");

@@ -11,7 +11,7 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, until};
 
 /// What Raft knows a node by.
 fn fold(id: Uuid) -> u64 {
@@ -160,7 +160,7 @@ async fn a_malformed_message_is_refused_and_the_group_goes_on() {
         }
         cluster.put(&all, &format!("after {at}")).await;
     }
-    until("all replicas agree", || {
+    until("all replicas agree", async || {
         let held = cluster.entries(0);
         held.len() > kinds && all.iter().all(|n| cluster.entries(*n) == held)
     })
@@ -213,7 +213,7 @@ async fn a_replica_with_a_far_term_is_followed_step_by_step() {
     cluster.put(&[leader, victim], "far").await;
     cluster.start(third);
     cluster.put(&[0, 1, 2], "together").await;
-    until("all replicas agree", || {
+    until("all replicas agree", async || {
         let held = cluster.entries(third);
         held.len() >= 3 && (0..3).all(|n| cluster.entries(n) == held)
     })
@@ -339,7 +339,7 @@ async fn survives(seed: u64, rounds: u64) {
         cluster.put(&all, &format!("entry {round}")).await;
     }
     // A client that proposes again after a change of leader may find both in the log.
-    until("all replicas have all that was acknowledged, and the same", || {
+    until("all replicas have all that was acknowledged, and the same", async || {
         let held = cluster.entries(0);
         let there = |round| held.values().any(|header| *header == format!("entry {round}"));
         (0..rounds).all(there) && all.iter().all(|n| cluster.entries(*n) == held)
@@ -364,7 +364,7 @@ async fn put_through(group: &Group, header: &'static str) -> bool {
 async fn a_group_of_one_is_sent_messages_by_strangers() {
     let cluster = Cluster::started(1);
     let group = cluster.group(0);
-    until_async("it leads", || put_through(&group, "one")).await;
+    until("it leads", async || put_through(&group, "one").await).await;
     let seen = cluster.seen(0).await;
     for (_, message) in malformed(&seen) {
         let stranger = Uuid::new_v4();

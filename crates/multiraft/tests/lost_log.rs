@@ -5,7 +5,7 @@ use std::path::Path;
 
 use multiraft::{Change, GroupError, LogError};
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, until};
 
 /// Three members, of which the last has the first entry only and is down. The others have eleven
 /// entries, the last of them a long one: the leader, the follower, and the one left behind.
@@ -35,7 +35,7 @@ async fn one_catching_up() -> (Cluster, [usize; 3]) {
     cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[follower].id, 2000);
     cluster.start(follower);
     let group = cluster.group(follower);
-    until_async("it has what is short", || async {
+    until("it has what is short", async || {
         group.status().await.unwrap().last_index + 1
             >= cluster.group(leader).status().await.unwrap().last_index
     })
@@ -105,7 +105,7 @@ async fn a_replica_that_lost_its_log_alone_knows_the_members_that_came_and_went(
     cluster.put(&left, "third").await;
     cluster.agree(3).await;
     let now = cluster.group(leader).membership();
-    until("it knows of the change", || cluster.group(lost).membership() == now).await;
+    until("it knows of the change", async || cluster.group(lost).membership() == now).await;
     let status = cluster.group(lost).status().await.unwrap();
     assert_eq!(status.failed, None);
     cluster.shutdown().await;

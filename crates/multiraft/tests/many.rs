@@ -54,7 +54,7 @@ async fn a_hundred_groups_of_three_commit_and_share_frames_and_writes() {
         }
         groups.push(members);
     }
-    until("every group has its leader", || {
+    until("every group has its leader", async || {
         groups.iter().enumerate().all(|(g, members)| members[g % 3].leader().ready)
     })
     .await;
@@ -64,7 +64,7 @@ async fn a_hundred_groups_of_three_commit_and_share_frames_and_writes() {
     for applied in join_all(proposals).await {
         applied.unwrap();
     }
-    until("every replica has everything", || {
+    until("every replica has everything", async || {
         stores.iter().all(|s| s.lock().live.entries.len() == 20)
     })
     .await;
@@ -73,7 +73,7 @@ async fn a_hundred_groups_of_three_commit_and_share_frames_and_writes() {
         members[g % 3].step_down();
         tokio::time::sleep(Duration::from_millis(7)).await;
     }
-    until("every group has its leader again", || {
+    until("every group has its leader again", async || {
         groups.iter().enumerate().all(|(g, members)| members[g % 3].leader().ready)
     })
     .await;

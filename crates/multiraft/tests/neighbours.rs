@@ -1,7 +1,6 @@
 //! What takes one group long does not hold up another one on the same host.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use multiraft::memory::MemoryNetwork;
 use multiraft::{Group, GroupConfig, HostOptions, LogHandle, LogOptions, Peer, Proposal, RaftHost};
@@ -13,8 +12,7 @@ use crate::support::{Cluster, Recorder, Store, until};
 /// Proposes on a group that nothing is to hold up.
 async fn commits_meanwhile(group: &Group) {
     let proposed = group.propose(Proposal::new("meanwhile"));
-    let done = tokio::time::timeout(Duration::from_secs(30), proposed).await;
-    done.expect("it waits for its neighbour").unwrap();
+    testkit::ended("a proposal beside a neighbour that hangs", proposed).await.unwrap();
 }
 
 async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> Group {
@@ -23,7 +21,7 @@ async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> G
     let config = GroupConfig::new(Uuid::new_v4(), node, peers, log.clone());
     let machine = Recorder { store: store.clone(), dir: None };
     let group = host.start_group(config, Box::new(machine)).unwrap();
-    until("it leads", || group.leader().ready).await;
+    until("it leads", async || group.leader().ready).await;
     group
 }
 
@@ -37,7 +35,7 @@ async fn a_group_that_restores_holds_up_nobody_else() {
         let node = &cluster.nodes[follower];
         (node.host.clone().unwrap(), node.log.clone().unwrap())
     };
-    until("it restores", || restored.lock().restoring).await;
+    until("it restores", async || restored.lock().restoring).await;
     let store = Arc::default();
     let other = alone(&host, &log, &store).await;
     commits_meanwhile(&other).await;
@@ -61,7 +59,7 @@ async fn a_disk_that_hangs_holds_up_only_the_groups_on_it() {
     let on_good = alone(&host, &good, &store).await;
     hung.lock().hold_apply = true;
     let waiting = on_bad.submit(Proposal::new("hangs")).unwrap();
-    until("it hangs", || hung.lock().applying).await;
+    until("it hangs", async || hung.lock().applying).await;
     commits_meanwhile(&on_good).await;
     hung.lock().hold_apply = false;
     waiting.await.unwrap().unwrap();

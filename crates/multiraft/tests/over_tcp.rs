@@ -60,20 +60,22 @@ async fn three_nodes_replicate_and_restore_over_tcp() {
         hosts[n].start_group(config, Box::new(machine)).unwrap()
     };
     let (leader, _second, third) = (start(0), start(1), start(2));
-    until("a leader", || leader.leader().ready).await;
+    until("a leader", async || leader.leader().ready).await;
     // A group begins when all are there.
-    until("it is met", || third.leader().leader.is_some()).await;
+    until("it is met", async || third.leader().leader.is_some()).await;
     hosts[2].stop_group(id).await.unwrap();
     let put = |n: usize| leader.propose(Proposal::new(format!("entry number {n}")));
     for applied in join_all((0..500).map(put)).await {
         applied.unwrap();
     }
-    while leader.status().await.unwrap().first_index < 300 {
-        tokio::task::yield_now().await;
-    }
+    until("the log to be trimmed", async || match leader.status().await.unwrap().first_index {
+        300.. => Ok(()),
+        first => Err(first),
+    })
+    .await;
     let _third = start(2);
     leader.read_index().await.unwrap();
-    until("all agree", || {
+    until("all agree", async || {
         let first = stores[0].lock().live.clone();
         first.entries.len() == 500 && stores.iter().all(|s| s.lock().live.entries == first.entries)
     })

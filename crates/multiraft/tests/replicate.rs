@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use multiraft::{Group, LogPosition, Proposal, ProposeError, ReadError};
 
-use crate::support::{Cluster, Recorder, until, until_async};
+use crate::support::{Cluster, Recorder, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_acknowledged_is_on_every_replica() {
-    let cluster = Cluster::started(3);
+    let cluster = Cluster::led(3).await;
     for n in 0..100 {
         cluster.put(&[0, 1, 2], &n.to_string()).await;
     }
@@ -38,6 +38,7 @@ async fn a_killed_leader_is_replaced_and_catches_up_from_the_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_catches_up_with_entries_that_left_the_leaders_memory() {
     let mut cluster = Cluster::new(3);
+    cluster.keep_first_leader();
     cluster.cache = 0;
     (0..3).for_each(|n| cluster.start(n));
     let leader = cluster.leader().await;
@@ -83,7 +84,7 @@ async fn a_leader_cut_off_commits_nothing_and_its_branch_is_lost() {
     let lost = cluster.group(old).submit(Proposal::new("lost")).unwrap();
     cluster.put(&rest, "kept").await;
     // Check-quorum makes it notice.
-    until("the old leader steps down", || !cluster.group(old).is_leader()).await;
+    until("the old leader steps down", async || !cluster.group(old).is_leader()).await;
     assert!(matches!(cluster.group(old).read_index().await, Err(ReadError::NotLeader { .. })));
     cluster.network.heal();
     assert!(matches!(lost.await.unwrap(), Err(ProposeError::Dropped)));
@@ -100,12 +101,12 @@ async fn no_read_is_served_by_a_leader_that_others_have_replaced() {
     cluster.agree(1).await;
     let old = cluster.leader().await;
     cluster.group(old).read_index().await.unwrap();
-    until("the lease holds", || cluster.group(old).can_read_now()).await;
+    until("the lease holds", async || cluster.group(old).can_read_now()).await;
     let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
     let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
     cluster.network.cut(&[cluster.nodes[old].id], &ids);
     // Keep reading at the old leader until the others have a new one.
-    until("another leader", || {
+    until("another leader", async || {
         let replaced =
             rest.iter().any(|n| cluster.group(*n).leader().leader == Some(cluster.nodes[*n].id));
         // Whether it may read is asked after whether it was replaced.
@@ -154,7 +155,7 @@ async fn a_preferred_member_that_is_not_heard_leaves_a_vote_before_the_first_ter
     // It hears the others ask and would refuse; nobody's term has begun.
     cluster.put(&[1, 2], "one").await;
     cluster.network.heal();
-    until("the first leads", || cluster.group(0).leader().ready).await;
+    until("the first leads", async || cluster.group(0).leader().ready).await;
     cluster.agree(1).await;
     cluster.shutdown().await;
 }
@@ -172,7 +173,7 @@ async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
     cluster.wipe(2).await;
     cluster.start(2);
     // The other follower may hear of the commit with a heartbeat only.
-    until("the late one has it", || cluster.entries(2).len() == 1).await;
+    until("the late one has it", async || cluster.entries(2).len() == 1).await;
     cluster.shutdown().await;
 }
 
@@ -212,7 +213,7 @@ async fn a_leader_that_steps_down_is_followed_by_another() {
     let before = cluster.group(old).leader().term;
     cluster.put(&[0, 1, 2], "one").await;
     cluster.group(old).step_down();
-    until("a new term", || {
+    until("a new term", async || {
         let leads = |n: &usize| {
             cluster.group(*n).leader().ready && cluster.group(*n).leader().term > before
         };
@@ -228,14 +229,14 @@ async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
     let mut cluster = Cluster::new(3);
     cluster.priorities = vec![1, 3, 2];
     (0..3).for_each(|n| cluster.start(n));
-    until("the first choice leads", || cluster.group(1).leader().ready).await;
+    until("the first choice leads", async || cluster.group(1).leader().ready).await;
     cluster.put(&[1], "a").await;
     // A member that has heard of no leader yet does not vote.
     cluster.agree(1).await;
     cluster.stop(1, false).await;
     cluster.put(&[0, 2], "b").await;
     cluster.start(1);
-    until("the first choice leads again", || cluster.group(1).leader().ready).await;
+    until("the first choice leads again", async || cluster.group(1).leader().ready).await;
     cluster.agree(2).await;
     cluster.shutdown().await;
 }
@@ -252,7 +253,7 @@ async fn a_lossy_slow_network_loses_nothing() {
     }
     cluster.network.heal();
     let last = acknowledged.last().unwrap().0;
-    until_async("everyone has it", || async {
+    until("everyone has it", async || {
         let applied = |n| cluster.group(n).applied() >= last;
         (0..3).all(applied)
     })
@@ -287,7 +288,7 @@ async fn a_group_stopped_and_started_again_on_its_host_has_everything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_that_is_removed_is_gone_from_the_log() {
-    let mut cluster = Cluster::started(3);
+    let mut cluster = Cluster::led(3).await;
     cluster.put(&[0, 1, 2], "a").await;
     let host = cluster.nodes[2].host.clone().unwrap();
     let log = cluster.nodes[2].log.clone().unwrap();
@@ -305,14 +306,17 @@ async fn a_group_that_is_removed_is_gone_from_the_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_hears_how_far_the_others_have_committed() {
-    let mut cluster = Cluster::started(3);
+    let mut cluster = Cluster::led(3).await;
     let applied = cluster.put(&[0, 1, 2], "first").await;
     let leader = cluster.leader().await;
     let group = cluster.nodes[leader].group.clone().unwrap();
     let mut changes = group.progress_changes();
-    while group.progress().iter().any(|member| member.committed < applied.index) {
-        changes.changed().await.unwrap();
-    }
+    let told = async {
+        while group.progress().iter().any(|member| member.committed < applied.index) {
+            changes.changed().await.unwrap();
+        }
+    };
+    testkit::ended("the leader to hear of the commits", told).await;
     let down = (leader + 1) % 3;
     cluster.stop(down, false).await;
     let applied = cluster.put(&cluster.up(), "second").await;
@@ -323,7 +327,7 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
     };
     let leader = cluster.leader().await;
     let group = cluster.nodes[leader].group.clone().unwrap();
-    until("only the member that is down is behind", || behind(&group) == [node]).await;
+    until("only the member that is down is behind", async || behind(&group) == [node]).await;
     cluster.shutdown().await;
 }
 
@@ -354,19 +358,24 @@ async fn followers_answer_reads_that_show_every_acknowledged_write() {
     let asked = cluster.network.frames() - frames;
     assert!(asked < 200, "{asked} frames for 500 reads");
     assert_eq!(group.staleness().entries, 0);
-    assert!(group.staleness().silent.unwrap() < std::time::Duration::from_secs(1));
+    // It was silent for less than since the last heartbeat, which is told with the next one.
+    let is_fresh = async || group.staleness().silent.is_some_and(|silent| silent < HEARTBEATS);
+    until("a heartbeat", is_fresh).await;
     // A follower that is cut off does not answer, and knows that it may be behind.
     let (cut, others) = (cluster.nodes[followers[0]].id, [leader, followers[1]]);
     cluster.network.cut(&[cut], &others.map(|n| cluster.nodes[n].id));
     let at = cluster.put(&others, "unseen").await.index;
     assert!(group.read_index_anywhere().await.is_err());
     assert!(group.applied() < at);
-    assert!(group.staleness().silent.unwrap() > std::time::Duration::from_millis(100));
+    until("it to be silent", async || group.staleness().silent.unwrap() > HEARTBEATS).await;
     cluster.network.heal();
     group.wait_applied(at).await.unwrap();
     assert!(cluster.entries(followers[0]).contains_key(&at));
     cluster.shutdown().await;
 }
+
+/// Time for several heartbeats.
+const HEARTBEATS: Duration = Duration::from_millis(500);
 
 /// Whether a replica says that it may lack what was committed half a second ago.
 fn may_lack(group: &Group) -> bool {
@@ -375,38 +384,35 @@ fn may_lack(group: &Group) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when() {
-    let cluster = Cluster::started(3);
+    let cluster = Cluster::led(3).await;
     cluster.put(&[0, 1, 2], "first").await;
     let leader = cluster.leader().await;
     let others: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
     let follower = cluster.group(others[0]);
-    until("it has all", || !may_lack(&follower)).await;
+    until("it has all", async || !may_lack(&follower)).await;
 
     // Its state machine hangs.
-    cluster.nodes[others[0]].store.lock().apply_takes = Duration::from_secs(2);
+    cluster.nodes[others[0]].store.lock().hold_apply = true;
     let at = cluster.put(&[leader, others[1]], "not applied there").await.index;
-    until("it knows that it is behind", || may_lack(&follower)).await;
+    until("it knows that it is behind", async || may_lack(&follower)).await;
     assert!(follower.applied() < at);
-    assert!(
-        follower.staleness().silent.unwrap() < Duration::from_secs(1),
-        "it hears of its leader"
-    );
-    cluster.nodes[others[0]].store.lock().apply_takes = Duration::ZERO;
+    until("it hears of its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
+        .await;
+    assert!(may_lack(&follower));
+    cluster.nodes[others[0]].store.lock().hold_apply = false;
     follower.wait_applied(at).await.unwrap();
-    until("it has all", || !may_lack(&follower)).await;
+    until("it has all", async || !may_lack(&follower)).await;
 
     // Entries do not come, heartbeats do.
     cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[others[0]].id, 1_000);
     let at = cluster.put(&[leader, others[1]], &"long ".repeat(1_000)).await.index;
-    until("it knows that it is behind", || may_lack(&follower)).await;
+    until("it knows that it is behind", async || may_lack(&follower)).await;
     assert!(follower.applied() < at);
-    assert!(
-        follower.staleness().silent.unwrap() < Duration::from_secs(1),
-        "it hears of its leader"
-    );
+    until("it hears of its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
+        .await;
     cluster.network.heal();
     follower.wait_applied(at).await.unwrap();
-    until("it has all", || !may_lack(&follower)).await;
+    until("it has all", async || !may_lack(&follower)).await;
     cluster.shutdown().await;
 }
 
@@ -427,7 +433,7 @@ async fn what_was_applied_before_a_crash_is_applied_again_without_a_leader() {
     let known = LogPosition { term: last.term, index: last.index };
     cluster.nodes[leader].store.lock().known_committed = known;
     cluster.start(leader);
-    until("everything is applied", || cluster.entries(leader) == before).await;
+    until("everything is applied", async || cluster.entries(leader) == before).await;
     // An entry of that index from another leadership is not what was applied.
     cluster.stop(leader, true).await;
     let other = LogPosition { term: last.term + 1, index: last.index };

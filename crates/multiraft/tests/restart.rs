@@ -115,14 +115,14 @@ async fn a_group_whose_machine_panics_comes_back_and_has_everything() {
             proposed += u32::from(taken.is_ok());
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        until("it works", || supervisor.health() == GroupHealth::Works).await;
+        until("it works", async || supervisor.health() == GroupHealth::Works).await;
         assert_eq!(group.failure(), None);
         let last = cluster.put(&all, "after").await;
         // The handle from before is the group's.
         group.wait_applied(last.index).await.unwrap();
         let held = cluster.entries(leader);
         assert!(held.len() >= 2 + proposed as usize, "{} of {proposed}", held.len());
-        until("all replicas agree", || all.iter().all(|n| cluster.entries(*n) == held)).await;
+        until("all replicas agree", async || all.iter().all(|n| cluster.entries(*n) == held)).await;
         cluster.shutdown().await;
     }
 }
@@ -158,12 +158,12 @@ async fn a_group_without_room_waits_for_it_and_is_not_given_up() {
         }
         cluster.put(&others, "meanwhile").await;
         trouble.full.store(false, Ordering::SeqCst);
-        until("it works", || supervisor.health() == GroupHealth::Works).await;
+        until("it works", async || supervisor.health() == GroupHealth::Works).await;
         let last = cluster.put(&all, "after").await;
         cluster.group(victim).wait_applied(last.index).await.unwrap();
     }
     let held = cluster.entries(victim);
-    until("all replicas agree", || all.iter().all(|n| cluster.entries(*n) == held)).await;
+    until("all replicas agree", async || all.iter().all(|n| cluster.entries(*n) == held)).await;
     cluster.shutdown().await;
 }
 
@@ -208,7 +208,7 @@ async fn what_waits_at_a_group_that_fails_is_answered() {
     assert!(waited.is_err() && answered.is_err());
     trouble.refuses.store(false, Ordering::SeqCst);
     // It is in the log, and is applied by the group that comes back.
-    until("it works", || {
+    until("it works", async || {
         supervisor.health() == GroupHealth::Works && cluster.entries(0).len() == 2
     })
     .await;

@@ -89,7 +89,7 @@ async fn heartbeats_of_all_groups_for_one_node_are_one_message() {
         // So that their leaders begin on different ticks.
         tokio::time::sleep(TICK).await;
     }
-    until("all members have everything", || {
+    until("all members have everything", async || {
         let has = |group: &Group| group.progress().iter().all(|m| m.committed > 0);
         groups.iter().all(|members| has(&members[0]))
     })
@@ -97,10 +97,10 @@ async fn heartbeats_of_all_groups_for_one_node_are_one_message() {
     // The last ones have had their first heartbeat.
     let sent = |n: usize| hosts.count(n, "messages_sent");
     let now = sent(0);
-    until("two rounds of heartbeats", || sent(0) >= now + 2 * 2 * GROUPS).await;
+    until("two rounds of heartbeats", async || sent(0) >= now + 2 * 2 * GROUPS).await;
     let before: Vec<i64> = (0..3).map(|n| hosts.count(n, "frames_sent")).collect();
     let messages: Vec<i64> = (0..3).map(sent).collect();
-    until("twenty rounds of heartbeats", || sent(0) >= messages[0] + 20 * 2 * GROUPS).await;
+    until("twenty rounds of heartbeats", async || sent(0) >= messages[0] + 20 * 2 * GROUPS).await;
     for n in 0..3 {
         let messages = sent(n) - messages[n];
         let frames = hosts.count(n, "frames_sent") - before[n];
@@ -142,13 +142,13 @@ async fn groups_that_are_destroyed_leave_nothing() {
             assert!(log.groups().is_empty());
         }
     }
-    until("what handles and threads shared is gone", || {
+    until("what handles and threads shared is gone", async || {
         leaders.iter().all(|leader| leader.has_changed().is_err())
     })
     .await;
     for (n, log) in hosts.logs.iter().enumerate() {
         assert_eq!((hosts.count(n, "groups"), hosts.count(n, "cache_bytes")), (0, 0));
-        until("the files of the log are given back", || log.used_bytes() <= 64 << 10).await;
+        until("the files of the log are given back", async || log.used_bytes() <= 64 << 10).await;
     }
     hosts.shutdown().await;
 }

@@ -1,11 +1,10 @@
 //! Replicas that lag behind the trimmed log.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use multiraft::TrimOptions;
 
-use crate::support::{Cluster, until, until_async};
+use crate::support::{Cluster, until};
 
 async fn lag(files: bool) -> Cluster {
     let (mut cluster, [_, follower, _]) = Cluster::with_one_left_behind(files).await;
@@ -41,14 +40,17 @@ async fn a_replica_behind_the_log_is_restored_from_files() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_restores_for_long_asks_for_no_votes_meanwhile() {
     let (mut cluster, [leader, follower, third]) = Cluster::with_one_left_behind(false).await;
-    cluster.nodes[follower].store.lock().restore_takes = Duration::from_secs(2);
+    cluster.nodes[follower].store.lock().hold_restore = true;
     cluster.start(follower);
     let store = cluster.nodes[follower].store.clone();
-    until("it restores", || store.lock().restoring).await;
+    until("it restores", async || store.lock().restoring).await;
     // It hears of nobody for several election timeouts.
     cluster.stop(leader, false).await;
     cluster.stop(third, false).await;
-    until("it has restored", || !store.lock().restoring).await;
+    tokio::time::sleep(5 * cluster.election_timeout).await;
+    assert!(store.lock().restoring);
+    store.lock().hold_restore = false;
+    until("it has restored", async || !store.lock().restoring).await;
     cluster.start(leader);
     cluster.start(third);
     cluster.put(&[0, 1, 2], "after").await;
@@ -103,16 +105,15 @@ async fn a_snapshot_that_is_cut_off_goes_on_where_it_was() {
         cluster.put(&cluster.up(), &format!("{n} {long}")).await;
     }
     let group = cluster.group(leader);
-    until_async("the log is trimmed", || async { group.status().await.unwrap().first_index > 100 })
-        .await;
+    until("the log is trimmed", async || group.status().await.unwrap().first_index > 100).await;
     cluster.start(follower);
     let host = cluster.nodes[leader].host.clone().unwrap();
     let pieces = || host.metrics().snapshot_pieces_sent.load(Ordering::Relaxed);
-    until("half of it is there", || pieces() > 120).await;
+    until("half of it is there", async || pieces() > 120).await;
     let (a, b) = (cluster.nodes[leader].id, cluster.nodes[follower].id);
     cluster.network.cut(&[a], &[b]);
     let before = pieces();
-    until("the stream failed", || {
+    until("the stream failed", async || {
         host.metrics().snapshot_streams_failed.load(Ordering::Relaxed) > 0
     })
     .await;
@@ -144,7 +145,7 @@ async fn a_wiped_replica_comes_back_and_votes_only_when_it_has_what_it_had() {
     // Together they are a majority, but the second entry would be lost. The one that is behind
     // asks the wiped one for its vote at each election timeout.
     let metrics = cluster.nodes[wiped].host.as_ref().unwrap().metrics().clone();
-    until("the wiped one is asked for its vote", || {
+    until("the wiped one is asked for its vote", async || {
         metrics.messages_received.load(Ordering::Relaxed) >= 5
     })
     .await;
@@ -213,7 +214,7 @@ async fn the_log_begins_behind_what_is_not_to_stay_on_every_member() {
     for n in 0..3 {
         // Also before it is applied.
         cluster.group(n).trim_to(last);
-        until_async("it is trimmed", || async {
+        until("it is trimmed", async || {
             cluster.group(n).status().await.unwrap().first_index > last
         })
         .await;

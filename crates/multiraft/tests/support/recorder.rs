@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
@@ -28,11 +27,9 @@ pub struct Store {
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
-    /// How long it hangs before it applies something, and whether it is at that.
-    pub apply_takes: Duration,
+    /// Whether it applies something now.
     pub applying: bool,
-    /// How long a restore takes, and whether one is under way.
-    pub restore_takes: Duration,
+    /// Whether it restores something now.
     pub restoring: bool,
     /// What it applies, or restores, does not end before this is taken back.
     pub hold_apply: bool,
@@ -47,9 +44,7 @@ pub struct Recorder {
 
 impl Recorder {
     fn wait_while(&self, held: impl Fn(&Store) -> bool) {
-        while held(&self.store.lock()) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        testkit::until_blocking("the test to let it go on", || !held(&self.store.lock()));
     }
 }
 
@@ -85,12 +80,7 @@ impl StateMachine for Recorder {
     }
 
     fn apply(&mut self, entries: &mut [Committed]) -> Result<Vec<Bytes>, MachineError> {
-        let takes = {
-            let mut store = self.store.lock();
-            store.applying = true;
-            store.apply_takes
-        };
-        std::thread::sleep(takes);
+        self.store.lock().applying = true;
         self.wait_while(|store| store.hold_apply);
         let mut store = self.store.lock();
         store.applying = false;
@@ -136,12 +126,7 @@ impl StateMachine for Recorder {
                 parts.concat()
             }
         };
-        let takes = {
-            let mut store = self.store.lock();
-            store.restoring = true;
-            store.restore_takes
-        };
-        std::thread::sleep(takes);
+        self.store.lock().restoring = true;
         self.wait_while(|store| store.hold_restore);
         let mut store = self.store.lock();
         store.restoring = false;
