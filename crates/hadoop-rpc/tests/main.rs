@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hadoop_rpc::{CallError, Client, ClientOptions, ErrorCode, ServerOptions};
+use testkit::until;
 
 use crate::support::{PROTOCOL, Running, TIMEOUT};
 
@@ -95,7 +96,7 @@ async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
             tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
         })
         .collect();
-    support::until(|| server.server.in_flight() == 2).await;
+    until("two calls", async || server.server.in_flight() == 2).await;
     for method in ["hold", "count"] {
         let error = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         let fault = error.fault().unwrap();
@@ -110,7 +111,7 @@ async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
         call.await.unwrap().unwrap();
     }
     assert_eq!(client.call("count", Bytes::new(), TIMEOUT).await.unwrap(), "1");
-    support::until(|| server.server.in_flight() == 0).await;
+    until("no call", async || server.server.in_flight() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,22 +122,23 @@ async fn a_flood_of_one_user_does_not_hold_up_another() {
         tokio::spawn(async move { client.call("step", Bytes::new(), TIMEOUT).await.unwrap() })
     };
     let flood: Vec<_> = (0..30).map(|_| call(server.client_of("flood"))).collect();
-    support::until(|| server.server.stats().calls.load(Ordering::Relaxed) == 30).await;
+    until("thirty calls", async || server.server.stats().calls.load(Ordering::Relaxed) == 30).await;
     let light = call(server.client_of("light"));
-    support::until(|| server.server.stats().calls.load(Ordering::Relaxed) == 31).await;
+    until("one more call", async || server.server.stats().calls.load(Ordering::Relaxed) == 31)
+        .await;
     // The calls of the flood that are worked on already, and then the light user's.
     let mut steps = 0;
     while !light.is_finished() {
         server.service.steps.add_permits(1);
         steps += 1;
-        support::until(|| server.service.stepped.load(Ordering::Relaxed) == steps).await;
+        until("the steps", async || server.service.stepped.load(Ordering::Relaxed) == steps).await;
     }
     assert!(steps < 10, "{steps} calls were served before it");
     server.service.steps.add_permits(31);
     for call in flood {
         call.await.unwrap();
     }
-    support::until(|| server.server.in_flight() == 0).await;
+    until("no call", async || server.server.in_flight() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -146,7 +148,7 @@ async fn a_call_that_takes_too_long_is_given_back_to_its_client() {
     let server = Running::start(options).await;
     let error = server.client().call("hold", Bytes::new(), TIMEOUT).await.unwrap_err();
     assert_eq!(error.fault().unwrap().code, ErrorCode::Server);
-    support::until(|| server.server.in_flight() == 0).await;
+    until("no call", async || server.server.in_flight() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,9 +174,11 @@ async fn idle_connections_end_on_either_side_and_are_made_again() {
         let options = ClientOptions { idle_timeout, ..ClientOptions::default() };
         let client = server.client_with(PROTOCOL, options);
         client.call("echo", Bytes::new(), TIMEOUT).await.unwrap();
-        support::until(|| server.server.stats().connections.load(Ordering::Relaxed) == 0).await;
-        support::eventually(async || client.call("echo", Bytes::new(), TIMEOUT).await.is_ok())
-            .await;
+        until("no connection", async || {
+            server.server.stats().connections.load(Ordering::Relaxed) == 0
+        })
+        .await;
+        until("an answer", async || client.call("echo", Bytes::new(), TIMEOUT).await.is_ok()).await;
     }
 }
 
@@ -189,12 +193,12 @@ async fn a_waiting_client_says_that_it_is_there() {
         let client = client.clone();
         tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
     };
-    support::until(|| server.server.in_flight() == 1).await;
+    until("one call", async || server.server.in_flight() == 1).await;
     // Pings go by without an answer; were there one, or a closed connection, the call would fail.
     let received = || server.server.stats().bytes_in.load(Ordering::Relaxed);
     for _ in 0..5 {
         let before = received();
-        support::until(|| received() > before).await;
+        until("an answer", async || received() > before).await;
     }
     server.service.release();
     held.await.unwrap().unwrap();
@@ -208,7 +212,7 @@ async fn a_shutdown_finishes_what_was_begun() {
         let client = client.clone();
         tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
     };
-    support::until(|| server.server.in_flight() == 1).await;
+    until("one call", async || server.server.in_flight() == 1).await;
     let closing = {
         let server = server.server.clone();
         tokio::spawn(async move { server.shutdown().await })
@@ -216,7 +220,9 @@ async fn a_shutdown_finishes_what_was_begun() {
     server.service.release();
     closing.await.unwrap();
     assert!(held.await.unwrap().is_ok());
-    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err());
+    // Its connection may not have heard of the end yet.
+    let echo = async || client.call("echo", Bytes::new(), TIMEOUT).await;
+    until("calls to be refused", async || echo().await.is_err()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -244,6 +250,9 @@ async fn both_protocols_are_served_on_one_port() {
     let reply = frames.call(1, Bytes::from("frame"), Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!(reply.header, "frame");
     host.shutdown().await;
-    support::until(|| running.server.stats().connections.load(Ordering::Relaxed) == 0).await;
+    until("no connection", async || {
+        running.server.stats().connections.load(Ordering::Relaxed) == 0
+    })
+    .await;
     assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err());
 }

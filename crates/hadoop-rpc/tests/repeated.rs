@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hadoop_rpc::{ClientOptions, Identity, RetryLimits, ServerOptions};
+use testkit::until;
 
-use crate::support::{PROTOCOL, Running, TIMEOUT, until};
+use crate::support::{PROTOCOL, Running, TIMEOUT};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_comes_again_is_answered_and_not_repeated() {
@@ -34,14 +35,17 @@ async fn a_call_outlives_its_connection_and_answers_the_next_attempt() {
         let client = client.clone();
         async move { client.send(attempt, "count-held", Bytes::new(), TIMEOUT).await }
     });
-    until(|| server.server.in_flight() == 1).await;
+    until("one call", async || server.server.in_flight() == 1).await;
     lost.abort();
     drop(client);
     let client = server.client_as(identity, PROTOCOL, ClientOptions::default());
     let again = tokio::spawn(async move {
         client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await
     });
-    until(|| server.server.stats().repeated.load(Ordering::Relaxed) == 1).await;
+    until("the repeated call", async || {
+        server.server.stats().repeated.load(Ordering::Relaxed) == 1
+    })
+    .await;
     server.service.release();
     assert_eq!(again.await.unwrap().unwrap(), "1");
     assert_eq!(server.service.counted.load(Ordering::Relaxed), 1);
@@ -73,7 +77,7 @@ async fn the_answer_to_a_call_that_took_too_long_is_kept() {
     let late = client.send(attempt, "count-held", Bytes::new(), TIMEOUT).await;
     assert!(late.unwrap_err().fault().is_some());
     server.service.release();
-    until(|| server.server.in_flight() == 0).await;
+    until("no call", async || server.server.in_flight() == 0).await;
     let kept = client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await.unwrap();
     assert_eq!(kept, "1");
     assert_eq!(server.service.counted.load(Ordering::Relaxed), 1);

@@ -1,6 +1,5 @@
 //! A service with a method for each thing that can happen to a call.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub const PROTOCOL: (&str, u64) = ("a.b.Protocol", 1);
 /// How long anything may take on a busy machine before a test gives up.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = testkit::LIMIT;
 
 pub struct Methods {
     /// Times that `count` or `count-held` were carried out.
@@ -131,19 +130,4 @@ impl Running {
         let (address, identity) = (self.address.to_string(), Identity::random());
         Client::new(address, PROTOCOL, user, identity, ClientOptions::default())
     }
-}
-
-/// Waits for a condition.
-pub async fn until(met: impl Fn() -> bool) {
-    eventually(async || met()).await;
-}
-
-/// Waits for a condition that takes a while to look at.
-pub async fn eventually<F: Future<Output = bool>>(met: impl Fn() -> F) {
-    let waiting = async {
-        while !met().await {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, waiting).await.expect("the condition was not met");
 }

@@ -58,9 +58,7 @@ impl TestGroup {
     }
 
     pub async fn held(&self, count: usize) {
-        while self.held.lock().len() < count {
-            tokio::task::yield_now().await;
-        }
+        testkit::until("writes to be held", async || self.held.lock().len() >= count).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use limits::{MemoryBudget, MemoryClass};
 use proto::ozone::Type;
-use testkit::{BegunAnswer, S3Answer, S3Request};
+use testkit::{BegunAnswer, S3Answer, S3Request, until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
@@ -13,7 +13,7 @@ use crate::request::signer;
 use crate::support::{BLOCK, Cluster, data};
 
 /// How long a condition is waited for that comes at once.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = testkit::LIMIT;
 
 fn put(payload: &str, length: usize) -> S3Request {
     S3Request::new("PUT", "/bucket/k")
@@ -44,13 +44,8 @@ async fn a_chunk_is_written_before_all_of_it_is_there() {
     };
     say(format!("{size:x}\r\n").as_bytes()).await;
     say(&half).await;
-    let written = async {
-        while cluster.state().asked(Type::AllocateBlock).is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let waited = tokio::time::timeout(BOUND, written).await;
-    assert!(waited.is_ok(), "half of a chunk has come, and nothing of it is written");
+    // Half of a chunk has come, and something of it is written.
+    until("a block", async || !cluster.state().asked(Type::AllocateBlock).is_empty()).await;
     assert!(memory.used(MemoryClass::Upload) > 0);
     say(&half).await;
     let crc =
@@ -61,13 +56,8 @@ async fn a_chunk_is_written_before_all_of_it_is_there() {
     );
     say(format!("\r\n0\r\nx-amz-checksum-crc32:{crc}\r\n\r\n").as_bytes()).await;
     socket.write_all(b"0\r\n\r\n").await.unwrap();
-    let written = async {
-        while cluster.get("k").await.is_err() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(BOUND, written).await.unwrap();
-    assert!(cluster.get("k").await.unwrap() == [&half[..], &half].concat());
+    let written = until("the key", async || cluster.get("k").await).await;
+    assert!(written == [&half[..], &half].concat());
     gateway.shutdown().await;
 }
 

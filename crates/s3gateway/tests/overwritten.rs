@@ -1,11 +1,11 @@
 //! Objects that are overwritten while they are read.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use config::{Configuration, HostPort};
 use limits::ConnectionOptions;
 use s3gateway::{GatewayOptions, S3Gateway, S3GatewayHandle};
+use testkit::until;
 use tokio::sync::Semaphore;
 
 use crate::request::{ACCESS_KEY, SECRET_KEY, copy, get};
@@ -83,10 +83,11 @@ async fn a_copy_of_an_object_that_is_overwritten_meanwhile_is_of_the_new_one() {
     let copied = tokio::spawn(async move { copy(address, "/bucket/k", "/bucket/copy").await });
     let held =
         || cluster.pipelines.iter().flatten().any(|n| n.faults.read_held.load(Ordering::Acquire));
-    while !held() {
+    until("the copy to come to the second block", async || {
         assert!(!copied.is_finished(), "it never came to the second block");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+        held()
+    })
+    .await;
     replace(cluster.state(), &cluster.blocks, "k", "new");
     gate.add_permits(Semaphore::MAX_PERMITS);
     let answer = copied.await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use limits::MemoryBudget;
 use proto::ozone::Type;
 use s3gateway::S3GatewayHandle;
-use testkit::S3Request;
+use testkit::{S3Request, until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use types::replication::{EcCodec, EcConfig};
@@ -25,7 +25,7 @@ const RS_3_2: EcConfig =
     EcConfig { data: 3, parity: 2, codec: EcCodec::Rs, chunk_size: CHUNK as u32 / 2 };
 
 /// How long a condition is waited for that comes at once.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = testkit::LIMIT;
 
 /// A gateway that cuts no slow client off for as long as a test takes.
 async fn patient_gateway(cluster: &Cluster) -> S3GatewayHandle {
@@ -59,15 +59,6 @@ async fn upload(cluster: &Cluster, gateway: &S3GatewayHandle) {
     }
 }
 
-async fn until(condition: impl Fn() -> bool) {
-    let waited = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(BOUND, waited).await.expect("it never came");
-}
-
 #[tokio::test]
 async fn uploads_over_slow_lines_hold_up_no_other() {
     for is_erasure_coded in [false, true] {
@@ -81,7 +72,10 @@ async fn uploads_over_slow_lines_hold_up_no_other() {
         for number in 0..SLOW {
             sockets.push(begin(&gateway, &format!("slow{number}"), 1000).await);
         }
-        until(|| cluster.state().asked(Type::CreateKey).len() == SLOW).await;
+        until("all uploads to begin", async || {
+            cluster.state().asked(Type::CreateKey).len() == SLOW
+        })
+        .await;
         upload(&cluster, &gateway).await;
         drop(sockets);
         gateway.shutdown().await;
@@ -98,7 +92,8 @@ async fn uploads_that_stop_in_the_middle_give_their_memory_to_others() {
         // Just less than a chunk: it is not sent before all of it is there.
         sockets.push(begin(&gateway, &format!("slow{number}"), CHUNK - 1).await);
     }
-    until(|| cluster.state().asked(Type::CreateKey).len() == SLOW).await;
+    until("all uploads to begin", async || cluster.state().asked(Type::CreateKey).len() == SLOW)
+        .await;
     upload(&cluster, &gateway).await;
     drop(sockets);
     gateway.shutdown().await;

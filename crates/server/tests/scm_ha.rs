@@ -10,11 +10,11 @@ use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use om::{Om, OmHandle, OmOptions};
 use scm::{Scm, ScmHandle, ScmOptions};
-use testkit::free_addresses;
+use testkit::{free_addresses, until};
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Writes the file that all read: which SCMs there are.
 fn write_file(dir: &Path, properties: &[(String, String)]) {
@@ -97,16 +97,8 @@ impl Cluster {
 
     /// The one that leads; waits for it.
     async fn leader(&self) -> usize {
-        let found = async {
-            loop {
-                let leads = |scm: &Option<ScmHandle>| scm.as_ref().is_some_and(ScmHandle::leads);
-                if let Some(leader) = self.scms.iter().position(leads) {
-                    return leader;
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, found).await.expect("no SCM leads")
+        let leads = |scm: &Option<ScmHandle>| scm.as_ref().is_some_and(ScmHandle::leads);
+        until("an SCM that leads", async || self.scms.iter().position(leads)).await
     }
 
     /// Writes keys that ride in the log and keys that do not, and reads them back.
@@ -142,12 +134,8 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
 
     // A new SCM gives no vote before a leader has spoken to it.
     let first = cluster.leader().await;
-    let heard = async {
-        while cluster.scms.iter().flatten().any(|scm| scm.leader().is_none()) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, heard).await.expect("all SCMs know the leader");
+    let know = |scm: &ScmHandle| scm.leader().is_some();
+    until("all to know the leader", async || cluster.scms.iter().flatten().all(know)).await;
     cluster.stop_scm(first).await;
     cluster.write("without the first").await;
     let second = cluster.leader().await;
@@ -212,16 +200,12 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
     assert_eq!(new.cluster_id(), cluster.scms[0].as_ref().unwrap().cluster_id());
     let admin = ScmClient::connect(&conf);
     let roles = async |count: usize| {
-        let all = async {
-            loop {
-                let roles = admin.scm_info().await.unwrap().peer_roles;
-                if roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:")) {
-                    return roles;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, all).await.expect("in time")
+        until("all to vote", async || {
+            let roles = admin.scm_info().await.unwrap().peer_roles;
+            let all = roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:"));
+            if all { Ok(roles) } else { Err(roles) }
+        })
+        .await
     };
     assert!(roles(4).await.iter().any(|r| r.contains(&new.scm_id().to_string())));
     let first = cluster.leader().await;
@@ -265,16 +249,12 @@ async fn all_scms_are_replaced_while_om_and_datanodes_run() {
     let conf = cluster.conf.reloaded().unwrap();
     let admin = ScmClient::connect(&conf);
     let voting = async |count: usize| {
-        let all = async {
-            loop {
-                let roles = admin.scm_info().await.unwrap().peer_roles;
-                if roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:")) {
-                    return;
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, all).await.expect("in time");
+        until("all to vote", async || {
+            let roles = admin.scm_info().await.unwrap().peer_roles;
+            let all = roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:"));
+            if all { Ok(()) } else { Err(roles) }
+        })
+        .await;
     };
     for (n, node) in names.iter().enumerate().skip(3) {
         let options = ScmOptions::from_configuration(&conf.with("ozone.scm.node.id", node));

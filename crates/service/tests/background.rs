@@ -50,10 +50,12 @@ fn start(interval: Duration, answer: fn(u64) -> Progress) -> Fixture {
 const NEVER: Duration = Duration::from_secs(86_400);
 
 /// Waits until the list shows what is wanted: a run is entered into it right after it ends.
-async fn until(services: &BackgroundServices, wanted: impl Fn(&service::ServiceStatus) -> bool) {
-    while !wanted(&services.list()[0]) {
-        tokio::task::yield_now().await;
-    }
+async fn listed(services: &BackgroundServices, wanted: impl Fn(&service::ServiceStatus) -> bool) {
+    testkit::until("the list to show it", async || {
+        let status = services.list().remove(0);
+        if wanted(&status) { Ok(()) } else { Err(status) }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -71,7 +73,7 @@ async fn a_service_with_more_to_do_goes_on_at_once() {
     for run in 1..=5 {
         assert_eq!(f.seen.recv().await, Some(run));
     }
-    until(&f.services, |s| s.runs == 5).await;
+    listed(&f.services, |s| s.runs == 5).await;
     assert_eq!(f.services.list()[0].items, 41);
 }
 
@@ -80,7 +82,7 @@ async fn a_paused_service_runs_only_when_told_to() {
     let mut f = start(Duration::from_millis(1), |_| Progress::idle());
     assert_eq!(f.seen.recv().await, Some(1));
     assert!(f.services.pause("Probe"));
-    until(&f.services, |s| s.state == "paused").await;
+    listed(&f.services, |s| s.state == "paused").await;
     while f.seen.try_recv().is_ok() {}
     f.services.run("Probe");
     assert!(f.seen.recv().await.is_some());
@@ -108,7 +110,7 @@ async fn a_paused_service_does_what_it_was_woken_for_once_it_is_resumed() {
     assert!(f.seen.try_recv().is_err(), "paused, it ran because it was woken");
     assert!(f.services.resume("Probe"));
     assert_eq!(f.seen.recv().await, Some(1));
-    until(&f.services, |s| s.state == "idle" && !s.paused).await;
+    listed(&f.services, |s| s.state == "idle" && !s.paused).await;
     assert!(f.registry.encode().contains("om_background_paused{service=\"Probe\"} 0"));
     assert!(f.services.pause("Probe") && f.services.resume("Probe"));
     let_run().await;
@@ -118,7 +120,7 @@ async fn a_paused_service_does_what_it_was_woken_for_once_it_is_resumed() {
     let_run().await;
     assert!(f.services.run("Probe"));
     assert_eq!(f.seen.recv().await, Some(2));
-    until(&f.services, |s| s.runs == 2 && s.state == "paused").await;
+    listed(&f.services, |s| s.runs == 2 && s.state == "paused").await;
     assert!(f.services.resume("Probe"));
     let_run().await;
     assert!(f.seen.try_recv().is_err(), "it ran again");
@@ -130,10 +132,10 @@ async fn a_failure_is_listed_and_counted_and_the_service_goes_on() {
         if run == 1 { Progress::failed("disk gone") } else { Progress::idle() }
     });
     assert_eq!(f.seen.recv().await, Some(1));
-    until(&f.services, |s| s.runs == 1).await;
+    listed(&f.services, |s| s.runs == 1).await;
     assert_eq!(f.services.list()[0].last_failure.as_deref(), Some("disk gone"));
     assert_eq!(f.seen.recv().await, Some(2));
-    until(&f.services, |s| s.last_failure.is_none()).await;
+    listed(&f.services, |s| s.last_failure.is_none()).await;
     assert!(f.registry.encode().contains("om_background_failures_total{service=\"Probe\"} 1"));
 }
 
@@ -145,7 +147,7 @@ async fn a_run_that_panics_has_failed_and_the_service_goes_on() {
     });
     assert_eq!(f.seen.recv().await, Some(1));
     assert_eq!(f.seen.recv().await, Some(2));
-    until(&f.services, |s| s.skipped == 2).await;
+    listed(&f.services, |s| s.skipped == 2).await;
     let metrics = f.registry.encode();
     assert!(metrics.contains("om_background_failures_total{service=\"Probe\"} 1"), "{metrics}");
     assert!(metrics.contains("om_background_skipped_total{service=\"Probe\"} 2"), "{metrics}");

@@ -139,12 +139,11 @@ async fn a_stopped_server_gives_its_port_back() {
             .is_err()
     );
     drop(server);
-    while StatusServer::start(&address, registry(), Arc::new(Page), &Configuration::default())
-        .await
-        .is_err()
-    {
-        tokio::task::yield_now().await;
-    }
+    testkit::until("the address to be free", async || {
+        let conf = Configuration::default();
+        StatusServer::start(&address, registry(), Arc::new(Page), &conf).await
+    })
+    .await;
 }
 
 #[tokio::test]
