@@ -1,7 +1,9 @@
 //! The audit log and the metrics.
 
+use testkit::until;
+
+use crate::support::World;
 use crate::support::requests::*;
-use crate::support::{World, eventually};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_leaves_a_line_in_ozones_shape() {
@@ -11,7 +13,7 @@ async fn every_write_leaves_a_line_in_ozones_shape() {
     om.put("vol", "bkt", "a\nb", 10).await;
     om.refused(delete_key("vol", "bkt", "missing")).await;
     let lines = || std::fs::read_to_string(world.audit_file()).unwrap_or_default();
-    eventually("the last line is written", || lines().contains("op=DELETE_KEY")).await;
+    until("the last line is written", async || lines().contains("op=DELETE_KEY")).await;
     let log = lines();
     let line =
         |op: &str| log.lines().find(|l| l.contains(op)).unwrap_or_else(|| panic!("{op} in {log}"));
@@ -34,7 +36,7 @@ async fn reads_are_audited_and_writes_are_not_as_the_settings_say() {
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "k", 10).await;
     let lines = || std::fs::read_to_string(world.audit_file()).unwrap_or_default();
-    eventually("the read is there", || {
+    until("the read is there", async || {
         lines().contains("op=GET_KEY_INFO {volume=vol, bucket=bkt, key=k")
     })
     .await;

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use proto::hdds;
 use proto::ozone::{Status, Type};
@@ -57,15 +56,13 @@ async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
     let places = |index, scms| Some(hdds::ScmPlacesProto { index, scms });
     *new.places.lock().unwrap() = places(7, vec![place.clone()]);
     *world.scm.places.lock().unwrap() = places(7, vec![place]);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    for n in 0.. {
-        // Asked of the new one as soon as OM has heard of it.
-        om.put("vol", "bkt", &format!("k{n}"), 10).await;
-        if new.allocate_calls.load(Ordering::Relaxed) > 0 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "the new SCM is not asked");
-    }
+    let mut keys = 0..;
+    testkit::until("the new SCM to be asked", async || {
+        // As soon as OM has heard of it.
+        om.put("vol", "bkt", &format!("k{}", keys.next().unwrap()), 10).await;
+        new.allocate_calls.load(Ordering::Relaxed) > 0
+    })
+    .await;
     world.scm.hangs.store(true, Ordering::Relaxed);
     for n in 0..20 {
         om.put("vol", "bkt", &format!("later{n}"), 10).await;
@@ -195,7 +192,7 @@ async fn metadata_is_served_without_scm() {
     let read = get_key_info(key_args("vol", "bkt", "k2", 0));
     assert_eq!(om.refused(read).await, Status::ScmGetPipelineException);
     let write = create_key(key_args("vol", "bkt", "new", 10));
-    let answer = om.try_ask(write, Duration::from_secs(20)).await.unwrap();
+    let answer = om.try_ask(write, testkit::LIMIT).await.unwrap();
     assert_eq!(answer.status(), Status::InternalError);
     assert!(answer.message.unwrap().contains("not reachable"));
     om.handle.shutdown().await;
@@ -237,7 +234,6 @@ async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "before", 10).await;
     world.scm.hangs.store(true, Ordering::Relaxed);
-    let began = Instant::now();
     let election = async {
         world.scm.called_hanging.notified().await;
         others[1].follows.store(false, Ordering::Relaxed);
@@ -249,7 +245,7 @@ async fn an_scm_that_hangs_is_left_as_soon_as_another_one_leads() {
         }
     };
     tokio::join!(write, election);
-    // Long before the time for a request is over.
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    // The first request still hangs.
+    assert_eq!(world.scm.left_hanging.load(Ordering::Relaxed), 0);
     om.handle.shutdown().await;
 }

@@ -1,14 +1,12 @@
 //! OMs that were away: longer than the log reaches back, or with their disks lost.
 
-use std::time::Instant;
-
 use client::Client;
 use proto::hdds::TransferLeadershipRequestProto;
 use proto::ozone::*;
 
+use crate::support::World;
 use crate::support::requests::*;
 use crate::support::service::{NODES, Service, ok};
-use crate::support::{TIMEOUT, World};
 
 async fn write(client: &Client, range: std::ops::Range<usize>) {
     for n in range {
@@ -22,19 +20,16 @@ fn info(n: usize) -> OmRequest {
 
 /// Waits until an OM has what the leader has.
 async fn caught_up(service: &Service, n: usize) {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
+    testkit::until(format!("{n} to catch up"), async || {
         let client = service.client();
         let states = client.om_states().await;
         let states: Vec<_> = states.into_iter().filter_map(|(_, s)| s.ok()).collect();
         let newest = states.iter().map(|(s, _)| s.committed).max().unwrap();
         let own = states.iter().find(|(s, _)| s.node_id == NODES[n]);
-        if own.is_some_and(|(s, _)| s.applied == newest && s.leader_id.is_some()) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{n} does not catch up: {states:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+        let has_all = own.is_some_and(|(s, _)| s.applied == newest && s.leader_id.is_some());
+        if has_all { Ok(()) } else { Err(states) }
+    })
+    .await;
 }
 
 /// Makes an OM lead and asks it for everything.

@@ -1,14 +1,13 @@
 //! What deletions leave in the tables goes, and administrators see it.
 
-use std::time::Duration;
-
 use framed::{Client, ClientOptions};
 use prost::Message;
 use proto::method;
 use proto::om_admin::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{TIMEOUT, TestOm, World, eventually};
+use crate::support::{TIMEOUT, TestOm, World};
 
 async fn admin<A: Message + Default>(om: &TestOm, method: &str, request: impl Message) -> A {
     let client = Client::new(om.handle.addresses().framed.to_string(), ClientOptions::default());
@@ -45,13 +44,12 @@ fn tombstones(status: &RangeCompactionStatusResponse, table: &str) -> u64 {
     of.deletions + of.deletions_in_memory
 }
 
-async fn until(om: &TestOm, what: &str, so: impl Fn(&RangeCompactionStatusResponse) -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(30), async {
-        while !so(&status(om).await) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    });
-    assert!(waited.await.is_ok(), "{what}: {:?}", status(om).await);
+async fn shown(om: &TestOm, what: &str, so: impl Fn(&RangeCompactionStatusResponse) -> bool) {
+    until(what, async || {
+        let status = status(om).await;
+        if so(&status) { Ok(()) } else { Err(status) }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,8 +66,8 @@ async fn what_deletions_left_is_compacted_by_itself() {
         om.ok(delete_key("vol", "bkt", &format!("k{i:03}"))).await;
     }
     // Fewer than a hundred may stay.
-    until(&om, "the key table is clean", |s| tombstones(s, "keyTable") < 100).await;
-    until(&om, "ranges were compacted", |s| s.compacted > 0 && s.failed == 0).await;
+    shown(&om, "the key table is clean", |s| tombstones(s, "keyTable") < 100).await;
+    shown(&om, "ranges were compacted", |s| s.compacted > 0 && s.failed == 0).await;
     assert!(status(&om).await.tombstones_removed > 0);
     assert_eq!(om.names("vol", "bkt", "").await.len(), 50);
     let metrics = om.handle.metrics().encode();
@@ -105,7 +103,7 @@ async fn administrators_see_and_start_compactions() {
     assert_eq!(refused.as_deref(), Some("table fileTable has no range of bucket vol/none"));
 
     assert_eq!(run(&om, Some("fileTable"), Some(("vol", "tree"))).await, None);
-    until(&om, "the bucket is compacted", |s| s.compacted == 1).await;
+    shown(&om, "the bucket is compacted", |s| s.compacted == 1).await;
     let after = status(&om).await;
     assert_eq!((tombstones(&after, "fileTable"), after.waiting.len()), (0, 0));
     let told = &after.finished[0];
@@ -119,7 +117,7 @@ async fn administrators_see_and_start_compactions() {
 
     // What is worth it, in all tables.
     assert_eq!(run(&om, None, None).await, None);
-    until(&om, "all is clean", |s| tombstones(s, "keyTable") < 100).await;
+    shown(&om, "all is clean", |s| tombstones(s, "keyTable") < 100).await;
     assert!(status(&om).await.looked_at.is_some());
     for bucket in ["bkt", "tree"] {
         assert_eq!(om.names("vol", bucket, "").await.len(), 50);
@@ -142,7 +140,7 @@ async fn lists_go_over_deleted_keys() {
     }
     assert_eq!(om.names("vol", "bkt", "").await.len(), 10);
     // More than one, when the service looked for them while keys were being deleted.
-    eventually("a gap is known", || {
+    until("a gap is known", async || {
         let metrics = om.handle.metrics().encode();
         let line = metrics.lines().find(|line| line.starts_with("om_rocksdb_gaps")).unwrap_or("");
         let gaps = line.rsplit_once(' ').and_then(|(_, value)| value.parse::<f64>().ok());

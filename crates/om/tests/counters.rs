@@ -145,12 +145,11 @@ async fn hand_over(service: &Service, n: usize) {
         ..request(Type::TransferLeadership)
     };
     let client = service.client();
-    service
-        .until("it takes over", async || {
-            let _ = client.submit(transfer.clone()).await;
-            service.om(n).is_leader()
-        })
-        .await;
+    testkit::until("it takes over", async || {
+        let _ = client.submit(transfer.clone()).await;
+        service.om(n).is_leader()
+    })
+    .await;
 }
 
 /// Everything ends at once: what comes back is what the files have now, of tables that were not

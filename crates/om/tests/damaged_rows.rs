@@ -4,9 +4,10 @@ use std::path::Path;
 
 use metastore::{Batch, Durability, Store, StoreOptions};
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{World, blocks, eventually};
+use crate::support::{World, blocks};
 
 /// Puts rows that do not decode into the tables that background services go through.
 fn damage(dir: &Path) {
@@ -51,7 +52,7 @@ async fn rows_that_do_not_decode_stop_no_deletion() {
     delete.delete_key_request.as_mut().unwrap().key_args.recursive = Some(true);
     om.ok(delete).await;
     let deleted = || world.scm.deleted_blocks.lock().unwrap().clone();
-    eventually("all blocks are at SCM", || dead.iter().all(|block| deleted().contains(block)))
+    until("all blocks are at SCM", async || dead.iter().all(|block| deleted().contains(block)))
         .await;
     for (service, skipped) in [
         ("KeyDeletingService", 3),
@@ -62,7 +63,7 @@ async fn rows_that_do_not_decode_stop_no_deletion() {
     ] {
         let of = || om.handle.background().list().into_iter().find(|s| s.name == service).unwrap();
         om.handle.background().run(service);
-        eventually("the rows are counted", || of().skipped == skipped).await;
+        until("the rows are counted", async || of().skipped == skipped).await;
         assert_eq!(of().last_failure, None, "{service}");
     }
     om.handle.shutdown().await;
@@ -96,7 +97,7 @@ async fn a_client_cannot_ask_for_what_om_does_by_itself() {
     let dead = blocks(&om.put("vol", "bkt", "dead", 10).await);
     om.ok(delete_key("vol", "bkt", "dead")).await;
     let deleted = || world.scm.deleted_blocks.lock().unwrap().clone();
-    eventually("the deleted block is at SCM", || dead.iter().all(|b| deleted().contains(b))).await;
+    until("the deleted block is at SCM", async || dead.iter().all(|b| deleted().contains(b))).await;
     assert!(kept.iter().all(|block| !deleted().contains(block)));
     om.handle.shutdown().await;
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{World, blocks, eventually};
+use crate::support::{World, blocks};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_of_deleted_and_overwritten_keys_reach_scm_and_their_rows_go() {
@@ -23,7 +24,7 @@ async fn blocks_of_deleted_and_overwritten_keys_reach_scm_and_their_rows_go() {
         om.ok(delete_key("vol", "bkt", &format!("k{i}"))).await;
     }
     let deleted = || world.scm.deleted_blocks.lock().unwrap().clone();
-    eventually("all dead blocks are at SCM", || deleted() == dead).await;
+    until("all dead blocks are at SCM", async || deleted() == dead).await;
     assert!(kept.iter().chain(&new).all(|b| !deleted().contains(b)));
     // Purged: nothing is sent a second time, and the counters are back.
     let sent = world.scm.deleted_keys.lock().unwrap().len();
@@ -54,10 +55,10 @@ async fn what_scm_refuses_is_offered_again() {
     let sent = |name: &str| {
         world.scm.deleted_keys.lock().unwrap().iter().filter(|k| k.contains(name)).count()
     };
-    eventually("the other key is deleted", || sent("willing") == 1).await;
+    until("the other key is deleted", async || sent("willing") == 1).await;
     assert_eq!(sent("stubborn"), 0);
     *world.scm.refuse_deleting.lock().unwrap() = None;
-    eventually("and then this one", || sent("stubborn") == 1).await;
+    until("and then this one", async || sent("stubborn") == 1).await;
     om.handle.shutdown().await;
 }
 
@@ -86,7 +87,7 @@ async fn blocks_are_kept_for_readers_for_a_while() {
     let world = world.with(KEPT, "1s");
     let began = std::time::Instant::now();
     let om = world.start().await;
-    eventually("they go after a second", || {
+    until("they go after a second", async || {
         let gone = world.scm.deleted_blocks.lock().unwrap().is_superset(&all);
         assert!(!gone || began.elapsed() >= std::time::Duration::from_secs(1));
         gone
@@ -120,16 +121,16 @@ async fn open_keys_and_uploads_nobody_finishes_are_cleaned_up() {
         .map(|l| &l.block_id.container_block_id)
         .map(|id| (id.container_id, id.local_id))
         .collect();
-    eventually("the blocks of the open key are deleted", || {
+    until("the blocks of the open key are deleted", async || {
         world.scm.deleted_blocks.lock().unwrap().is_superset(&given)
     })
     .await;
     assert_eq!(om.refused(commit_key(args, session)).await, Status::KeyNotFound);
     // The abort of an upload frees no blocks here, so it is waited for by asking.
-    while om.ask(list_parts("vol", "bkt", "mpu", &upload)).await.status()
-        != Status::NoSuchMultipartUploadError
-    {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    until("the upload to be aborted", async || {
+        let asked = om.ask(list_parts("vol", "bkt", "mpu", &upload)).await;
+        asked.status() == Status::NoSuchMultipartUploadError
+    })
+    .await;
     om.handle.shutdown().await;
 }

@@ -1,9 +1,10 @@
 //! Directories: deleted in the background, found in memory, right after a restart.
 
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{TestOm, World, eventually};
+use crate::support::{TestOm, World};
 
 async fn touch(om: &TestOm, path: &str, size: u64) {
     om.put("vol", "tree", path, size).await;
@@ -42,7 +43,7 @@ async fn a_deleted_directory_is_taken_apart_and_its_blocks_reach_scm() {
     delete_all(&om, "top").await;
     assert_eq!(status(&om, "top/many/f1").await, Status::FileNotFound);
     let sent = || world.scm.deleted_blocks.lock().unwrap().len();
-    eventually("all blocks of the directory are at SCM", || sent() == 620).await;
+    until("all blocks of the directory are at SCM", async || sent() == 620).await;
     loop {
         let bucket = om.bucket_info("vol", "tree").await;
         if bucket.snapshot_used_namespace == Some(0) {

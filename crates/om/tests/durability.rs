@@ -11,9 +11,10 @@ use framed::{Client, ClientOptions};
 use om::{Om, OmOptions};
 use prost::Message;
 use proto::ozone::{OmResponse, Status};
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{TIMEOUT, World, blocks, eventually};
+use crate::support::{TIMEOUT, World, blocks};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_keeps_everything() {
@@ -98,7 +99,7 @@ async fn trimming_the_log_loses_nothing() {
         let line = text.lines().find(|l| l.starts_with("om_table_flushes_total")).unwrap_or("x 0");
         line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
     };
-    eventually("the tables were flushed", || flushes() >= 1.0).await;
+    until("the tables were flushed", async || flushes() >= 1.0).await;
     let image = world.crash_image();
     let again = world.start_in(image.path()).await;
     assert_eq!(again.bucket_info("vol", "bkt").await.used_namespace, Some(800));
@@ -163,7 +164,7 @@ async fn kill_nine_loses_no_acknowledged_key() {
         let _ = std::fs::remove_file(world.dir.path().join("address"));
         let mut child = spawn(&world);
         let file = world.dir.path().join("address");
-        eventually("the child serves", || file.exists()).await;
+        until("the child serves", async || file.exists()).await;
         let address = std::fs::read_to_string(&file).unwrap();
         let dead = Arc::new(AtomicBool::new(false));
         let count = Arc::new(AtomicUsize::new(0));
@@ -176,7 +177,7 @@ async fn kill_nine_loses_no_acknowledged_key() {
             .collect();
         // Somewhere in the middle of a round, of a flush or of a trim.
         let enough = 150 + 97 * round;
-        eventually("some keys are acknowledged", || count.load(Ordering::Relaxed) > enough).await;
+        until("some keys are acknowledged", async || count.load(Ordering::Relaxed) > enough).await;
         child.0.kill().unwrap();
         dead.store(true, Ordering::Relaxed);
         for task in tasks {

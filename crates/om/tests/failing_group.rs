@@ -21,16 +21,14 @@ async fn get(address: SocketAddr, path: &str) -> String {
 
 /// Makes a volume, as a client that asks until it is made.
 async fn volume(om: &TestOm, name: &str) {
-    let made = async {
-        loop {
-            let answer = om.try_ask(requests::create_volume(name), Duration::from_secs(2)).await;
-            match answer.map(|answer| answer.status()) {
-                Ok(Status::Ok | Status::VolumeAlreadyExists) => return,
-                _ => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
+    testkit::until(format!("{name} to be made"), async || {
+        let answer = om.try_ask(requests::create_volume(name), Duration::from_secs(2)).await;
+        match answer.map(|answer| answer.status()) {
+            Ok(Status::Ok | Status::VolumeAlreadyExists) => Ok(()),
+            other => Err(format!("{other:?}")),
         }
-    };
-    tokio::time::timeout(TIMEOUT, made).await.unwrap();
+    })
+    .await;
 }
 
 /// Makes the OM's group panic. A group that failed for good is gone: there is nothing to ask then.

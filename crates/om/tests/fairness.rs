@@ -9,9 +9,10 @@ use framed::{Client, ClientOptions};
 use prost::Message;
 use proto::method;
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{TIMEOUT, TestOm, World, eventually};
+use crate::support::{TIMEOUT, TestOm, World};
 
 const CONNECTIONS: usize = 64;
 const WRITES: usize = 4;
@@ -64,7 +65,7 @@ async fn seen_by_light(world: &World) -> Vec<u64> {
     let om = world.start().await;
     om.bucket("vol", "bkt").await;
     let flood = Flood::begin(&om, |n| create_key(key_args("vol", "bkt", &format!("f{n}"), 1)));
-    eventually("the flood is there", || flood.answered() > 10 * CONNECTIONS as u64).await;
+    until("the flood is there", async || flood.answered() > 10 * CONNECTIONS as u64).await;
     let light = create_key(key_args("vol", "bkt", "light", 1));
     let mut seen = Vec::new();
     for n in 0..120 {
@@ -105,7 +106,7 @@ async fn a_flood_of_long_lists_does_not_hold_up_reads() {
         om.put_any("vol", "bkt", &format!("k{n:03}"), 1).await;
     }
     let flood = Flood::begin(&om, |_| list_keys("vol", "bkt", "", "", 1_000));
-    eventually("the flood is there", || flood.answered() > 2 * CONNECTIONS as u64).await;
+    until("the flood is there", async || flood.answered() > 2 * CONNECTIONS as u64).await;
     let mut seen = Vec::new();
     for _ in 0..60 {
         let before = flood.answered();

@@ -35,15 +35,12 @@ async fn ask_one(service: &Service, n: usize, asked: &OmRequest) -> Result<OmRes
 
 /// An OM answers as soon as it knows a leader.
 async fn answered_soon(service: &Service, n: usize, asked: &OmRequest) {
-    let deadline = std::time::Instant::now() + TIMEOUT;
-    loop {
-        match ask_one(service, n, asked).await {
-            Ok(answer) => return assert_eq!(answer.status(), Status::Ok),
-            Err(code) => assert_eq!(code, Code::NotLeader),
-        }
-        assert!(std::time::Instant::now() < deadline, "it never knows");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let answer = testkit::until("an answer", async || {
+        let asked = ask_one(service, n, asked).await;
+        asked.inspect_err(|code| assert_eq!(*code, Code::NotLeader))
+    })
+    .await;
+    assert_eq!(answer.status(), Status::Ok);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +84,7 @@ async fn local_reads_must_be_allowed_and_recent() {
     let refused = ask_one(&service, (leader + 1) % 3, &local).await.unwrap_err();
     assert_eq!(refused, Code::NotLeader, "not enabled");
     service.set("ozone.om.follower.read.local.lease.enabled", "true");
-    service.set("ozone.om.follower.read.local.lease.time.ms", "4000");
+    service.set("ozone.om.follower.read.local.lease.time.ms", "10000");
     for n in 0..3 {
         service.kill(n).await;
         service.revive(n).await;
@@ -97,13 +94,12 @@ async fn local_reads_must_be_allowed_and_recent() {
     let follower = (leader + 1) % 3;
     assert!(service.om(follower).ready(TIMEOUT).await);
     answered_soon(&service, follower, &local).await;
-    service
-        .until("two heartbeats to prove what it has", async || {
-            let groups = service.om(follower).raft().groups();
-            let behind = groups.iter().filter_map(|group| group.staleness().behind);
-            behind.max().is_some_and(|behind| behind < Duration::from_secs(2))
-        })
-        .await;
+    testkit::until("two heartbeats to prove what it has", async || {
+        let groups = service.om(follower).raft().groups();
+        let behind = groups.iter().filter_map(|group| group.staleness().behind);
+        behind.max().is_some_and(|behind| behind < Duration::from_secs(2))
+    })
+    .await;
     // Left alone it answers all the same, by itself, and after a while no more.
     service.kill(leader).await;
     service.kill((leader + 2) % 3).await;
@@ -112,7 +108,7 @@ async fn local_reads_must_be_allowed_and_recent() {
     let refusal = loop {
         let alone = left.elapsed();
         match ask_one(&service, follower, &local).await {
-            Ok(_) => assert!(alone <= Duration::from_millis(4_100), "answered after {alone:?}"),
+            Ok(_) => assert!(alone <= Duration::from_millis(10_100), "answered after {alone:?}"),
             Err(refusal) => break refusal,
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

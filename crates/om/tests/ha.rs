@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use client::Client;
@@ -67,19 +67,13 @@ async fn all_oms_have_one_root_key_pair_and_the_volume_of_s3() {
     let made = async || {
         client.submit(info_volume("s3v")).await.is_ok_and(|answer| answer.status() == Status::Ok)
     };
-    service.until("the volume of S3 is there", made).await;
+    testkit::until("the volume of S3 is there", made).await;
     let leader = service.leader().await;
-    let deadline = Instant::now() + TIMEOUT;
     let mut pairs = BTreeSet::new();
     for n in 0..3 {
-        loop {
-            if let Some(pair) = service.om(n).root_credentials() {
-                pairs.insert((pair.access_key, pair.secret_key));
-                break;
-            }
-            assert!(Instant::now() < deadline, "{n} has no root key pair");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let known = async || service.om(n).root_credentials();
+        let pair = testkit::until(format!("the root key pair of {n}"), known).await;
+        pairs.insert((pair.access_key, pair.secret_key));
     }
     assert_eq!(pairs.len(), 1);
     // The next leader finds it made.
@@ -151,11 +145,10 @@ async fn acknowledged_writes_survive_their_leaders_and_no_call_is_done_twice() {
         (0..8).map(|w| tokio::spawn(write(Arc::clone(&ledger), client.clone(), w))).collect();
     for round in 0..ROUNDS {
         let before = ledger.answers.load(Ordering::Relaxed);
-        let deadline = Instant::now() + TIMEOUT;
-        while ledger.answers.load(Ordering::Relaxed) < before + 40 {
-            assert!(Instant::now() < deadline, "round {round}: nobody writes");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        testkit::until(format!("writes of round {round}"), async || {
+            ledger.answers.load(Ordering::Relaxed) >= before + 40
+        })
+        .await;
         let leader = service.leader().await;
         service.kill(leader).await;
         service.leader().await;

@@ -69,7 +69,7 @@ async fn the_stages_of_what_is_refused_and_of_oms_own_work_are_told() {
     om.refused(delete_key("vol", "bkt", "missing")).await;
     om.put("vol", "bkt", "k", 10).await;
     om.ok(delete_key("vol", "bkt", "k")).await;
-    crate::support::eventually("the key is purged", || {
+    testkit::until("the key is purged", async || {
         om.handle.metrics().encode().contains("verb=\"PurgeKeys\",stage=\"apply\"")
     })
     .await;

@@ -1,7 +1,5 @@
 //! Synced keys: their recovery, and what OM does when nobody closes them.
 
-use std::time::Duration;
-
 use proto::ozone::*;
 
 use crate::support::requests::*;
@@ -79,10 +77,11 @@ async fn a_synced_file_that_nobody_closes_is_closed_wherever_it_has_moved() {
     om.ok(rename_key("vol", "tree", "a/b", "c")).await;
     assert_eq!(om.info("vol", "tree", "c/f").await.metadata.len(), 1, "open still");
     // The service runs when its time comes, and once a day.
-    while !om.info("vol", "tree", "c/f").await.metadata.is_empty() {
+    testkit::until("it to be closed", async || {
         assert!(om.handle.background().run("OpenKeyCleanupService"));
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        om.info("vol", "tree", "c/f").await.metadata.is_empty()
+    })
+    .await;
     closed(&om, "tree", "c/f").await;
     assert_eq!(om.refused(commit_key(args, session)).await, Status::DirectoryNotFound);
     let recover = recover("tree", "c/f");
@@ -92,8 +91,9 @@ async fn a_synced_file_that_nobody_closes_is_closed_wherever_it_has_moved() {
 
 /// Waits until nobody writes to the key any more; then it is what was synced.
 async fn closed(om: &TestOm, bucket: &str, key: &str) {
-    while !om.info("vol", bucket, key).await.metadata.is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    testkit::until("it to be closed", async || {
+        om.info("vol", bucket, key).await.metadata.is_empty()
+    })
+    .await;
     assert_eq!(om.info("vol", bucket, key).await.data_size, 10);
 }

@@ -75,17 +75,16 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     let member = |roles: &[(String, String)], role: &str| {
         roles.iter().any(|(node, known)| node == "om4" && known == role)
     };
-    service.until("it votes", async || member(&roles(&client).await, "FOLLOWER")).await;
+    testkit::until("it votes", async || member(&roles(&client).await, "FOLLOWER")).await;
     assert_eq!(roles(&client).await.len(), 4);
-    service
-        .until("all know of it", async || {
-            let known = client.om_configurations().await;
-            known.iter().all(|(_, answer)| {
-                let answer = answer.as_ref().unwrap();
-                answer.nodes_in_memory.len() == 4 && answer.nodes_in_new_conf.len() == 4
-            })
+    testkit::until("all know of it", async || {
+        let known = client.om_configurations().await;
+        known.iter().all(|(_, answer)| {
+            let answer = answer.as_ref().unwrap();
+            answer.nodes_in_memory.len() == 4 && answer.nodes_in_new_conf.len() == 4
         })
-        .await;
+    })
+    .await;
     // The leader goes; the caller is sent on to the next one.
     let leader = service.leader().await;
     let gone = service.node(leader).to_owned();
@@ -94,7 +93,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     assert!(!wrong.success, "that is not where it is");
     let answer = client.decommission_om(&gone, "127.0.0.1").await.unwrap();
     assert!(answer.success, "{answer:?}");
-    tokio::time::timeout(Duration::from_secs(20), service.om(leader).stopped()).await.unwrap();
+    testkit::ended("the leader", service.om(leader).stopped()).await;
     service.kill(leader).await;
     let left = roles(&client).await;
     assert!(left.len() == 3 && !left.iter().any(|(node, _)| *node == gone), "{left:?}");
@@ -104,7 +103,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     assert!(!unknown.success);
     // All that were acknowledged are there, whichever OM leads.
     let before = written.load(Ordering::Acquire);
-    service.until("writes go on", async || written.load(Ordering::Acquire) > before + 10).await;
+    testkit::until("writes go on", async || written.load(Ordering::Acquire) > before + 10).await;
     stop.store(true, Ordering::Release);
     writing.await.unwrap();
     let next = service.leader().await;
@@ -134,12 +133,11 @@ async fn an_om_that_lost_its_disk_comes_back_into_a_changed_service() {
     let options = OmOptions { bootstrap: Some(Bootstrap { force: true }), ..OmOptions::default() };
     service.oms[new] = Some(Om::start(&service.conf(new), options).await.unwrap());
     let client = service.client();
-    service
-        .until("four belong to it", async || {
-            roles(&client).await.iter().all(|(_, role)| role != "LEARNER")
-                && roles(&client).await.len() == 4
-        })
-        .await;
+    testkit::until("four belong to it", async || {
+        roles(&client).await.iter().all(|(_, role)| role != "LEARNER")
+            && roles(&client).await.len() == 4
+    })
+    .await;
     let leader = service.leader().await;
     let gone = (0..3).find(|n| *n != leader).unwrap();
     let wiped = (0..3).find(|n| *n != leader && *n != gone).unwrap();
@@ -179,9 +177,7 @@ async fn let_in(service: &Service, new: usize) {
     let leader = service.om(service.leader().await).addresses().framed.to_string();
     let asked = framed::Client::new(leader, framed::ClientOptions::default());
     let answer: BootstrapOmResponse =
-        framed::message::call(&asked, method::OM_ADMIN, &call, Duration::from_secs(20))
-            .await
-            .unwrap();
+        framed::message::call(&asked, method::OM_ADMIN, &call, testkit::LIMIT).await.unwrap();
     assert!(answer.success, "{answer:?}");
 }
 
@@ -200,7 +196,7 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
     let conf = service.conf(fourth);
     tokio::select! {
         started = Om::start(&conf, options) => panic!("nobody leads: {:?}", started.err()),
-        () = service.until("it asks", async || note.exists()) => {}
+        () = testkit::until("it asks", async || note.exists()) => {}
     }
     for n in majority {
         service.revive(n).await;
@@ -212,13 +208,13 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
         let roles = roles(&client).await;
         roles.len() == count && roles.iter().all(|(_, role)| role != "LEARNER")
     };
-    service.until("the fourth votes", async || votes(4).await).await;
+    testkit::until("the fourth votes", async || votes(4).await).await;
     assert!(!note.exists(), "its log knows the members now");
     // It was let in, and ended when its log was there and nothing in it.
     let_in(&service, fifth).await;
     std::fs::create_dir_all(service.dir(fifth).join("om/ratis")).unwrap();
     service.revive(fifth).await;
-    service.until("the fifth votes", async || votes(5).await).await;
+    testkit::until("the fifth votes", async || votes(5).await).await;
     // They count: two of five may go.
     for _ in 0..2 {
         let leader = service.leader().await;
@@ -247,7 +243,7 @@ async fn an_om_joins_while_another_one_is_still_to_join() {
     service.oms[fourth] = Some(Om::start(&service.conf(fourth), bootstrap()).await.unwrap());
     let client = service.client();
     let votes = |(node, role): &(String, String)| node == "om4" && role == "FOLLOWER";
-    service.until("it votes", async || roles(&client).await.iter().any(votes)).await;
+    testkit::until("it votes", async || roles(&client).await.iter().any(votes)).await;
     service.stop().await;
 }
 

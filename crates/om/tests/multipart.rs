@@ -1,9 +1,10 @@
 //! A multipart upload from its beginning to its key.
 
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
-use crate::support::{TestOm, World, blocks, eventually};
+use crate::support::{TestOm, World, blocks};
 
 pub async fn initiate(om: &TestOm, key: &str) -> String {
     let initiate = MultipartInfoInitiateRequest { key_args: key_args("vol", "bkt", key, 0) };
@@ -93,7 +94,7 @@ async fn blocks_of_an_aborted_upload_are_deleted() {
         ..request(Type::AbortMultiPartUpload)
     })
     .await;
-    eventually("both blocks are at SCM", || world.scm.deleted_blocks.lock().unwrap().len() == 2)
+    until("both blocks are at SCM", async || world.scm.deleted_blocks.lock().unwrap().len() == 2)
         .await;
     assert!(!world.scm.deleted_blocks.lock().unwrap().contains(&blocks(&kept)[0]));
     assert_eq!(om.bucket_info("vol", "bkt").await.used_bytes, Some(3));

@@ -110,9 +110,10 @@ async fn a_quota_is_kept_to_the_byte() {
     assert_eq!(om.refused(create_key(key_args("vol", "bkt", "c", 1))).await, Status::QuotaExceeded);
     om.ok(delete_key("vol", "bkt", "b")).await;
     // Deleted bytes count until their blocks are handed to SCM.
-    while om.ask(create_key(key_args("vol", "bkt", "c", 400))).await.status() != Status::Ok {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    testkit::until("room for it", async || {
+        om.ask(create_key(key_args("vol", "bkt", "c", 400))).await.status() == Status::Ok
+    })
+    .await;
     om.put("vol", "bkt", "c", 400).await;
     assert_eq!(om.refused(create_key(key_args("vol", "bkt", "d", 1))).await, Status::QuotaExceeded);
     om.handle.shutdown().await;

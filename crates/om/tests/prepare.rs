@@ -20,16 +20,15 @@ async fn prepare(client: &Client) -> u64 {
 
 async fn all_prepared(service: &Service, index: u64) {
     let client = service.client();
-    service
-        .until("all are prepared", async || {
-            let states = client.om_prepare_states(index).await;
-            states.iter().all(|(_, state)| {
-                let state = state.as_ref().unwrap();
-                state.status() == PrepareStatus::PrepareCompleted
-                    && state.current_txn_index == Some(index)
-            })
+    testkit::until("all are prepared", async || {
+        let states = client.om_prepare_states(index).await;
+        states.iter().all(|(_, state)| {
+            let state = state.as_ref().unwrap();
+            state.status() == PrepareStatus::PrepareCompleted
+                && state.current_txn_index == Some(index)
         })
-        .await;
+    })
+    .await;
 }
 
 async fn refused(client: &Client, name: &str) {

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use futures::StreamExt;
 use proto::ozone::*;
+use testkit::until;
 
 use crate::support::requests::*;
 use crate::support::service::{Service, ok};
-use crate::support::{TestOm, World, blocks, eventually};
+use crate::support::{TestOm, World, blocks};
 
 fn create_snapshot(name: &str) -> OmRequest {
     let create = CreateSnapshotRequest {
@@ -87,13 +88,11 @@ async fn snapshots_are_the_same_after_a_crash() {
     // And it goes on there.
     again.ok(delete_snapshot("old")).await;
     let only = |found: Vec<SnapshotInfo>| found.len() == 1 && found[0].exclusive_size() == 7;
-    loop {
+    until("the snapshot to go", async || {
         again.handle.background().run("SnapshotDeletingService");
-        if only(snapshots(&again).await) {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+        only(snapshots(&again).await)
+    })
+    .await;
     again.handle.shutdown().await;
     om.handle.shutdown().await;
 }
@@ -117,7 +116,7 @@ async fn no_snapshot_has_blocks_after_a_crash_that_scm_was_told_to_delete() {
     om.ok(create_snapshot("snap")).await;
     om.ok(delete_key("vol", "bkt", "l")).await;
     om.ok(delete_snapshot("snap")).await;
-    eventually("the blocks of the deleted snapshot go", || {
+    until("the blocks of the deleted snapshot go", async || {
         let deleted = world.scm.deleted_blocks.lock().unwrap();
         of_snap.iter().all(|block| deleted.contains(block))
     })
@@ -167,7 +166,7 @@ async fn a_version_that_comes_to_a_row_that_is_purged_meanwhile_is_deleted_too()
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     drop(held_up);
-    eventually("the blocks of the version are deleted, too", || {
+    until("the blocks of the version are deleted, too", async || {
         om.handle.background().run("SnapshotDeletingService");
         world.scm.deleted_blocks.lock().unwrap().is_superset(&dead)
     })
@@ -210,7 +209,7 @@ async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
     let mut seen = 0;
     for _ in 0..2 {
         let more = async || deleted(&service) > seen || seen == KEYS;
-        service.until("some more blocks go", more).await;
+        testkit::until("some more blocks go", more).await;
         let leader = service.leader().await;
         service.kill(leader).await;
         seen = deleted(&service);
@@ -218,12 +217,11 @@ async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
         service.settled().await;
     }
     let gone = || service.world.scm.deleted_blocks.lock().unwrap().clone();
-    eventually("all blocks are deleted", || gone() == written).await;
-    service
-        .until("the snapshot has gone", async || {
-            let listed = ok(&client, list_snapshots()).await.list_snapshot_response.unwrap();
-            listed.snapshot_info.is_empty()
-        })
-        .await;
+    until("all blocks are deleted", async || gone() == written).await;
+    testkit::until("the snapshot has gone", async || {
+        let listed = ok(&client, list_snapshots()).await.list_snapshot_response.unwrap();
+        listed.snapshot_info.is_empty()
+    })
+    .await;
     service.stop().await;
 }

@@ -72,12 +72,10 @@ async fn a_port_that_is_taken_is_named_with_its_key() {
     let refused = Om::start(&conf, OmOptions::default()).await.err().expect("it is taken");
     assert!(refused.to_string().contains("ozone.om.address"), "{refused}");
     // And nothing keeps the directory.
-    let mut tries = 0;
-    while let Err(e) = Om::start(&world.conf(world.dir.path()), OmOptions::default()).await {
-        tries += 1;
-        assert!(tries < 500, "{e}");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    testkit::until("the directory to be free", async || {
+        Om::start(&world.conf(world.dir.path()), OmOptions::default()).await.map(drop)
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

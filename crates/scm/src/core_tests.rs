@@ -1,26 +1,13 @@
 //! What an SCM does that was elected and has not applied yet what those before it committed.
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use config::Configuration;
 use placement::{Change, Decision, Order, OrderKind, Sequence};
-use testkit::free_addresses;
+use testkit::{free_addresses, until};
 use types::{ContainerId, DatanodeId};
 
 use crate::{Scm, ScmHandle};
-
-/// How long anything may take on a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-async fn until(what: &str, so: impl Fn() -> bool) {
-    let wait = async {
-        while !so() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
-}
 
 async fn three(dir: &std::path::Path) -> Vec<ScmHandle> {
     let at = free_addresses(12);
@@ -65,19 +52,19 @@ fn hold_up(scm: &ScmHandle) -> mpsc::Sender<()> {
 async fn an_scm_that_lacks_what_was_committed_before_it_carries_no_decision_out() {
     let dir = tempfile::tempdir().unwrap();
     let scms = three(dir.path()).await;
-    until("one leads", || scms.iter().any(ScmHandle::leads)).await;
+    until("one leads", async || scms.iter().any(ScmHandle::leads)).await;
     let first = scms.iter().position(ScmHandle::leads).unwrap();
     let next = (first + 1) % 3;
-    until("the next one follows", || scms[next].leader() == Some(scms[first].scm_id())).await;
+    until("the next one follows", async || scms[next].leader() == Some(scms[first].scm_id())).await;
 
     let release = hold_up(&scms[next]);
     let (sequence, expected) = (Sequence::DelTxnId, 0);
     let reserve = Change::ReserveIds { sequence, expected, last: 10 };
     scms[first].core().propose_one(reserve).await.unwrap();
     let to = Some(scms[next].scm_id());
-    scms[first].core().raft().transfer_leadership(to, TIMEOUT).await.unwrap();
+    scms[first].core().raft().transfer_leadership(to, testkit::LIMIT).await.unwrap();
     let (core, node) = (scms[next].core().clone(), DatanodeId::random());
-    until("it is elected", || core.group().is_leader()).await;
+    until("it is elected", async || core.group().is_leader()).await;
     assert!(!core.group().leader().ready, "it lacks the last entry");
 
     let kind = OrderKind::DeleteContainer { id: ContainerId(7), index: 3, force: true };
@@ -89,10 +76,11 @@ async fn an_scm_that_lacks_what_was_committed_before_it_carries_no_decision_out(
         deciding.carry_out(decision);
         let _ = done.send(());
     });
-    let dropped = tokio::task::spawn_blocking(move || is_done.recv_timeout(TIMEOUT)).await.unwrap();
+    let dropped =
+        tokio::task::spawn_blocking(move || is_done.recv_timeout(testkit::LIMIT)).await.unwrap();
     drop(release);
     assert!(dropped.is_ok(), "it looks into a cluster that it does not know yet");
-    until("it has applied what was committed", || scms[next].leads()).await;
+    until("it has applied what was committed", async || scms[next].leads()).await;
     assert!(core.commands.drain(node).is_empty(), "a container was ordered away");
     assert_eq!(core.cluster().sequences.last(sequence), 10);
     core.carry_out(order());

@@ -3,19 +3,23 @@
 use std::time::Duration;
 
 use proto::hdds::LifeCycleState;
+use testkit::until;
 
 use crate::datanode::FakeDatanode;
 use crate::erasure_coded::{indexes, open_container};
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 /// How long DataNodes are away behind those before them: longer than SCM waits for them
-/// (`ozone.scm.dead.node.interval` of the harness) and some looks of its replication manager.
+/// (`ozone.scm.dead.node.interval`) and some looks of its replication manager.
 const AWAY: Duration = Duration::from_secs(6);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_whose_group_is_away_when_scm_starts_is_kept() {
-    let often =
-        |conf: config::Configuration| conf.with("hdds.scm.replication.thread.interval", "200ms");
+    let often = |conf: config::Configuration| {
+        conf.with("hdds.scm.replication.thread.interval", "200ms")
+            .with("ozone.scm.stale.node.interval", "2s")
+            .with("ozone.scm.dead.node.interval", "4s")
+    };
     let h = Harness::start_with(often).await;
     let nodes = h.datanodes(10).await;
     let (id, pipeline) = open_container(&h, &nodes).await;

@@ -3,9 +3,10 @@
 use framed::Code;
 use proto::container_location::*;
 use proto::hdds::{EcReplicationConfig, LifeCycleState, ReplicationFactor, ReplicationType};
+use testkit::until;
 use types::{Pipeline, PipelineState};
 
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_and_their_usage_are_listed() {

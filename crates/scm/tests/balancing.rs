@@ -2,8 +2,9 @@
 
 use proto::container_location::{StartContainerBalancerRequestProto, Type};
 use proto::hdds::ContainerBalancerConfigurationProto;
+use testkit::until;
 
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 /// What the balancer goes by; nothing while it does not run.
 async fn running(h: &Harness) -> Option<ContainerBalancerConfigurationProto> {

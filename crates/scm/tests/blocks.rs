@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto::block_location::Status;
 use proto::hdds::{BlockId, ContainerBlockId, ExcludeListProto, LifeCycleState};
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{ContainerId, Pipeline};
 
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn blocks_are_spread_over_pipelines_and_never_repeat() {

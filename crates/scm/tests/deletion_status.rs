@@ -5,8 +5,9 @@ use std::time::Duration;
 use proto::deletion_status::{DeletionStatusRequest, DeletionStatusResponse};
 use proto::hdds::BlockId;
 use proto::method;
+use testkit::until;
 
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 async fn status(h: &Harness) -> DeletionStatusResponse {
     let request = DeletionStatusRequest { user: "ann".to_owned() };

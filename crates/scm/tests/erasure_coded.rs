@@ -9,10 +9,11 @@ use proto::scm_datanode::container_replica_proto::State;
 use proto::scm_datanode::{
     ContainerReplicaProto, ReconstructEcContainersCommandProto, scm_command_proto,
 };
+use testkit::until;
 use types::{ContainerId, DatanodeDetails, DatanodeId, Pipeline, ReplicationConfig};
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 fn rs_3_2() -> ReplicationConfig {
     ReplicationConfig::parse("EC", "rs-3-2-1024k").unwrap()

@@ -1,10 +1,11 @@
 //! DataNodes that die, and pipelines that fail.
 
 use proto::hdds::{LifeCycleState, NodeState};
+use testkit::until;
 use types::{ContainerId, PipelineState};
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, THREE, until};
+use crate::harness::{Harness, THREE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_go_on_when_one_of_four_nodes_dies() {

@@ -9,10 +9,10 @@ use framed::{Client, ClientOptions, Code};
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Type};
 use proto::method;
 use scm::{Scm, ScmError, ScmHandle, ScmOptions};
-use testkit::free_addresses;
+use testkit::{free_addresses, until};
 use tokio::runtime::Handle;
 
-use crate::members::{TIMEOUT, configuration, leader, three_of, until, write_file};
+use crate::members::{TIMEOUT, configuration, leader, three_of, write_file};
 
 /// Longer than an SCM needs to ask all others several times.
 const ROUNDS: Duration = Duration::from_millis(1500);

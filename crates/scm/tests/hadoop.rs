@@ -7,11 +7,12 @@ use hadoop_rpc::{CallError, Client, ClientOptions, Identity};
 use prost::Message;
 use proto::container_location::*;
 use proto::hdds::{ReplicationFactor, ReplicationType};
+use testkit::until;
 
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 const PROTOCOL: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 struct Admin {
     client: Client,

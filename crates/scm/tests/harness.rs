@@ -22,8 +22,7 @@ use crate::datanode::FakeDatanode;
 
 pub const THREE: ReplicationConfig = ReplicationConfig::RATIS_THREE;
 
-/// How long anything may take on a busy machine before a test gives up.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Settings for tests: free ports, small intervals.
 pub fn configuration(dir: &Path) -> Configuration {
@@ -33,8 +32,9 @@ pub fn configuration(dir: &Path) -> Configuration {
         ("ozone.scm.block.client.address", "127.0.0.1:0"),
         ("ozone.scm.datanode.address", "127.0.0.1:0"),
         ("ozone.scm.http-address", "127.0.0.1:0"),
-        ("ozone.scm.stale.node.interval", "2s"),
-        ("ozone.scm.dead.node.interval", "4s"),
+        // Nodes that are dropped are dead soon; those that a busy machine holds up are not.
+        ("ozone.scm.stale.node.interval", "5s"),
+        ("ozone.scm.dead.node.interval", "10s"),
         ("ozone.scm.heartbeat.thread.interval", "100ms"),
         ("hdds.heartbeat.interval", "100ms"),
         ("ozone.scm.pipeline.creation.auto.factor.one", "false"),
@@ -223,15 +223,6 @@ impl Harness {
             .await;
         let summary = response.get_deleted_blocks_txn_summary_response.unwrap().summary.unwrap();
         summary.total_transaction_count()
-    }
-}
-
-/// Waits until a condition holds.
-pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + TIMEOUT;
-    while !holds().await {
-        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

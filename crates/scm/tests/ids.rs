@@ -17,11 +17,12 @@ use proto::container_location::{
 use proto::hdds::{BlockId, ContainerBlockId, TransferLeadershipRequestProto};
 use proto::method;
 use scm::{Scm, ScmHandle};
+use testkit::until;
 use types::DatanodeId;
 
 use crate::datanode::{Disk, FakeDatanode};
 use crate::harness::THREE;
-use crate::members::{TIMEOUT, configuration, leader, three_of, until};
+use crate::members::{TIMEOUT, configuration, leader, three_of};
 
 async fn block_call(
     address: SocketAddr,

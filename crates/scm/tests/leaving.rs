@@ -4,10 +4,11 @@
 use proto::container_location as cl;
 use proto::container_location::Type;
 use proto::hdds::{LifeCycleState, NodeOperationalState};
+use testkit::until;
 use types::{ContainerId, DatanodeId};
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 /// Four nodes and a closed container on three of them: the container, those that have it, and the
 /// fourth.

@@ -14,10 +14,10 @@ use proto::container_location::{
 use proto::hdds::{AddScmRequestProto, GetScmInfoResponseProto};
 use proto::method;
 use scm::{Scm, ScmHandle, ScmOptions};
-use testkit::free_addresses;
+use testkit::{free_addresses, until};
 
 /// How long anything may take on a busy machine.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Writes the file that all read: the members and their addresses.
 pub fn write_file(dir: &Path, nodes: &[(String, Vec<SocketAddr>)]) {
@@ -66,15 +66,6 @@ async fn decommission(scm: &ScmHandle, id: &str) -> DecommissionScmResponseProto
     request.set_cmd_type(Type::DecommissionScm);
     request.decommission_scm_request = Some(DecommissionScmRequestProto { scm_id: id.to_owned() });
     call(scm, &request).await.decommission_scm_response.unwrap()
-}
-
-pub async fn until(what: &str, mut so: impl AsyncFnMut() -> bool) {
-    let wait = async {
-        while !so().await {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 pub async fn leader(scms: &[Option<ScmHandle>]) -> usize {

@@ -9,10 +9,11 @@ use proto::block_location::{
 use proto::container_location::{NodeQueryRequestProto, Type};
 use proto::hdds::{InnerNode, QueryScope};
 use proto::scm_datanode::{ScmDatanodeRequest, ScmDatanodeResponse, ScmRegisterRequestProto};
+use testkit::until;
 use types::{DatanodeDetails, PipelineState};
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 async fn six_nodes_in_two_racks() -> (Harness, Vec<FakeDatanode>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();

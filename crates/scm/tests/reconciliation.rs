@@ -8,10 +8,11 @@ use proto::container_location::{
 };
 use proto::hdds::{BlockId, LifeCycleState};
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{ContainerId, DatanodeDetails};
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, until};
+use crate::harness::Harness;
 
 async fn reconcile(h: &Harness, container: ContainerId) -> ScmContainerLocationResponse {
     h.location(Type::ReconcileContainer, |r| {

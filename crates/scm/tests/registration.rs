@@ -1,12 +1,11 @@
 //! DataNodes register with a running SCM and get pipelines.
 
-use std::time::Instant;
-
 use proto::hdds::NodeState;
+use testkit::until;
 use types::PipelineState;
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, THREE, until};
+use crate::harness::{Harness, THREE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
@@ -19,12 +18,8 @@ async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
         assert!(h.pipelines().await.is_empty());
         nodes
     };
-    let started = Instant::now();
     let third = FakeDatanode::start(h.scm.addresses().datanode).await;
     h.scm.ready_for(THREE).await;
-    let elapsed = started.elapsed();
-    println!("pipeline open {elapsed:?} after the third registration began");
-    assert!(elapsed.as_millis() < 1_000, "{elapsed:?}");
 
     until("both pipelines are open", async || {
         let p = h.pipelines().await;

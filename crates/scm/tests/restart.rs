@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use proto::hdds::{BlockId, LifeCycleState};
 use scm::{Scm, ScmError};
+use testkit::until;
 use types::ContainerId;
 
 use crate::datanode::FakeDatanode;
-use crate::harness::{Harness, THREE, until};
+use crate::harness::{Harness, THREE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_survives_a_crash_and_no_id_repeats() {

@@ -16,7 +16,7 @@ use types::{DatanodeDetails, DatanodeId};
 
 use crate::harness::Harness;
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);

@@ -33,6 +33,8 @@ pub struct FakeScm {
     pub hangs: AtomicBool,
     /// It was called while it hung.
     pub called_hanging: tokio::sync::Notify,
+    /// Calls that were given up while it hung.
+    pub left_hanging: Arc<AtomicU64>,
     /// Is not the one that leads.
     pub follows: AtomicBool,
     pub allocate_calls: AtomicU64,
@@ -64,6 +66,7 @@ impl FakeScm {
             is_full: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
             called_hanging: tokio::sync::Notify::new(),
+            left_hanging: Arc::default(),
             follows: AtomicBool::new(false),
             allocate_calls: AtomicU64::new(0),
             allocated: AtomicU64::new(0),
@@ -260,6 +263,7 @@ impl Handler for FakeScmHandler {
         let scm = Arc::clone(&self.0);
         Box::pin(async move {
             if scm.hangs.load(Ordering::Relaxed) {
+                let _left = Left(scm.left_hanging.clone());
                 scm.called_hanging.notify_one();
                 std::future::pending::<()>().await;
             }
@@ -282,5 +286,14 @@ impl Handler for FakeScmHandler {
                 other => Err::<Reply, _>(Status::invalid(format!("method {other}"))),
             }
         })
+    }
+}
+
+/// Counts a call that ends without an answer: its time is over, or its connection is.
+struct Left(Arc<AtomicU64>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ pub mod service;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use config::Configuration;
@@ -20,7 +20,7 @@ use prost::Message;
 use proto::method;
 use proto::ozone::*;
 
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = testkit::LIMIT;
 
 pub struct World {
     pub scm: Arc<FakeScm>,
@@ -86,19 +86,13 @@ impl World {
 /// moment, with what the system has taken and not synced. It is copied again until nothing was
 /// written meanwhile.
 pub fn copy(from: &Path, to: &Path) {
-    let deadline = Instant::now() + TIMEOUT;
-    loop {
+    testkit::until_blocking(format!("nothing is written to {}", from.display()), || {
         let before = listing(from);
         assert!(!before.is_empty(), "nothing is in {}", from.display());
         let _ = std::fs::remove_dir_all(to);
         copy_files(from, to);
-        let after = listing(from);
-        if before == after {
-            return;
-        }
-        let changed: Vec<_> = after.difference(&before).map(|(path, ..)| path).collect();
-        assert!(Instant::now() < deadline, "files are written all the time: {changed:?}");
-    }
+        before == listing(from)
+    });
 }
 
 /// Files that go away meanwhile are left out.
@@ -232,15 +226,6 @@ impl TestOm {
             }
             names.extend(page.into_iter().map(|k| k.key_name.unwrap()));
         }
-    }
-}
-
-/// Waits for a condition that something in the background brings about.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + TIMEOUT;
-    while !condition() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

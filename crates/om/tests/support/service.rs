@@ -1,7 +1,6 @@
 //! A service of several OMs in one process, and the native client.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use client::{Client, ClientOptions};
 use config::Configuration;
@@ -9,8 +8,9 @@ use om::{Om, OmHandle, OmOptions};
 use proto::om_admin::OmStateResponse;
 use proto::ozone::*;
 use testkit::free_ports;
+use testkit::until;
 
-use super::{TIMEOUT, World};
+use super::World;
 
 /// Ids of the OMs.
 pub const NODES: [&str; 3] = ["om1", "om2", "om3"];
@@ -87,15 +87,6 @@ impl Service {
         write_file(&self.world, &self.nodes, gone, &self.later);
     }
 
-    /// Waits until something is so.
-    pub async fn until(&self, what: &str, mut so: impl AsyncFnMut() -> bool) {
-        let deadline = Instant::now() + TIMEOUT;
-        while !so().await {
-            assert!(Instant::now() < deadline, "never: {what}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
     /// Changes a setting for OMs that start from now on.
     pub fn set(&mut self, key: &str, value: &str) {
         self.conf = self.conf.with(key, value);
@@ -120,34 +111,22 @@ impl Service {
 
     /// Waits for one that leads and serves.
     pub async fn leader(&self) -> usize {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            let leads = |n: &usize| self.oms[*n].as_ref().is_some_and(OmHandle::is_leader);
-            if let Some(leader) = self.up().into_iter().find(leads) {
-                return leader;
-            }
-            if Instant::now() >= deadline {
-                panic!("nobody leads: {:?}", self.client().om_states().await);
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let leads = |n: &usize| self.oms[*n].as_ref().is_some_and(OmHandle::is_leader);
+        until("an OM that leads", async || self.up().into_iter().find(leads)).await
     }
 
     /// Waits until every OM that is up has everything.
     pub async fn settled(&self) {
-        let deadline = Instant::now() + TIMEOUT;
         let client = self.client();
-        loop {
+        until("all to have everything", async || {
             let states = client.om_states().await;
             let up: Vec<_> = states.iter().filter_map(|(_, s)| s.as_ref().ok()).collect();
             let newest = up.iter().map(|(s, _)| s.committed).max().unwrap_or_default();
             let whole = |s: &OmStateResponse| s.applied == newest && s.leader_id.is_some();
-            if newest > 0 && up.len() == self.up().len() && up.iter().all(|(s, _)| whole(s)) {
-                return;
-            }
-            assert!(Instant::now() < deadline, "not all have everything: {states:?}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+            let all = up.len() == self.up().len() && up.iter().all(|(s, _)| whole(s));
+            if newest > 0 && all { Ok(()) } else { Err(format!("{states:?}")) }
+        })
+        .await;
     }
 
     /// Takes an OM down as a kill would.
