@@ -3,9 +3,10 @@
 use config::Configuration;
 use config::keys::datanode as dn;
 use datanode::{Datanode, DatanodeError, DatanodeOptions};
+use testkit::until;
 
 use crate::failing_group::{get, http, metric};
-use crate::support::{Cluster, block, bytes, until_async};
+use crate::support::{Cluster, block, bytes};
 
 const CHUNK: usize = 1 << 20;
 
@@ -22,7 +23,7 @@ async fn what_was_written_is_read_from_there_also_after_a_restart() {
     let id = pipe.put_large(block(1, 11), &data, CHUNK).await.unwrap();
     for start in 0..2 {
         let at = http(&mut cluster, node);
-        until_async("the first chunk is there", async || {
+        until("the first chunk is there", async || {
             metric(at, "datanode_chunk_cache_chunks").await == 1.0
         })
         .await;

@@ -137,7 +137,7 @@ async fn survive(rounds: usize, victims: impl Fn(usize) -> Vec<usize>) {
             .collect();
         // Moments differ from round to round, and with them what is under way.
         let before = written.lock().len();
-        crate::support::until("some writes", || written.lock().len() > before + 10 + 13 * round)
+        testkit::until("some writes", async || written.lock().len() > before + 10 + 13 * round)
             .await;
         let victims = victims(round);
         let registered =
@@ -147,10 +147,8 @@ async fn survive(rounds: usize, victims: impl Fn(usize) -> Vec<usize>) {
         if victims.len() == 1 {
             // Two of three go on.
             let before = written.lock().len();
-            crate::support::until("writes with two of three", || {
-                written.lock().len() > before + 10
-            })
-            .await;
+            testkit::until("writes with two of three", async || written.lock().len() > before + 10)
+                .await;
         }
         victims.iter().for_each(|victim| processes[*victim].restart());
         let wanted = registrations + victims.len();

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use proto::datanode::Result as ResultCode;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 
-use crate::support::{Cluster, block, bytes, until, until_async};
+use crate::support::{Cluster, block, bytes};
 
 /// Bytes that a directory's files really take.
 fn space(dir: &Path) -> u64 {
@@ -54,13 +55,15 @@ async fn deleted_blocks_are_gone_and_their_space_comes_back() {
         let before = space(&cluster.nodes[index].dir);
         assert!(cluster.scm.scm.delete_blocks(node, 1, 7, &deleted).await);
         // The transaction is durable when it is acknowledged; the blocks go soon after.
-        until_async("the blocks to go", async || {
+        until("the blocks to go", async || {
             let gone = pipe.get_block(node, ids[0]).await;
             gone.is_err_and(|gone| gone.code() == Some(ResultCode::NoSuchBlock))
         })
         .await;
-        until("the space to come back", || space(&cluster.nodes[index].dir) < before - (12 << 20))
-            .await;
+        until("the space to come back", async || {
+            space(&cluster.nodes[index].dir) < before - (12 << 20)
+        })
+        .await;
         assert_eq!(pipe.get_large(node, ids[3]).await.unwrap(), data);
         assert_eq!(pipe.get_small(node, *ids.last().unwrap()).await.unwrap(), data.slice(..20_000));
         // SCM repeats what it does not know to be done.
@@ -127,7 +130,7 @@ async fn a_replica_that_comes_to_a_block_after_all_others_have_deleted_it_stays_
         pipe.eventually(|| pipe.get_block(node, gone)).await;
         assert!(cluster.scm.scm.delete_blocks(node, 1, 7, &[2]).await);
         let dir = cluster.nodes[*n].dir.clone();
-        until("the space to come back", || space(&dir) + (4 << 20) <= before).await;
+        until("the space to come back", async || space(&dir) + (4 << 20) <= before).await;
     }
     // A leader has the last entries in memory, bytes and all; not after a restart.
     for n in others {
@@ -166,15 +169,12 @@ async fn a_deleted_container_is_reported_and_leaves_nothing() {
     let before = space(&cluster.nodes[0].dir);
     cluster.scm.scm.send_delete_container(node, 1);
     cluster.scm.scm.wait_for_replica(node, 1, State::Deleted).await;
-    until("the space to come back", || space(&cluster.nodes[0].dir) + (4 << 20) <= before).await;
+    until("the space to come back", async || space(&cluster.nodes[0].dir) + (4 << 20) <= before)
+        .await;
     cluster.node(node).stop().await;
     cluster.node(node).restart().await;
-    tokio::time::timeout(Duration::from_secs(10), async {
-        let pipe = cluster.pipe(pipe.id, node);
-        let gone = pipe.get_block(node, block(1, 1)).await.unwrap_err();
-        assert_eq!(gone.code(), Some(ResultCode::ContainerNotFound));
-    })
-    .await
-    .unwrap();
+    let pipe = cluster.pipe(pipe.id, node);
+    let gone = pipe.get_block(node, block(1, 1)).await.unwrap_err();
+    assert_eq!(gone.code(), Some(ResultCode::ContainerNotFound));
     cluster.stop().await;
 }

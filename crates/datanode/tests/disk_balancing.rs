@@ -18,13 +18,14 @@ use hadoop_rpc::{CallError, Client, ClientOptions, Identity};
 use prost::Message;
 use proto::disk_balancer::*;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{BlockId, DatanodeId, PipelineId, PortName};
 
 use crate::support::scm::{CLUSTER, RunningScm};
-use crate::support::{Cluster, Pipe, block, bytes, conf, until, until_async};
+use crate::support::{Cluster, Pipe, block, bytes, conf};
 
 const PROTOCOL: (&str, u64) = ("org.apache.hadoop.hdds.protocol.DiskBalancerProtocol", 1);
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Percent of the file system by which the disks may differ.
 const THRESHOLD: &str = "0.000001";
@@ -75,7 +76,7 @@ impl Admin {
     }
 
     async fn wait_for(&self, status: DiskBalancerRunningStatus) -> DatanodeDiskBalancerInfoProto {
-        until_async("the balancer to be in a state", async || {
+        until("the balancer to be in a state", async || {
             self.info().await.running_status() == status
         })
         .await;
@@ -182,12 +183,10 @@ async fn disks_become_even_while_clients_read_and_write() {
     let goes_on =
         DiskBalancerConfigurationProto { stop_after_disk_even: Some(false), ..Default::default() };
     admin.start(goes_on).await.unwrap();
-    until_async("half of the containers to move", async || {
-        admin.info().await.success_move_count() >= 4
-    })
-    .await;
+    until("half of the containers to move", async || admin.info().await.success_move_count() >= 4)
+        .await;
     let looked = reads.load(Ordering::Relaxed);
-    until("everything to be read again", || reads.load(Ordering::Relaxed) > looked + 1).await;
+    until("everything to be read again", async || reads.load(Ordering::Relaxed) > looked + 1).await;
     let _: StopDiskBalancerResponseProto =
         admin.call("stopDiskBalancer", StopDiskBalancerRequestProto {}).await.unwrap();
     stop.store(true, Ordering::Relaxed);
@@ -197,7 +196,8 @@ async fn disks_become_even_while_clients_read_and_write() {
     let info = admin.wait_for(DiskBalancerRunningStatus::Stopped).await;
     assert_eq!(info.failure_move_count(), 0);
     assert!(info.bytes_moved() >= 4 * (2 << 20), "{info:?}");
-    until("what was left to go", || places(&home).values().all(|disks| disks.len() == 1)).await;
+    until("what was left to go", async || places(&home).values().all(|disks| disks.len() == 1))
+        .await;
     let moved = places(&home).values().filter(|disks| **disks != full).count() as u64;
     // Of two disks: one that went back counts twice.
     let back = info.success_move_count().checked_sub(moved);
@@ -239,7 +239,8 @@ async fn it_stops_when_the_disks_are_even_and_deletions_follow_the_containers() 
     }
     let info = admin.wait_for(DiskBalancerRunningStatus::Stopped).await;
     assert_eq!((info.success_move_count(), info.failure_move_count()), (3, 0), "{info:?}");
-    until("what was left to go", || places(&home).values().all(|disks| disks.len() == 1)).await;
+    until("what was left to go", async || places(&home).values().all(|disks| disks.len() == 1))
+        .await;
     let after = admin.info().await;
     assert!(after.current_volume_density_sum < before.current_volume_density_sum);
     assert!(after.bytes_to_move() < before.bytes_to_move(), "{before:?} {after:?}");
@@ -249,8 +250,7 @@ async fn it_stops_when_the_disks_are_even_and_deletions_follow_the_containers() 
     assert_eq!(deleted.len(), 6);
     let all_gone = async |pipe: &Pipe| {
         for (block, _) in &deleted {
-            until_async("a block to be gone", async || pipe.get_block(node, *block).await.is_err())
-                .await;
+            until("a block to be gone", async || pipe.get_block(node, *block).await.is_err()).await;
         }
     };
     all_gone(&pipe).await;
@@ -395,7 +395,7 @@ async fn a_datanode_that_is_killed_while_it_balances_has_every_block() {
         scm.scm.wait("the node to come back", again).await;
         let pipe = pipe_of(id);
         check(&pipe, node, &written).await;
-        until("a container to come or go", || {
+        until("a container to come or go", async || {
             let now = places(&home);
             now != before || are_even(&now)
         })
@@ -412,7 +412,7 @@ async fn a_datanode_that_is_killed_while_it_balances_has_every_block() {
     scm.scm
         .wait("the node to come back", |known| (known.registrations[&node] > begun).then_some(()))
         .await;
-    until("half of the containers to be on each disk", || are_even(&places(&home))).await;
+    until("half of the containers to be on each disk", async || are_even(&places(&home))).await;
     check(&pipe_of(id), node, &written).await;
     drop(process);
 }

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use proto::datanode::Result as ResultCode;
 use proto::scm_datanode::container_replica_proto::State as ReplicaState;
+use testkit::until;
 use types::DatanodeId;
 
 use crate::support::scm::Known;
-use crate::support::{Cluster, Pipe, block, bytes, until};
+use crate::support::{Cluster, Pipe, block, bytes};
 
 /// Directories below another that hold containers.
 pub fn container_parents(dir: &Path) -> Vec<PathBuf> {
@@ -89,7 +90,7 @@ async fn one_failed_fsync_is_final(part: &str) {
     let failing = testkit::fail_syncs(&disk.join(part).display().to_string(), 1);
     let data = bytes(2, 100_000);
     let second = pipe.put_large(block(1, 2), &data, 50_000).await.unwrap();
-    until("an fsync that fails", || failing.struck() == 1).await;
+    until("an fsync that fails", async || failing.struck() == 1).await;
     wait_until_left(&cluster, follower, &pipe, &disk).await;
     let refused = pipe.get_large(follower, second).await.unwrap_err();
     assert_eq!(refused.code(), Some(ResultCode::ContainerMissing));
@@ -137,7 +138,7 @@ async fn a_leader_whose_raft_log_could_not_be_synced_once_is_replaced() {
     let failing = testkit::fail_syncs(&disk.join("ratis").display().to_string(), 1);
     // This one may be refused, or be acknowledged by the others alone.
     let _ = pipe.put_small(block(1, 2), bytes(2, 100)).await;
-    until("an fsync that fails", || failing.struck() == 1).await;
+    until("an fsync that fails", async || failing.struck() == 1).await;
     wait_until_left(&cluster, leader, &pipe, &disk).await;
     let third = pipe.put_small(block(1, 3), bytes(3, 100)).await.unwrap();
     assert_ne!(pipe.leader, leader);

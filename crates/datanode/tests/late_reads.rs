@@ -2,16 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use bytes::Bytes;
 use proto::datanode::Result as ResultCode;
-use testkit::{DelayedReads, delay_reads};
+use testkit::{DelayedReads, Gate, hold_reads, until};
 use types::{BlockId, DatanodeId};
 
 use crate::failing_disk::{container_parents, disk_of};
 use crate::failing_group::get;
-use crate::support::{Cluster, Pipe, block, bytes, until_async};
+use crate::support::{Cluster, Pipe, block, bytes};
 
 struct Slow {
     cluster: Cluster,
@@ -40,8 +39,8 @@ async fn slow(adapt: impl Fn(config::Configuration) -> config::Configuration) ->
 }
 
 impl Slow {
-    fn hang(&self, time: Duration) -> DelayedReads {
-        delay_reads(&self.chunks.display().to_string(), time)
+    fn hang(&self, gate: &Gate) -> DelayedReads {
+        hold_reads(&self.chunks.display().to_string(), gate)
     }
 
     async fn metric(&self, name: &str) -> f64 {
@@ -58,11 +57,12 @@ impl Slow {
 async fn a_late_read_is_refused_while_the_disk_hangs_and_another_replica_answers_it() {
     let slow = slow(|conf| conf).await;
     let chunk = slow.pipe.get_block(slow.node, slow.block).await.unwrap().chunks.remove(0);
-    let delayed = slow.hang(Duration::from_secs(5));
+    let gate = Gate::closed();
+    let held = slow.hang(&gate);
     let refused = slow.pipe.read_chunk(slow.node, slow.block, &chunk).await.unwrap_err();
     assert_eq!(refused.code(), Some(ResultCode::IoException), "{refused:?}");
     // Both attempts still hang: nobody waited for them.
-    assert_eq!((delayed.waiting(), delayed.done()), (2, 0));
+    assert_eq!((gate.waiting(), gate.passed()), (2, 0));
     let leader = slow.pipe.leader;
     assert_eq!(slow.pipe.get_large(leader, slow.block).await.unwrap(), slow.data);
     assert_eq!(slow.metric("disk_refused_reads").await, 1.0);
@@ -72,11 +72,15 @@ async fn a_late_read_is_refused_while_the_disk_hangs_and_another_replica_answers
     assert_eq!(slow.metric("disks_failed").await, 0.0);
 
     // Its reader comes again: it found no better replica, and is waited for.
-    let read = slow.pipe.read_chunk(slow.node, slow.block, &chunk).await.unwrap();
-    assert_eq!(read, slow.data.slice(..1 << 20));
-    drop(delayed);
-    until_async("the workers to be back", async || slow.metric("disk_stuck_workers").await == 0.0)
-        .await;
+    let read = slow.pipe.read_chunk(slow.node, slow.block, &chunk);
+    let opened = async {
+        until("its read", async || gate.waiting() == 3).await;
+        gate.open();
+    };
+    let (read, ()) = tokio::join!(read, opened);
+    assert_eq!(read.unwrap(), slow.data.slice(..1 << 20));
+    drop(held);
+    until("the workers to be back", async || slow.metric("disk_stuck_workers").await == 0.0).await;
     assert_eq!(slow.pipe.get_large(slow.node, slow.block).await.unwrap(), slow.data);
     slow.cluster.stop().await;
 }
@@ -85,23 +89,29 @@ async fn a_late_read_is_refused_while_the_disk_hangs_and_another_replica_answers
 async fn without_a_limit_a_read_waits_and_is_dropped_when_its_client_goes() {
     let slow = slow(|conf| conf.with("trioxide.datanode.read.limit", "0")).await;
     let chunk = slow.pipe.get_block(slow.node, slow.block).await.unwrap().chunks.remove(0);
-    let delayed = slow.hang(Duration::from_secs(3));
+    let gate = Gate::closed();
+    let _held = slow.hang(&gate);
     // A connection of its own, which is closed with its client.
     let gone = slow.cluster.pipe(slow.pipe.id, slow.pipe.leader);
     {
         let read = gone.read_chunk(slow.node, slow.block, &chunk);
         tokio::pin!(read);
-        let begun = until_async("the read to hang", async || delayed.waiting() > 0);
+        let begun = until("the read to hang", async || gate.waiting() > 0);
         tokio::select! {
             read = &mut read => panic!("answered: {read:?}"),
             () = begun => {}
         }
     }
     drop(gone);
-    until_async("the read to be dropped", async || slow.metric("reads_dropped").await == 1.0).await;
+    until("the read to be dropped", async || slow.metric("reads_dropped").await == 1.0).await;
     assert_eq!(slow.metric("disk_refused_reads").await, 0.0);
     // Another one waits to the end.
-    let read = slow.pipe.read_chunk(slow.node, slow.block, &chunk).await.unwrap();
-    assert_eq!(read, slow.data.slice(..1 << 20));
+    let read = slow.pipe.read_chunk(slow.node, slow.block, &chunk);
+    let opened = async {
+        until("its read", async || gate.waiting() == 2).await;
+        gate.open();
+    };
+    let (read, ()) = tokio::join!(read, opened);
+    assert_eq!(read.unwrap(), slow.data.slice(..1 << 20));
     slow.cluster.stop().await;
 }

@@ -9,11 +9,12 @@ use proto::datanode::container_data_proto::State as ContainerState;
 use proto::scm_datanode::CommandStatus;
 use proto::scm_datanode::command_status::Status;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{DatanodeId, PipelineId};
 
 use crate::reconstruct::find;
 use crate::support::groups::{Replica, Writing};
-use crate::support::{Cluster, Groups, bytes, until_async};
+use crate::support::{Cluster, Groups, bytes};
 
 const SCHEME: &str = "rs-3-2-16k";
 
@@ -98,7 +99,7 @@ async fn a_recovering_replica_that_nobody_finishes_is_removed_in_time() {
     groups.lose(&cluster, &[1]).await;
     groups.begin_recovering(&cluster, spare, 1).await;
     assert_eq!(groups.state(&cluster, spare).await, Some(ContainerState::Recovering));
-    until_async("it is removed", async || groups.state(&cluster, spare).await.is_none()).await;
+    until("it is removed", async || groups.state(&cluster, spare).await.is_none()).await;
     for node in &groups.nodes[1..] {
         assert_eq!(groups.state(&cluster, *node).await, Some(ContainerState::Closed));
     }
@@ -156,7 +157,7 @@ async fn shards_of_two_generations_are_never_mixed() {
             cluster.scm.scm.delete_blocks(*node, 5, 1, &[2]).await;
         }
         for (index, node) in &left {
-            until_async("the block is gone", async || {
+            until("the block is gone", async || {
                 let found = groups.read(&cluster, *node, *index, 2).await;
                 found == Err(ResultCode::NoSuchBlock)
             })
@@ -189,7 +190,7 @@ async fn what_is_decoded_must_have_the_writers_checksums_also_where_nothing_else
     // Without that block it is rebuilt.
     for (index, node) in &left {
         cluster.scm.scm.delete_blocks(*node, 5, 1, &[2]).await;
-        until_async("the block is gone", async || {
+        until("the block is gone", async || {
             groups.read(&cluster, *node, *index, 2).await == Err(ResultCode::NoSuchBlock)
         })
         .await;

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use config::Configuration;
 use framed::Code;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{DatanodeId, PipelineId};
 
 use crate::failing_disk::{container_parents, disk_of};
 use crate::failing_group::{http, metric};
-use crate::support::{Cluster, block, bytes, until};
+use crate::support::{Cluster, block, bytes};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_preferred_member_leads_and_the_others_point_to_it() {
@@ -238,8 +239,10 @@ async fn a_command_that_comes_again_does_no_harm() {
         cluster.scm.scm.send_create_pipeline(pipe.id, &cluster.ids());
     }
     cluster.scm.scm.send_close_pipeline(pipe.leader, PipelineId::random());
-    until("the commands to be done", || cluster.scm.scm.with(|known| known.statuses.len() >= 4))
-        .await;
+    until("the commands to be done", async || {
+        cluster.scm.scm.with(|known| known.statuses.len() >= 4)
+    })
+    .await;
     pipe.put_small(block(1, 2), bytes(2, 10)).await.unwrap();
     assert_eq!(pipe.get_small(pipe.leader, id).await.unwrap(), bytes(1, 10));
     cluster.stop().await;
@@ -328,7 +331,7 @@ async fn presence(address: &str, id: PipelineId) -> u8 {
 async fn until_undecided(cluster: &Cluster, node: DatanodeId, id: PipelineId) {
     let node = cluster.nodes.iter().find(|other| other.id == node).unwrap();
     let group = node.handle.as_ref().unwrap().raft().unwrap().group(id.0).unwrap();
-    crate::support::until_async("an entry that is not decided", async || {
+    testkit::until("an entry that is not decided", async || {
         group.status().await.is_some_and(|status| status.last_index > status.commit)
     })
     .await;
@@ -378,7 +381,7 @@ async fn a_pipeline_that_never_began_is_closed_without_its_other_members() {
     scm.wait("one member", |known| known.pipelines.get(&id).map(|_| ())).await;
     scm.send_close_pipeline(members[0], id);
     let address = cluster.node(members[0]).address();
-    crate::support::until_async("it is closed", async || presence(&address, id).await == 2).await;
+    testkit::until("it is closed", async || presence(&address, id).await == 2).await;
     cluster.stop().await;
 }
 
@@ -411,10 +414,7 @@ async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decisio
     }
     for node in &others {
         let address = cluster.node(*node).address();
-        crate::support::until_async("the pipeline to be gone", async || {
-            presence(&address, id).await == 1
-        })
-        .await;
+        testkit::until("the pipeline to be gone", async || presence(&address, id).await == 1).await;
     }
     cluster.node(leader).restart().await;
     cluster.scm.scm.send_close_pipeline(leader, id);
@@ -457,7 +457,7 @@ async fn a_member_that_lacks_blocks_closes_with_one_that_has_them(delay: Option<
     cluster.scm.scm.send_close_pipeline(lacks, id);
     // It was alone at two rounds of asking, and could have left after each.
     let address = http(&mut cluster, lacks);
-    crate::support::until_async("the other members to be asked", async || {
+    testkit::until("the other members to be asked", async || {
         metric(address, "datanode_pipeline_censuses").await >= 2.0
     })
     .await;

@@ -7,11 +7,12 @@ use bytes::Bytes;
 use config::Configuration;
 use proto::scm_datanode::ContainerReplicaProto;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{BlockId, DatanodeId};
 
 use crate::failing_disk::{container_parents, disk_of};
 use crate::failing_group::{http, metric};
-use crate::support::{Cluster, Pipe, block, bytes, until_async};
+use crate::support::{Cluster, Pipe, block, bytes};
 
 type Written = Vec<(BlockId, Bytes)>;
 
@@ -53,7 +54,7 @@ async fn check(pipe: &Pipe, node: DatanodeId, written: &Written) {
     }
 }
 
-async fn wait_for(
+async fn shown(
     cluster: &Cluster,
     what: &str,
     node: DatanodeId,
@@ -68,7 +69,7 @@ async fn wait_for(
 /// The checksum that a node tells of its replica, once it does.
 async fn checksum(cluster: &Cluster, node: DatanodeId) -> i64 {
     let known = |replica: &ContainerReplicaProto| replica.data_checksum() != 0;
-    wait_for(cluster, "a checksum", node, known).await.data_checksum()
+    shown(cluster, "a checksum", node, known).await.data_checksum()
 }
 
 async fn count(cluster: &mut Cluster, node: DatanodeId, what: &str) -> u64 {
@@ -85,7 +86,7 @@ async fn reconcile(cluster: &mut Cluster, node: DatanodeId, peers: &[DatanodeId]
     };
     let before = ended().await;
     cluster.scm.scm.send_reconcile(node, 1, peers);
-    until_async("the end of a reconciliation", async || ended().await != before).await;
+    until("the end of a reconciliation", async || ended().await != before).await;
     ended().await.0 > before.0
 }
 
@@ -125,7 +126,7 @@ async fn damaged_blocks_alone_come_from_a_peer_and_the_replica_counts_again() {
     let at = text.windows(small.len()).position(|window| window == small).unwrap();
     overwrite(&segment, at as u64 + 500);
     let unhealthy = |replica: &ContainerReplicaProto| replica.state() == State::Unhealthy;
-    let replica = wait_for(&cluster, "the damage", second, unhealthy).await;
+    let replica = shown(&cluster, "the damage", second, unhealthy).await;
     assert_eq!(replica.data_checksum(), 0, "nobody knows what it has");
 
     assert!(reconcile(&mut cluster, second, &[first, third]).await);
@@ -234,10 +235,10 @@ async fn what_is_missing_comes_and_what_differs_is_left() {
     assert!(!reconcile(&mut cluster, first, &[second]).await, "a block differs");
     assert_eq!(count(&mut cluster, first, "conflicts").await, 1);
     assert_eq!(count(&mut cluster, first, "blocks").await, 2);
-    let replica = wait_for(&cluster, "its blocks", first, |r| r.key_count() == 4).await;
+    let replica = shown(&cluster, "its blocks", first, |r| r.key_count() == 4).await;
     assert_eq!(replica.used(), 510_000);
     let changed = |r: &ContainerReplicaProto| ![0, before].contains(&r.data_checksum());
-    wait_for(&cluster, "another checksum", first, changed).await;
+    shown(&cluster, "another checksum", first, changed).await;
     let node = |node| cluster.pipe(pipes[0].id, node);
     // It does not claim to have all that was written: what differs, it has not.
     assert_eq!(replica.block_commit_sequence_id, Some(before_bcsid));
@@ -258,7 +259,7 @@ async fn a_block_that_was_deleted_does_not_come_back() {
     let good = checksum(&cluster, ids[0]).await;
     assert!(cluster.scm.scm.delete_blocks(ids[0], 1, 7, &[3, 6]).await);
     let deleted = |r: &ContainerReplicaProto| r.key_count() == 4;
-    wait_for(&cluster, "the deletion", ids[0], deleted).await;
+    shown(&cluster, "the deletion", ids[0], deleted).await;
     // Its peers have not heard of the deletion. Until it has come to its end here, the blocks are
     // known to be deleted; behind that, the numbers of the deletions tell.
     let mut tries = 0;
@@ -274,12 +275,12 @@ async fn a_block_that_was_deleted_does_not_come_back() {
     }
     assert!(reconcile(&mut cluster, ids[0], &ids[1..]).await);
     for node in &ids {
-        wait_for(&cluster, "the deletion", *node, deleted).await;
+        shown(&cluster, "the deletion", *node, deleted).await;
     }
     let left = checksum(&cluster, ids[0]).await;
     assert_ne!(left, good);
     for node in &ids[1..] {
-        wait_for(&cluster, "the same checksum", *node, |r| r.data_checksum() == left).await;
+        shown(&cluster, "the same checksum", *node, |r| r.data_checksum() == left).await;
     }
     cluster.stop().await;
 }

@@ -4,10 +4,11 @@ use proto::datanode::Result as ResultCode;
 use proto::datanode::container_data_proto::State as ContainerState;
 use proto::scm_datanode::command_status::Status;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::DatanodeId;
 
 use crate::support::groups::{Replica, Writing};
-use crate::support::{Cluster, Groups, bytes, until_async};
+use crate::support::{Cluster, Groups, bytes};
 
 /// Small cells, so that blocks of some KB have several stripes.
 const SCHEME: &str = "rs-3-2-16k";
@@ -88,7 +89,7 @@ async fn what_is_rebuilt_is_bit_for_bit_what_was_lost() {
     // It is there after a restart, and once more does no harm.
     cluster.node(other).stop().await;
     cluster.node(other).restart().await;
-    until_async("the replica is read again", async || {
+    until("the replica is read again", async || {
         groups.state(&cluster, other).await == Some(ContainerState::Closed)
     })
     .await;
@@ -209,7 +210,7 @@ async fn a_block_that_too_few_have_is_skipped_and_one_that_is_behind_is_as_long_
     }
     assert_eq!(groups.read(&cluster, spare, 2, 2).await, Err(ResultCode::NoSuchBlock));
     let audit = cluster.node(spare).dir.join("meta/audit/dn-audit.log");
-    until_async("the audit line", async || {
+    until("the audit line", async || {
         let lines = std::fs::read_to_string(&audit).unwrap_or_default();
         lines.contains("blocks=4") && lines.contains("skipped=1, skippedBlocks=2:2")
     })
@@ -265,7 +266,7 @@ async fn a_source_of_another_generation_is_not_mixed_in() {
     cluster.scm.scm.delete_blocks(groups.nodes[1], 5, 1, &[2]).await;
     cluster.scm.scm.delete_blocks(groups.nodes[2], 5, 1, &[2]).await;
     cluster.scm.scm.delete_blocks(groups.nodes[4], 5, 1, &[2]).await;
-    until_async("the block is gone", async || {
+    until("the block is gone", async || {
         let mut gone = true;
         for index in [2, 3, 5] {
             let node = groups.nodes[index as usize - 1];
@@ -330,7 +331,7 @@ async fn a_coordinator_that_ends_leaves_no_replica_and_another_one_goes_on() {
         scm.reconstruct(5, config, &sources, &[(3, coordinator), (5, target)]).await
     });
     let home = cluster.node(target).dir.clone();
-    until_async("something has arrived", async || find(&home, "2.block").is_some()).await;
+    until("something has arrived", async || find(&home, "2.block").is_some()).await;
     cluster.node(coordinator).stop().await;
     order.abort();
     assert_eq!(groups.state(&cluster, target).await, None, "it is no replica");

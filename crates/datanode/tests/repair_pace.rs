@@ -5,12 +5,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use proto::datanode as dn;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use tokio_util::task::AbortOnDropHandle;
 use types::{BlockId, DatanodeId};
 
 use crate::copying::{closed_container, copy};
 use crate::failing_group::{http, metric};
-use crate::support::{Cluster, Pipe, until_async};
+use crate::support::{Cluster, Pipe};
 
 const LIMIT: &str = "datanode_repair_limit_bytes";
 
@@ -51,7 +52,7 @@ async fn a_copy_is_slow_while_clients_read_and_its_own_reads_are_none() {
     let block = written[0].0;
 
     let repairs = ask(cluster.pipe(id, leader), source, block, Some(true));
-    until_async("nobody else asks", async || metric(at, LIMIT).await == 0.0).await;
+    until("nobody else asks", async || metric(at, LIMIT).await == 0.0).await;
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_millis(100)).await;
         assert_eq!(metric(at, LIMIT).await, 0.0, "reads of a repair count as a client's");
@@ -59,7 +60,7 @@ async fn a_copy_is_slow_while_clients_read_and_its_own_reads_are_none() {
     drop(repairs);
 
     let client = ask(cluster.pipe(id, leader), source, block, None);
-    until_async("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
+    until("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
     assert_eq!(metric(at, LIMIT).await, f64::from(2 << 20));
     let began = Instant::now();
     cluster.scm.scm.send_replicate(source, 1, target);
@@ -68,7 +69,7 @@ async fn a_copy_is_slow_while_clients_read_and_its_own_reads_are_none() {
     assert!(began.elapsed() > Duration::from_secs(2), "it took {:?}", began.elapsed());
 
     drop(client);
-    until_async("the limit does not count", async || metric(at, LIMIT).await == 0.0).await;
+    until("the limit does not count", async || metric(at, LIMIT).await == 0.0).await;
     cluster.stop().await;
 }
 
@@ -84,7 +85,7 @@ async fn a_copy_that_would_come_too_late_does_not_wait_for_clients() {
     let [source, target] = cluster.ids()[..] else { unreachable!() };
     let at = http(&mut cluster, source);
     let _client = ask(cluster.pipe(id, leader), source, written[0].0, None);
-    until_async("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
+    until("the limit counts", async || metric(at, LIMIT).await > 0.0).await;
     let scm = &cluster.scm.scm;
     let to = scm.with(|known| known.nodes[&target].to_wire());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;

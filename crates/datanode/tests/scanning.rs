@@ -8,11 +8,12 @@ use config::Configuration;
 use datanode::{Datanode, DatanodeOptions};
 use proto::scm_datanode::container_replica_proto::State;
 use serde_json::Value;
+use testkit::until;
 use types::DatanodeId;
 
 use crate::copying::get;
 use crate::failing_disk::{container_parents, disk_of};
-use crate::support::{Cluster, Pipe, block, bytes, conf, until_async};
+use crate::support::{Cluster, Pipe, block, bytes, conf};
 
 /// Scans at once, again and again.
 fn eager(conf: Configuration) -> Configuration {
@@ -94,7 +95,7 @@ async fn a_flipped_bit_that_nobody_reads_is_found_and_reported() {
     let ids = cluster.ids();
     for node in &ids {
         let scanned = async || metric(&cluster, *node, "data_scan_containers").await > 1;
-        until_async("the container to be read twice", scanned).await;
+        until("the container to be read twice", scanned).await;
     }
     let path = container_dir(&mut cluster, ids[1]).join("chunks/1.block");
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
@@ -112,7 +113,7 @@ async fn a_flipped_bit_that_nobody_reads_is_found_and_reported() {
     for node in [ids[0], ids[2]] {
         let before = metric(&cluster, node, "data_scan_containers").await;
         let again = async || metric(&cluster, node, "data_scan_containers").await > before;
-        until_async("the others to be read once more", again).await;
+        until("the others to be read once more", again).await;
         let state = cluster.scm.scm.with(|known| known.replicas[&(node, 1)].state());
         assert_eq!(state, State::Closed);
         assert_eq!(metric(&cluster, node, "data_scan_damaged").await, 0);
@@ -134,7 +135,7 @@ async fn a_folder_that_was_removed_is_found_and_reported() {
     std::fs::remove_dir_all(container_dir(&mut cluster, node).join("chunks")).unwrap();
     cluster.scm.scm.wait_for_replica(node, 1, State::Unhealthy).await;
     let damaged = async || metric(&cluster, node, "metadata_scan_damaged").await == 1;
-    until_async("the damage to be counted", damaged).await;
+    until("the damage to be counted", damaged).await;
     cluster.stop().await;
 }
 
@@ -146,7 +147,7 @@ async fn what_was_scanned_is_known_after_a_restart_and_left_for_the_shortest_gap
     let _pipe = closed_container(&cluster).await;
     let node = cluster.ids()[0];
     let scanned = async || containers(&cluster, node).await[0]["scanned"].is_string();
-    until_async("the container to be read", scanned).await;
+    until("the container to be read", scanned).await;
     let before = containers(&cluster, node).await[0]["scanned"].clone();
     assert_eq!(metric(&cluster, node, "data_scan_containers").await, 1);
     cluster.node(node).stop().await;

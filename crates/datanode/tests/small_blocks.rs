@@ -97,8 +97,8 @@ async fn a_put_block_may_take_its_time() {
     let (id, data) = (block(1, 1), bytes(3, 10_000));
     let chunk = chunk_info(id, 1, 0, &data);
     ratis.write(&write_chunk(id, &chunk), &data).await;
-    let written = || block_files(&cluster.nodes[0].dir) == 1;
-    crate::support::until("the chunk to be written by itself", written).await;
+    let written = async || block_files(&cluster.nodes[0].dir) == 1;
+    testkit::until("the chunk to be written by itself", written).await;
     let (_, response) = ratis.write(&put_block(id, vec![chunk], true), &[]).await;
     let length = response.put_block.unwrap().committed_block_length;
     reads_everywhere(&cluster, &pipe, &length, &data).await;

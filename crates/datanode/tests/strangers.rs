@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use framed::{CallError, Client, ClientOptions};
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{DatanodeId, PipelineId};
 
-use crate::support::{Cluster, block, bytes, until};
+use crate::support::{Cluster, block, bytes};
 
 /// The first and the last step of a push, as they are on the wire.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -124,7 +125,7 @@ async fn a_replica_that_was_pushed_does_not_count() {
         let data = bytes(2, 3 << 20);
         other.put_large(block(7, 1), &data, 1 << 20).await
     });
-    until("an acknowledgement, or the news that there can be none", || {
+    until("an acknowledgement, or the news that there can be none", async || {
         writing.is_finished() || cluster.scm.scm.with(|known| known.failed.contains_key(&pipeline))
     })
     .await;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use proto::datanode::Result as ResultCode;
 use proto::scm_datanode::container_replica_proto::State;
+use testkit::until;
 use types::{BlockId, DatanodeId};
 
-use crate::support::{Cluster, Pipe, Problem, block, bytes, until};
+use crate::support::{Cluster, Pipe, Problem, block, bytes};
 
 /// Longer than what is packed or rides in the log.
 const LARGE: usize = 1 << 20;
@@ -64,7 +65,7 @@ async fn what_was_acknowledged_survives_a_leader_that_scm_did_not_hear() {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    until("the replicas to be closed", || {
+    until("the replicas to be closed", async || {
         others(&cluster, leader).iter().all(|node| has_ended(&cluster, *node))
     })
     .await;
@@ -137,7 +138,7 @@ async fn a_damaged_replica_does_not_count(local: u64) {
 
     let mut other = cluster.pipe(pipe.id, pipe.leader);
     let writing = tokio::spawn(async move { put(&mut other, local).await });
-    until("an acknowledgement, or the news that there can be none", || {
+    until("an acknowledgement, or the news that there can be none", async || {
         writing.is_finished() || cluster.scm.scm.with(|known| known.failed.contains_key(&pipe.id))
     })
     .await;

@@ -148,14 +148,16 @@ mod tests {
         let (clock, disk) = (SetClock::new(), store.disks()[0].clone());
         let pace = pace(&clock);
         let idle = seconds_for(&pace, &disk, 10).await;
-        // The disk works on a write for longer than all of this takes.
-        backend.faults.once(Op::Write, "slow", Strike::Delay(Duration::from_secs(2)));
+        // The disk works on a write for as long as all of this takes.
+        let gate = testkit::Gate::closed();
+        backend.faults.once(Op::Write, "slow", Strike::hold(gate.blocking()));
         let path: Arc<Path> = Arc::from(dir.path().join("slow"));
         let write = disk.io().write(path, 0, vec![1; 10].into(), WriteMode::Cached);
         let busy = seconds_for(&pace, &disk, 10).await;
         assert!(disk.scans().others_wait(disk.io()), "the write ended too early");
         assert!(busy > 8.5 * idle, "{busy} s is hardly longer than {idle} s");
         assert!(busy < 11.0 * idle, "{busy} s is more than ten times {idle} s");
+        gate.open();
         write.await.unwrap();
         let again = seconds_for(&pace, &disk, 10).await;
         assert!((again - idle).abs() < 0.6, "{again} s, {idle} s before");

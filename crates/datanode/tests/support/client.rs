@@ -13,7 +13,7 @@ use proto::datanode::{
 };
 use types::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 pub fn block(container: u64, local: u64) -> BlockId {
     BlockId::new(ContainerId(container), LocalId(local))
@@ -272,16 +272,7 @@ impl Pipe {
     where
         F: Future<Output = Done<T>>,
     {
-        let deadline = tokio::time::Instant::now() + TIMEOUT;
-        loop {
-            match read().await {
-                Ok(found) => return found,
-                Err(problem) if tokio::time::Instant::now() > deadline => {
-                    panic!("a replica did not catch up: {problem:?}")
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
-        }
+        testkit::until("a replica to catch up", async || read().await).await
     }
 
     pub async fn simple(

@@ -15,7 +15,7 @@ use types::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 
 use super::Cluster;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Checksums are of so many bytes each.
 const SLICE: u32 = 4 << 10;

@@ -6,11 +6,11 @@ pub mod ratis;
 pub mod scm;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use tempfile::TempDir;
+use testkit::until;
 use types::{DatanodeId, PipelineId, PortName};
 
 pub use client::{Pipe, Problem, block, bytes, chunk_info};
@@ -106,7 +106,7 @@ impl Cluster {
         let (id, leader) = self.scm.scm.create_pipeline(&self.ids()).await;
         for node in &self.nodes {
             let raft = node.handle.as_ref().unwrap().raft().unwrap();
-            until_async("every replica counts in elections", async || {
+            until("every replica counts in elections", async || {
                 let Some(group) = raft.group(id.0) else { return false };
                 group.status().await.is_some_and(|status| !status.incomplete)
             })
@@ -128,23 +128,5 @@ impl Cluster {
                 handle.shutdown().await;
             }
         }
-    }
-}
-
-/// Waits until something is so.
-pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(tokio::time::Instant::now() < deadline, "waited in vain for: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// Waits until something that has to be asked for is so.
-pub async fn until_async(what: &str, is_so: impl AsyncFn() -> bool) {
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
-    while !is_so().await {
-        assert!(tokio::time::Instant::now() < deadline, "waited in vain for: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

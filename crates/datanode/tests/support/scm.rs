@@ -17,7 +17,7 @@ use types::{DatanodeDetails, DatanodeId, PipelineId, ReplicationFactor};
 pub const CLUSTER: &str = "CID-datanode-test";
 
 /// Longest wait for anything.
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = testkit::LIMIT;
 
 #[derive(Default)]
 pub struct Known {

@@ -1,7 +1,5 @@
 //! First chunks from a cache on another disk, and never those that a row does not have.
 
-use std::time::{Duration, Instant};
-
 use blockio::{Op, Strike};
 use chunkcache::{CacheOptions, ChunkCache};
 use tokio::runtime::{EnterGuard, Runtime};
@@ -29,12 +27,11 @@ fn cache(node: &Node) -> Arc<ChunkCache> {
 }
 
 /// Until so many chunks are there.
-fn until(node: &Node, chunks: u64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while cache(node).figures().chunks != chunks {
-        assert!(Instant::now() < deadline, "{:?}", cache(node).figures());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn becomes(node: &Node, chunks: u64) {
+    testkit::until_blocking(format!("{chunks} chunks"), || {
+        let figures = cache(node).figures();
+        if figures.chunks == chunks { Ok(()) } else { Err(figures) }
+    });
 }
 
 fn read(node: &Node, local: u64, offset: u64, len: u64) -> Result<Bytes> {
@@ -45,7 +42,7 @@ fn read(node: &Node, local: u64, offset: u64, len: u64) -> Result<Bytes> {
 /// What was not written here is what the cache does not have yet.
 fn forgotten(node: &Node, local: u64) {
     cache(node).remove(chunkcache::BlockKey { container: CONTAINER.0, local });
-    until(node, 0);
+    becomes(node, 0);
 }
 
 #[test]
@@ -54,7 +51,7 @@ fn a_chunk_that_was_written_or_is_read_again_comes_from_there() {
     let mut node = node();
     let chunks = [pattern(1, LEN), pattern(2, LEN)];
     node.put_large(7, &chunks);
-    until(&node, 1);
+    becomes(&node, 1);
     node.faults.always(Op::Read, ".block", Strike::Eio);
     assert_eq!(read(&node, 7, 0, LEN as u64).unwrap(), chunks[0]);
     assert_eq!(read(&node, 7, 20_000, 999).unwrap(), chunks[0].slice(20_000..20_999));
@@ -65,7 +62,7 @@ fn a_chunk_that_was_written_or_is_read_again_comes_from_there() {
     for _ in 0..2 {
         assert_eq!(read(&node, 7, 0, LEN as u64).unwrap(), chunks[0]);
     }
-    until(&node, 1);
+    becomes(&node, 1);
     node.faults.always(Op::Read, ".block", Strike::Eio);
     assert_eq!(read(&node, 7, 0, LEN as u64).unwrap(), chunks[0]);
     let figures = cache(&node).figures();
@@ -78,12 +75,12 @@ fn a_part_that_is_read_again_brings_the_whole_chunk() {
     let mut node = node();
     let data = pattern(1, LEN);
     node.put_large(7, std::slice::from_ref(&data));
-    until(&node, 1);
+    becomes(&node, 1);
     forgotten(&node, 7);
     for offset in [10, 100_000] {
         assert_eq!(read(&node, 7, offset, 10).unwrap().len(), 10);
     }
-    until(&node, 1);
+    becomes(&node, 1);
     node.faults.always(Op::Read, ".block", Strike::Eio);
     assert_eq!(read(&node, 7, 200_000, 100_000).unwrap(), data.slice(200_000..));
 }
@@ -94,14 +91,14 @@ fn what_is_read_once_brings_nothing_in() {
     let mut node = node();
     for local in 1..=5 {
         node.put_large(local, &[pattern(local, LEN)]);
-        until(&node, 1);
+        becomes(&node, 1);
         forgotten(&node, local);
     }
     for local in 1..=5 {
         read(&node, local, 0, LEN as u64).unwrap();
     }
     node.put_large(6, &[pattern(6, LEN)]);
-    until(&node, 1);
+    becomes(&node, 1);
     assert_eq!(cache(&node).figures().from_reads, 0);
 }
 
@@ -111,7 +108,7 @@ fn a_small_block_is_kept_too() {
     let mut node = node();
     let data = pattern(1, 10_000);
     node.put_small(7, data.clone());
-    until(&node, 1);
+    becomes(&node, 1);
     node.pipe().flush().unwrap();
     node.faults.always(Op::Read, "chunks", Strike::Eio);
     assert_eq!(read(&node, 7, 0, 10_000).unwrap(), data);
@@ -123,12 +120,12 @@ fn a_deleted_block_is_not_given_out_and_makes_room() {
     let mut node = node();
     node.put_large(7, &[pattern(1, LEN)]);
     node.close();
-    until(&node, 1);
+    becomes(&node, 1);
     node.delete(1, &[7]);
     node.store().reclaim(10).unwrap();
     let gone = read(&node, 7, 0, 10);
     assert!(matches!(gone, Err(StorageError::NoSuchBlock(_))), "{gone:?}");
-    until(&node, 0);
+    becomes(&node, 0);
 }
 
 #[test]
@@ -136,7 +133,7 @@ fn a_chunk_that_was_written_again_is_given_out_as_its_row_has_it() {
     let (_runtime, _guard) = runtime();
     let mut node = node();
     node.put_large(7, &[pattern(1, 100_000)]);
-    until(&node, 1);
+    becomes(&node, 1);
     // The chunk grows, as hsync has it do.
     let data = pattern(2, LEN);
     let block = block_data(7, std::slice::from_ref(&data));
@@ -153,7 +150,7 @@ fn wrong_bytes_in_the_cache_are_read_from_the_block_instead() {
     let mut node = node();
     let data = pattern(1, LEN);
     node.put_large(7, std::slice::from_ref(&data));
-    until(&node, 1);
+    becomes(&node, 1);
     let dir = node.disk_dir().with_file_name("cache");
     let file = fs::read_dir(dir.join("07")).unwrap().next().unwrap().unwrap().path();
     let mut bytes = fs::read(&file).unwrap();
@@ -161,7 +158,7 @@ fn wrong_bytes_in_the_cache_are_read_from_the_block_instead() {
     fs::write(&file, bytes).unwrap();
     assert_eq!(read(&node, 7, 0, 10_000).unwrap(), data.slice(..10_000));
     assert_eq!(cache(&node).figures().load_failures, 1);
-    until(&node, 0);
+    becomes(&node, 0);
 }
 
 #[test]
@@ -174,6 +171,6 @@ fn chunks_without_checksums_are_none_of_it() {
     block_on(node.store().write_chunk(id(7), &block.chunks[0], pattern(1, LEN))).unwrap();
     // One that comes behind it does come in.
     node.put_large(8, &[pattern(2, LEN)]);
-    until(&node, 1);
+    becomes(&node, 1);
     assert_eq!(cache(&node).figures().from_writes, 1);
 }

@@ -147,7 +147,8 @@ async fn files_that_the_device_refuses_to_read_count_against_the_disk() {
 async fn a_disk_whose_check_hangs_has_failed() {
     let node = Node::new();
     let disk = node.store().disks()[0].clone();
-    node.faults.once(Op::Write, "disk-check", Strike::Delay(Duration::from_secs(2)));
+    let gate = testkit::Gate::closed();
+    node.faults.once(Op::Write, "disk-check", Strike::hold(gate.blocking()));
     checks(3, 1, Duration::from_millis(50)).check_data(&disk).await;
     let failure = disk.failure().unwrap();
     assert!(failure.contains("no answer within"), "{failure}");

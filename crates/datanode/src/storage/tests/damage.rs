@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use container::ContainerState;
 use metastore::{Batch, Durability};
 use proto::datanode::Result as ResultCode;
+use testkit::until_blocking;
 
 use super::*;
 use crate::storage::tables;
@@ -19,9 +20,10 @@ pub(super) fn flip(path: &Path, at: u64) {
 
 /// Waits for a state that another thread brings about.
 fn becomes(node: &Node, state: ContainerState) {
-    while node.container().state() != state {
-        std::thread::yield_now();
-    }
+    until_blocking(format!("{state:?}"), || {
+        let now = node.container().state();
+        if now == state { Ok(()) } else { Err(now) }
+    });
 }
 
 #[test]
@@ -35,11 +37,9 @@ fn a_flipped_bit_in_a_packed_block_is_refused_and_reported() {
     assert_eq!(node.read(1).unwrap_err().result(), ResultCode::ChecksumMismatch);
     becomes(&node, ContainerState::Unhealthy);
     // The report follows the state.
-    let mut changed = node.store().take_changed();
-    while changed.is_empty() {
-        std::thread::yield_now();
-        changed = node.store().take_changed();
-    }
+    let changed = until_blocking("the report", || {
+        Some(node.store().take_changed()).filter(|changed| !changed.is_empty())
+    });
     assert_eq!(changed.len(), 1);
     assert_eq!(node.read(2).unwrap(), pattern(2, 3000), "its neighbour is still good");
 }
