@@ -3,9 +3,8 @@
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::process::{Daemon, TIMEOUT, o3, stderr};
+use crate::process::{Daemon, o3, stderr};
 
 /// `fdatasync` and `fsync` of Raft log files fail once the file `$BROKEN` exists.
 const SHIM: &str = r#"
@@ -64,17 +63,7 @@ fn om(dir: &Path, scm: &Daemon) -> Command {
 }
 
 fn wait(child: &mut std::process::Child) -> ExitStatus {
-    let until = Instant::now() + TIMEOUT;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status;
-        }
-        if Instant::now() > until {
-            let _ = child.kill();
-            panic!("it goes on as if nothing were");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    testkit::until_blocking("the process to end", || child.try_wait().unwrap())
 }
 
 #[test]

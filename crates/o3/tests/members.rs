@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use testkit::free_ports;
+use testkit::until_blocking;
 
-use crate::process::{Daemon, TIMEOUT, o3, stderr, stdout};
+use crate::process::{Daemon, o3, stderr, stdout};
 
 /// A directory with `ozone-site.xml`, and the processes that read it.
 struct Service {
@@ -86,11 +86,10 @@ impl Service {
     fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut() -> bool) {
         let mut command = self.command(role, node, more);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let began = Instant::now();
-        while !so() {
-            assert!(began.elapsed() < TIMEOUT && child.try_wait().unwrap().is_none());
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        until_blocking("the moment of the kill", || {
+            assert!(child.try_wait().unwrap().is_none());
+            so()
+        });
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -101,14 +100,10 @@ impl Service {
 
     /// Runs a command until it succeeds: the leader may not be elected yet.
     fn done(&self, args: &[&str]) -> String {
-        let began = Instant::now();
-        loop {
+        until_blocking(format!("{args:?}"), || {
             let output = self.run(args);
-            if output.status.success() {
-                return stdout(&output);
-            }
-            assert!(began.elapsed() < TIMEOUT, "{args:?}: {}", stderr(&output));
-        }
+            if output.status.success() { Ok(stdout(&output)) } else { Err(stderr(&output)) }
+        })
     }
 
     /// The lines of a listing.
@@ -118,14 +113,11 @@ impl Service {
 
     /// Waits until a listing of `count` members has nobody that does not vote yet.
     fn all_vote(&self, args: &[&str], count: usize) {
-        let began = Instant::now();
-        loop {
+        until_blocking("all to vote", || {
             let roles = self.roles(args);
-            if roles.len() == count && !roles.iter().any(|role| role.contains("LEARNER")) {
-                return;
-            }
-            assert!(began.elapsed() < TIMEOUT, "{roles:?}");
-        }
+            let all = roles.len() == count && !roles.iter().any(|role| role.contains("LEARNER"));
+            if all { Ok(()) } else { Err(roles) }
+        });
     }
 }
 
@@ -256,12 +248,10 @@ fn the_leading_scm_tells_of_safe_mode_and_all_when_asked() {
     };
 
     // An election may be under way.
-    let mut roles = service.roles(&SCM_ROLES);
-    let began = Instant::now();
-    while !roles.iter().any(|role| role.contains("LEADER")) {
-        assert!(began.elapsed() < TIMEOUT, "{roles:?}");
-        roles = service.roles(&SCM_ROLES);
-    }
+    let roles = until_blocking("a leader", || {
+        let roles = service.roles(&SCM_ROLES);
+        if roles.iter().any(|role| role.contains("LEADER")) { Ok(roles) } else { Err(roles) }
+    });
     let leading = leader(&roles, &ports);
     assert_eq!(service.done(&STATUS), format!("Service ID: svc\n{}", line(leading, "in")));
     let all: String = (0..3).map(|node| line(node, "in")).collect();

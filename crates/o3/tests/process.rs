@@ -4,14 +4,15 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use testkit::until_blocking;
 
 /// Bound on every wait: generous, for machines that do other things too.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Of what a daemon logged, so many lines are shown when its test fails.
 const LAST_LINES: usize = 60;
@@ -100,17 +101,12 @@ impl Daemon {
 
     /// Waits until the daemon has logged a line with all of these texts; the line.
     pub fn logged(&self, texts: &[&str]) -> String {
-        let until = Instant::now() + TIMEOUT;
-        while Instant::now() < until {
+        until_blocking(format!("a line with {texts:?}"), || {
             let log = self.log.lock();
             let mut lines = log.lines();
-            if let Some(line) = lines.find(|line| texts.iter().all(|text| line.contains(text))) {
-                return line.to_owned();
-            }
-            drop(log);
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("no line with {texts:?} within {TIMEOUT:?}:\n{}", self.log.lock());
+            let found = lines.find(|line| texts.iter().all(|text| line.contains(text)));
+            found.map(str::to_owned).ok_or_else(|| log.clone())
+        })
     }
 
     /// Lines that it has logged so far with this text.
@@ -145,14 +141,7 @@ impl Daemon {
 
     /// Waits until it has stopped.
     pub fn ended(mut self) -> ExitStatus {
-        let until = Instant::now() + TIMEOUT;
-        while Instant::now() < until {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        panic!("did not stop within {TIMEOUT:?}");
+        until_blocking("the process to stop", || self.child.try_wait().unwrap())
     }
 
     /// Kills it without a word, as a power cut would.

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU64;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use client::{Client, CreateKey, KeyPath, MoveOutcome};
 use config::Configuration;
@@ -53,11 +53,10 @@ impl Cluster {
 
     /// Waits until what there is is as `is_expected` says.
     fn wait_mib(&self, expected: &str, is_expected: impl Fn([u64; 3]) -> bool) {
-        let until = Instant::now() + Duration::from_secs(30);
-        while !is_expected(self.mib()) {
-            assert!(Instant::now() < until, "{:?} MiB on {TYPES:?}, not {expected}", self.mib());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        testkit::until_blocking(format!("{expected} MiB on {TYPES:?}"), || {
+            let mib = self.mib();
+            if is_expected(mib) { Ok(()) } else { Err(mib) }
+        });
     }
 
     /// MiB of blocks on the disks of each type, in all replicas, at this moment.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use client::{Client, CreateKey, KeyPath};
 use serde_json::Value;
+use testkit::until;
 use types::{ContainerId, ReplicationConfig};
 
-use super::cluster::{Cluster, close_all, is_healed, until};
+use super::cluster::{Cluster, close_all, is_healed};
 use super::flipped_bits::{files, flip, read};
 use super::ledger::{Ledger, content};
 use super::{BUCKET, VOLUME, make_bucket, runtime};

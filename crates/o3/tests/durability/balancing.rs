@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use client::ScmClient;
 use proto::container_location::StartContainerBalancerRequestProto;
 use proto::hdds::LifeCycleState;
+use testkit::until;
 use types::ContainerId;
 
-use super::cluster::{Cluster, close_all, containers, is_healed, until};
+use super::cluster::{Cluster, close_all, containers, is_healed};
 use super::ledger::Ledger;
 use super::{make_bucket, runtime};
 use crate::process::{Daemon, o3, stdout};

@@ -8,9 +8,10 @@ use client::{Client, KeyPath};
 use proto::hdds::NodeState;
 use rand::RngExt;
 use rand::seq::index::sample;
+use testkit::until;
 use types::ReplicationConfig;
 
-use super::cluster::{Cluster, until};
+use super::cluster::Cluster;
 use super::ledger::Ledger;
 use super::{BUCKET, VOLUME, make_bucket_of, runtime};
 

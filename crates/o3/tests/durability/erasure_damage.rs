@@ -13,9 +13,10 @@ use proto::hdds::{LifeCycleState, NodeState};
 use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand::seq::index::sample;
+use testkit::until;
 use types::ReplicationConfig;
 
-use super::cluster::{Cluster, containers, until};
+use super::cluster::{Cluster, containers};
 use super::flipped_bits::files;
 use super::ledger::Ledger;
 use super::reconstruction::is_whole;

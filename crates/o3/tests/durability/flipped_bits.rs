@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use client::{CreateKey, ErrorKind, KeyPath};
 use futures::TryStreamExt;
@@ -78,11 +77,10 @@ fn a_flipped_bit_is_found_and_another_replica_is_read() {
     });
     // One block of three replicas, one of a single one. A key is committed when two of three have
     // it; the third comes to it a moment later.
-    let end = Instant::now() + Duration::from_secs(60);
-    while replicas_of_blocks(dir.path()) != [1, 3] {
-        assert!(Instant::now() < end, "{:?}", blocks(dir.path()));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    testkit::until_blocking("all replicas", || {
+        let are_there = replicas_of_blocks(dir.path()) == [1, 3];
+        if are_there { Ok(()) } else { Err(blocks(dir.path())) }
+    });
     assert_eq!(daemon.terminate().code(), Some(0));
     let blocks = blocks(dir.path());
 

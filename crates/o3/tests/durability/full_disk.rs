@@ -58,13 +58,9 @@ fn a_full_disk_gives_a_clear_error_and_recovers_when_there_is_room() {
         for i in 0..stored {
             client.delete_key(&path(i)).await.unwrap();
         }
-        let until = std::time::Instant::now() + crate::process::TIMEOUT;
-        loop {
-            match client.put_key(CreateKey::new(path(1_000)), content("k", 1, KEY)).await {
-                Ok(_) => break,
-                Err(e) => assert!(std::time::Instant::now() < until, "no room came back: {e}"),
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        }
+        testkit::until("room for a key", async || {
+            client.put_key(CreateKey::new(path(1_000)), content("k", 1, KEY)).await.map(drop)
+        })
+        .await;
     });
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use rand::RngExt;
 
@@ -39,10 +38,7 @@ fn acknowledged_writes_survive_kill_9_of_everything_at_any_moment() {
         let before = ledger.acknowledged();
         // The random moment is what is tested. It comes after some writes, on any machine.
         let enough = before + rand::rng().random_range(5..150);
-        let until = std::time::Instant::now() + Duration::from_secs(20);
-        while ledger.acknowledged() < enough && std::time::Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        testkit::until_blocking("some writes", || ledger.acknowledged() >= enough);
         daemon.kill();
         stop.store(true, Ordering::Relaxed);
         writers.into_iter().for_each(|w| w.abort());

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+
+use testkit::until_blocking;
 
 use super::ledger::Ledger;
 use super::{client_of, make_bucket, runtime};
-use crate::process::{Daemon, TIMEOUT, o3};
+use crate::process::{Daemon, o3};
 
 const WRITERS: usize = 4;
 
@@ -77,14 +78,6 @@ fn start(dir: &Path) -> Cluster {
     Cluster { scm, om, datanodes }
 }
 
-fn wait_for(what: &str, mut reached: impl FnMut() -> bool) {
-    let until = Instant::now() + TIMEOUT;
-    while !reached() {
-        assert!(Instant::now() < until, "{what} within {TIMEOUT:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn clients_go_on_when_one_of_four_datanodes_is_killed_while_they_write() {
     let dir = tempfile::tempdir().unwrap();
@@ -97,13 +90,13 @@ fn clients_go_on_when_one_of_four_datanodes_is_killed_while_they_write() {
     let writers: Vec<_> = (0..WRITERS)
         .map(|w| runtime.spawn(ledger.clone().write(client.clone(), w, 7, stop.clone())))
         .collect();
-    wait_for("writes begin", || {
+    until_blocking("writes begin", || {
         ledger.acknowledged() > 40 || writers.iter().any(|w| w.is_finished())
     });
     cluster.datanodes.remove(1).kill();
     let at_kill = ledger.acknowledged();
     // More than was under way: every writer has begun and ended operations without that DataNode.
-    wait_for("writes go on", || {
+    until_blocking("writes go on", || {
         ledger.acknowledged() > at_kill + 100 || writers.iter().any(|w| w.is_finished())
     });
     stop.store(true, Ordering::Relaxed);

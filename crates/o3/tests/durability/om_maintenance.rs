@@ -19,9 +19,9 @@ use proto::ozone::{
 };
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use testkit::free_ports;
+use testkit::{free_ports, until};
 
-use super::cluster::{free, until};
+use super::cluster::free;
 use super::ledger::content;
 use super::{BUCKET, VOLUME, make_bucket, runtime};
 use crate::process::{Daemon, o3, stdout};

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use super::cluster::{Cluster, close_all, containers, is_healed, until};
+use testkit::until;
+
+use super::cluster::{Cluster, close_all, containers, is_healed};
 use super::ledger::Ledger;
 use super::{make_bucket, runtime};
 use crate::process::{Daemon, o3, stderr, stdout};

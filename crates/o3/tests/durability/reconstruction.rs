@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use client::{BucketSpec, Client, ScmClient};
 use proto::hdds::LifeCycleState;
 use proto::ozone::BucketLayoutProto;
+use testkit::until;
 use types::{ContainerId, ReplicationConfig};
 
-use super::cluster::{Cluster, containers, dead, until};
+use super::cluster::{Cluster, containers, dead};
 use super::ledger::Ledger;
 use super::{BUCKET, VOLUME, runtime};
 

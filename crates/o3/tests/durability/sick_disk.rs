@@ -4,22 +4,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use client::{Client, CreateKey, KeyPath};
 use serde_json::Value;
 
 use super::ledger::content;
 use super::{BUCKET, VOLUME, client, make_bucket, runtime};
-use crate::process::{Daemon, TIMEOUT, run, server, stderr, stdout};
+use crate::process::{Daemon, run, server, stderr, stdout};
 
 const KEY: usize = 3 << 20;
 
 /// The first disk of the first DataNode.
 const SICK: &str = "datanode1/data";
-
-/// How long a write or a read may take.
-const LONGEST: Duration = Duration::from_secs(30);
 
 /// Three DataNodes with two disks each.
 const ARGUMENTS: [&str; 8] = [
@@ -62,15 +58,14 @@ fn fill(file: &Path) {
     }
 }
 
-/// Writes ten keys, none of which may take too long.
+/// Writes ten keys, each of which ends.
 async fn write(client: &Client, names: &str) -> Vec<(KeyPath, bytes::Bytes)> {
     let mut written = Vec::new();
     for n in 0..10 {
         let path = KeyPath::new(VOLUME, BUCKET, format!("{names}{n}"));
         let data = content(names, n, KEY);
-        let begun = Instant::now();
-        client.put_key(CreateKey::new(path.clone()), data.clone()).await.unwrap();
-        assert!(begun.elapsed() < LONGEST, "{path} took {:?}", begun.elapsed());
+        let put = client.put_key(CreateKey::new(path.clone()), data.clone());
+        testkit::ended(&path, put).await.unwrap();
         written.push((path, data));
     }
     written
@@ -78,9 +73,8 @@ async fn write(client: &Client, names: &str) -> Vec<(KeyPath, bytes::Bytes)> {
 
 async fn verify(client: &Client, written: &[(KeyPath, bytes::Bytes)]) {
     for (path, data) in written {
-        let begun = Instant::now();
-        assert!(client.read_key(path).await.unwrap() == *data, "{path} has other bytes");
-        assert!(begun.elapsed() < LONGEST, "{path} took {:?} to be read", begun.elapsed());
+        let read = testkit::ended(path, client.read_key(path)).await.unwrap();
+        assert!(read == *data, "{path} has other bytes");
     }
 }
 
@@ -136,13 +130,10 @@ fn a_datanode_starts_with_a_disk_that_is_read_only() {
     runtime.block_on(async {
         written.extend(write(&client, "read-only").await);
         verify(&client, &written).await;
-        let until = Instant::now() + TIMEOUT;
-        loop {
-            match &*failed_disks(&daemon) {
-                [one] if Path::new(one).starts_with(data.join(SICK)) => break,
-                others => assert!(Instant::now() < until, "failed: {others:?}"),
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        testkit::until("the disk to be known as failed", async || match &*failed_disks(&daemon) {
+            [one] if Path::new(one).starts_with(data.join(SICK)) => Ok(()),
+            others => Err(others.to_vec()),
+        })
+        .await;
     });
 }

@@ -1,6 +1,8 @@
 //! `o3 why`: what a container, a DataNode and SCM wait for.
 
-use super::cluster::{Cluster, close_all, containers, dead, free, role, until};
+use testkit::until;
+
+use super::cluster::{Cluster, close_all, containers, dead, free, role};
 use super::ledger::Ledger;
 use super::{make_bucket, runtime};
 use crate::process::{Daemon, o3, stderr, stdout};

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use client::ScmClient;
+use testkit::until;
 use types::{ContainerId, StorageType};
 
-use super::cluster::{Cluster, close_all, containers, is_healed, until};
+use super::cluster::{Cluster, close_all, containers, is_healed};
 use super::ledger::Ledger;
 use super::{make_bucket, runtime};
 use crate::process::Daemon;

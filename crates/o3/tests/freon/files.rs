@@ -1,12 +1,11 @@
 //! Generators of files: what each leaves in the bucket.
 
 use std::process::Stdio;
-use std::time::Instant;
 
 use serde_json::Value;
 
 use super::{counts, fail, listed, report, run, timed};
-use crate::process::{TIMEOUT, stderr};
+use crate::process::stderr;
 use crate::transcript::Transcript;
 
 /// What lets writers sync.
@@ -125,15 +124,10 @@ fn what_was_synced_is_read_while_the_file_is_written_on() {
     let mut load = cluster.command("freon hg --duration 10m -t 2 -p live --json");
     let mut load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::fs::write(cluster.dir().join("file"), "live/0\n").unwrap();
-    let until = Instant::now() + TIMEOUT;
-    let synced = loop {
+    let synced = testkit::until_blocking("something that was synced", || {
         let read = cluster.output("freon ocklr -n 1 -t 1 --key-file [DIR]/file --json");
-        match read.status.code() {
-            Some(0) => break counts(&report(&read))[2],
-            _ if Instant::now() < until => {}
-            _ => panic!("{}", stderr(&read)),
-        }
-    };
+        if read.status.success() { Ok(counts(&report(&read))[2]) } else { Err(stderr(&read)) }
+    });
     let ended = load.try_wait().unwrap();
     load.kill().unwrap();
     load.wait().unwrap();

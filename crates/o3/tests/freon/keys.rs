@@ -117,13 +117,15 @@ fn a_mix_leaves_what_it_created_and_did_not_delete() {
         assert!(left.iter().all(|name| name.len() == "run/".len() + 19), "{left:?}");
     }
     // A run of a time does not begin again with the numbers: nothing is overwritten.
-    let load = run(
-        &cluster,
-        "omkeybench -n 10 -t 4 --duration 700ms --weights create:1 -b timed --max-live-keys 5",
-    );
-    let created = timed(&load, "CREATE");
-    assert!(created > 10, "{load}");
-    assert_eq!(keys_of(&cluster, "/vol1/timed").len() as u64, created);
+    let times = ["700ms", "5s", "50s"];
+    let timed_out = times.iter().enumerate().find_map(|(n, time)| {
+        let load =
+            format!("omkeybench -n 10 -t 4 --duration {time} --weights create:1 -b timed{n}");
+        let created = timed(&run(&cluster, &format!("{load} --max-live-keys 5")), "CREATE");
+        (created > 10).then_some((n, created))
+    });
+    let (n, created) = timed_out.expect("more keys than numbers");
+    assert_eq!(keys_of(&cluster, &format!("/vol1/timed{n}")).len() as u64, created);
 }
 
 #[test]

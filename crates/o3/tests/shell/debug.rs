@@ -2,11 +2,10 @@
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::process::{TIMEOUT, stderr, stdout};
+use crate::process::{stderr, stdout};
 use crate::transcript::Transcript;
 
 /// What a command prints, which must succeed.
@@ -82,14 +81,10 @@ fn each_replica_of_a_key_is_shown_and_judged() {
 
     let verify = "debug replicas verify --checksums --block-existence --container-state";
     // SCM hears of new replicas with the next heartbeats.
-    let end = Instant::now() + TIMEOUT;
-    let all = loop {
+    let all = testkit::until_blocking("all replicas to pass", || {
         let all = json(&cluster, &format!("{verify} --all-results /"));
-        if all["pass"] == true {
-            break all;
-        }
-        assert!(Instant::now() < end, "{all}");
-    };
+        if all["pass"] == true { Ok(all) } else { Err(all) }
+    });
     assert_eq!((&all["pass"], all["keys"].as_array().unwrap().len()), (&true.into(), 2), "{all}");
     let none = json(&cluster, &format!("{verify} /vol1"));
     assert_eq!(none, serde_json::json!({ "keys": [], "pass": true }));

@@ -1,10 +1,8 @@
 //! `o3 admin deletion status`.
 
-use std::time::Instant;
-
 use serde_json::Value;
 
-use crate::process::{TIMEOUT, stderr, stdout};
+use crate::process::{stderr, stdout};
 use crate::transcript::Transcript;
 
 const KEYS: usize = 3;
@@ -36,15 +34,11 @@ fn waiting(cluster: &Transcript, table: &str) -> (u64, u64, u64, String) {
     (rows, blocks, bytes, why)
 }
 
-fn until(cluster: &Transcript, table: &str, holds: impl Fn(u64, u64) -> bool) -> (u64, String) {
-    let started = Instant::now();
-    loop {
+fn shown(cluster: &Transcript, table: &str, holds: impl Fn(u64, u64) -> bool) -> (u64, String) {
+    testkit::until_blocking(format!("rows and blocks of {table}"), || {
         let (rows, blocks, bytes, why) = waiting(cluster, table);
-        if holds(rows, blocks) {
-            return (bytes, why);
-        }
-        assert!(started.elapsed() < TIMEOUT, "{table}: {rows} rows, {blocks} blocks");
-    }
+        if holds(rows, blocks) { Ok((bytes, why)) } else { Err((rows, blocks, why)) }
+    })
 }
 
 #[test]
@@ -64,12 +58,12 @@ fn deleted_keys_are_seen_at_each_stage_and_what_holds_them_up_is_named() {
     }
     let (keys, all) = (KEYS as u64, (KEYS * BYTES * replicas) as u64);
     let (bytes, why) =
-        until(&cluster, "deletedTable", |rows, blocks| (rows, blocks) == (keys, keys));
+        shown(&cluster, "deletedTable", |rows, blocks| (rows, blocks) == (keys, keys));
     assert_eq!((bytes, why.as_str()), (all, "KeyDeletingService, which is paused"));
     assert_eq!(waiting(&cluster, "deletedBlocks").0, 0);
 
     run(&cluster, "admin service resume KeyDeletingService");
-    let (bytes, why) = until(&cluster, "deletedBlocks", |_, blocks| blocks == keys);
+    let (bytes, why) = shown(&cluster, "deletedBlocks", |_, blocks| blocks == keys);
     assert_eq!((bytes, why.as_str()), (all, "SCMBlockDeletingService, which is paused"));
     assert_eq!(waiting(&cluster, "deletedTable").0, 0);
     assert_eq!(waiting(&cluster, "delete_txns").0, 0);
@@ -77,13 +71,13 @@ fn deleted_keys_are_seen_at_each_stage_and_what_holds_them_up_is_named() {
     assert_eq!(text.matches("not confirmed by datanode").count(), replicas, "{text}");
 
     run(&cluster, "admin service resume SCMBlockDeletingService");
-    let (bytes, why) = until(&cluster, "delete_txns", |_, blocks| blocks == keys * replicas as u64);
+    let (bytes, why) = shown(&cluster, "delete_txns", |_, blocks| blocks == keys * replicas as u64);
     assert_eq!(bytes, all);
     assert_eq!(why.matches("BlockDeletingService, which is paused").count(), replicas, "{why}");
-    until(&cluster, "deletedBlocks", |rows, _| rows == 0);
+    shown(&cluster, "deletedBlocks", |rows, _| rows == 0);
 
     run(&cluster, "admin service resume BlockDeletingService");
-    until(&cluster, "delete_txns", |rows, _| rows == 0);
+    shown(&cluster, "delete_txns", |rows, _| rows == 0);
     let text = run(&cluster, "admin deletion status");
     assert_eq!(text.matches(": nothing waits").count(), 3 + replicas, "{text}");
 }

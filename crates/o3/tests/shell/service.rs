@@ -1,10 +1,8 @@
 //! `o3 admin service`.
 
-use std::time::Instant;
-
 use serde_json::Value;
 
-use crate::process::{TIMEOUT, stderr, stdout};
+use crate::process::{stderr, stdout};
 use crate::transcript::Transcript;
 
 const DATANODES: usize = 3;
@@ -80,20 +78,16 @@ fn a_paused_service_runs_when_it_is_asked_to() {
     };
     scrubber(servers(&cluster, &format!("pause {name}")));
     let list = || scrubber(servers(&cluster, &format!("list {name} --role scm")));
-    let until = |what: &str, holds: &dyn Fn(&Value) -> bool| {
-        let started = Instant::now();
-        loop {
+    let shown = |what: &str, holds: &dyn Fn(&Value) -> bool| {
+        testkit::until_blocking(what, || {
             let scrubber = list();
-            if holds(&scrubber) {
-                return scrubber;
-            }
-            assert!(started.elapsed() < TIMEOUT, "{what}: {scrubber}");
-        }
+            if holds(&scrubber) { Ok(scrubber) } else { Err(scrubber) }
+        })
     };
-    let before = until("the run under way ends", &|s| s["state"] == "paused");
+    let before = shown("the run under way ends", &|s| s["state"] == "paused");
     let runs = before["runs"].as_u64().unwrap();
     scrubber(servers(&cluster, &format!("run {name}")));
-    until("it runs", &|s| s["state"] == "paused" && s["runs"].as_u64() == Some(runs + 1));
+    shown("it runs", &|s| s["state"] == "paused" && s["runs"].as_u64() == Some(runs + 1));
     let resumed = scrubber(servers(&cluster, &format!("resume {name}")));
     assert_eq!(resumed["paused"], false);
 }

@@ -1,7 +1,6 @@
 //! A collector: takes OTLP over gRPC on loopback and keeps the spans.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
@@ -15,8 +14,6 @@ use tokio::runtime::Runtime;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
-
-use crate::process::TIMEOUT;
 
 /// A span as it arrived.
 #[derive(Debug, Clone)]
@@ -67,14 +64,10 @@ impl Collector {
 
     /// Waits until the spans that came so far have what is looked for.
     pub fn wait<T>(&self, what: &str, find: impl Fn(&[Span]) -> Option<T>) -> T {
-        let until = Instant::now() + TIMEOUT;
-        while Instant::now() < until {
-            if let Some(found) = find(&self.spans.lock()) {
-                return found;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("no {what} within {TIMEOUT:?} among {:#?}", self.spans.lock());
+        testkit::until_blocking(what, || {
+            let spans = self.spans.lock();
+            find(&spans).ok_or_else(|| spans.clone())
+        })
     }
 }
 
