@@ -1,8 +1,8 @@
 //! Reads that fail with EIO, take long, or wait for a gate.
 //!
 //! A test binary that uses [`fail_read`], [`delay_reads`] or [`hold_reads`] has `pread` and
-//! `preadv2` of this module instead of the C library's: the Raft log's engine, RocksDB and the disks' executors read
-//! their files with them.
+//! `preadv2` of this module instead of the C library's: the Raft log's engine, RocksDB and the
+//! disks' executors read their files with them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

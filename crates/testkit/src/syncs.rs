@@ -1,8 +1,8 @@
 //! Fsyncs that fail with EIO, take long, or wait for a gate.
 //!
 //! A test binary that uses [`fail_syncs`], [`delay_syncs`] or [`hold_syncs`] has `fsync` and
-//! `fdatasync` of this module instead of the C library's, so that also code that knows of no fault injection can be
-//! struck: RocksDB, the Raft log, the standard library.
+//! `fdatasync` of this module instead of the C library's, so that also code that knows of no fault
+//! injection can be struck: RocksDB, the Raft log, the standard library.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

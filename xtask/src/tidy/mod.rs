@@ -10,6 +10,7 @@
 //! * [`files`]: size and opening words of source files
 //! * [`comments`]: how wide comments are, and that they say something
 //! * [`commits`]: subjects of commits
+//! * [`waits`]: how tests wait
 //! * [`words`]: what must not stand in the tree
 //! * [`paths`]: what documents name must be there
 //! * [`book`]: headings that documents link to, pages that the contents leave out
@@ -29,6 +30,7 @@ mod paths;
 mod promises;
 mod purity;
 mod unused;
+mod waits;
 mod words;
 
 use std::path::Path;
@@ -74,6 +76,7 @@ pub fn run(root: &Path) -> Result<bool> {
     numbers::check(root, &manifests, &mut findings)?;
     comments::check(root, &mut findings)?;
     commits::check(root, &mut findings)?;
+    waits::check(root, &mut findings)?;
     words::check(root, &mut findings)?;
     paths::check(root, &mut findings)?;
     book::check(root, &mut findings)?;
