@@ -7,7 +7,9 @@ use tokio::sync::watch;
 #[derive(Default)]
 struct State {
     is_open: bool,
-    /// How many may pass a closed gate.
+    /// Threads that have come so far.
+    arrived: usize,
+    /// So many of them may pass a closed gate, in the order in which they came.
     admitted: usize,
     waiting: usize,
     passed: usize,
@@ -25,7 +27,12 @@ impl Inner {
     }
 
     fn set(&self, is_open: bool) {
-        self.state().is_open = is_open;
+        let mut state = self.state();
+        if is_open || state.is_open {
+            state.admitted = state.admitted.max(state.arrived);
+        }
+        state.is_open = is_open;
+        drop(state);
         self.opened.notify_all();
         self.changed.send_replace(is_open);
     }
@@ -48,7 +55,7 @@ impl Gate {
         self.0.set(true);
     }
 
-    /// Lets `count` threads pass, of those that wait or of those that come.
+    /// Lets `count` threads pass: those that have waited longest, and then those that come next.
     pub fn admit(&self, count: usize) {
         self.0.state().admitted += count;
         self.0.opened.notify_all();
@@ -74,12 +81,11 @@ impl Gate {
         let inner = self.0.clone();
         move || {
             let mut state = inner.state();
+            let number = state.arrived;
+            state.arrived += 1;
             state.waiting += 1;
-            while !state.is_open && state.admitted == 0 {
+            while !state.is_open && number >= state.admitted {
                 state = inner.opened.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            if !state.is_open {
-                state.admitted -= 1;
             }
             state.waiting -= 1;
             state.passed += 1;
@@ -153,7 +159,15 @@ mod tests {
         gate.admit(2);
         until_blocking("two behind the gate", || gate.passed() == 2);
         assert_eq!(gate.waiting(), 1);
+        // One that comes later does not take the place of one that waits.
+        let later = std::thread::spawn(gate.blocking());
+        until_blocking("another one", || gate.waiting() == 2);
+        gate.admit(1);
+        until_blocking("the third one", || gate.passed() == 3);
+        until_blocking("it ended", || threads.iter().all(|thread| thread.is_finished()));
+        assert!(!later.is_finished());
         gate.open();
+        later.join().expect("it passes");
         threads.into_iter().for_each(|thread| thread.join().expect("it passes"));
     }
 
