@@ -76,6 +76,7 @@ mod tests {
     #[test]
     fn a_stretch_too_short_has_no_rest_and_no_rest_is_endless() {
         assert_eq!(Rests::with_share(0.25).rest_after(STRETCH), 3 * STRETCH);
+        assert_eq!(Rests::with_share(1e-6).rest_after(2 * STRETCH), LONGEST);
         let mut rests = Rests::with_share(1e-300);
         assert_eq!(rests.rest_after(2 * STRETCH), LONGEST);
         // Not even a moment ago.
