@@ -8,6 +8,7 @@
 //! * [`names`]: entries of directories, and which of them a loss of power takes back.
 //! * [`damage`]: what a disk does to data that was synced: bit rot, and the loss of a directory or
 //!   of all.
+//! * [`volume`]: disks of a machine that fail singly.
 //!
 //! An fsync costs what the disk says and syncs nothing really: the process that simulates does not
 //! lose power.
@@ -17,6 +18,7 @@ mod loss;
 pub mod names;
 mod read;
 mod resolve;
+pub mod volume;
 mod write;
 
 use std::ffi::CStr;
@@ -55,6 +57,10 @@ pub struct Disk {
     pub writes: u64,
     /// How often calls go wrong.
     pub errors: Errors,
+    /// How many bytes a disk has; 0: more than there ever are, half of them free.
+    pub capacity: u64,
+    /// Directories below the home of the machine's process whose disks fail.
+    pub failing: Vec<PathBuf>,
 }
 
 impl Default for Disk {
@@ -66,6 +72,8 @@ impl Default for Disk {
             crash: None,
             writes: 0,
             errors: Errors::default(),
+            capacity: 0,
+            failing: Vec::new(),
         }
     }
 }
@@ -217,6 +225,9 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> 
         return -1;
     }
     let place = world().files.place_of(name);
+    if place.as_ref().is_some_and(|(machine, below)| volume::fails(*machine, below)) {
+        return real::fail(libc::EIO);
+    }
     let new = place.is_some() && flags & libc::O_CREAT != 0 && !name.exists();
     // SAFETY: passed on as it came.
     let fd = unsafe { real::open64(path, flags, mode) };

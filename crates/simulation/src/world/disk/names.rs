@@ -9,7 +9,7 @@ use libc::{c_char, c_int, mode_t};
 
 use super::super::random::Random;
 use super::super::{node, real, unobserved, world};
-use super::{OpenFile, directory, has_disk, path_of};
+use super::{OpenFile, directory, has_disk, path_of, volume};
 
 /// Blocks of 4 KiB that a disk has.
 const DISK_BLOCKS: u64 = 1 << 28;
@@ -186,6 +186,10 @@ unsafe fn place(path: *const c_char) -> Option<(usize, PathBuf)> {
 /// See `mkdir(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
+    // SAFETY: a C string, as the call asks for.
+    if unsafe { volume::refuses(path) } {
+        return real::fail(libc::EIO);
+    }
     // SAFETY: passed on as it came.
     let made = unsafe { real::mkdir(path, mode) };
     // SAFETY: a C string, as the call asks for.
@@ -200,6 +204,10 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
 /// See `rename(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
+    // SAFETY: C strings, as the call asks for.
+    if unsafe { volume::refuses(from) || volume::refuses(to) } {
+        return real::fail(libc::EIO);
+    }
     // SAFETY: C strings, as the call asks for.
     let (places, to_path) = unsafe { ((place(from), place(to)), path_of(to)) };
     let (Some((machine, from_below)), Some((_, to_below))) = places else {
@@ -223,6 +231,10 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     // SAFETY: a C string, as the call asks for.
+    if unsafe { volume::refuses(path) } {
+        return real::fail(libc::EIO);
+    }
+    // SAFETY: a C string, as the call asks for.
     let (place, name) = unsafe { (place(path), path_of(path)) };
     let aside = place.as_ref().and_then(|(machine, _)| keep_aside(*machine, name));
     // SAFETY: passed on as it came.
@@ -238,6 +250,10 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
 /// See `rmdir(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
+    // SAFETY: a C string, as the call asks for.
+    if unsafe { volume::refuses(path) } {
+        return real::fail(libc::EIO);
+    }
     // SAFETY: passed on as it came.
     let removed = unsafe { real::rmdir(path) };
     // SAFETY: a C string, as the call asks for.
@@ -252,6 +268,10 @@ unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
 /// See `link(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
+    // SAFETY: C strings, as the call asks for.
+    if unsafe { volume::refuses(from) || volume::refuses(to) } {
+        return real::fail(libc::EIO);
+    }
     // SAFETY: passed on as it came.
     let made = unsafe { real::link(from, to) };
     // SAFETY: C strings, as the call asks for.
@@ -284,8 +304,10 @@ unsafe extern "C" fn statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_
     if told == 0 && has_disk() {
         // SAFETY: filled by the call above.
         let out = unsafe { &mut *out };
-        (out.f_frsize, out.f_bsize) = (4096, 4096);
-        (out.f_blocks, out.f_bfree, out.f_bavail) = (DISK_BLOCKS, DISK_BLOCKS / 2, DISK_BLOCKS / 2);
+        (out.f_frsize, out.f_bsize) = (volume::BLOCK, volume::BLOCK);
+        // SAFETY: a C string, as the call asks for.
+        let (all, free) = unsafe { volume::blocks(path) }.unwrap_or((DISK_BLOCKS, DISK_BLOCKS / 2));
+        (out.f_blocks, out.f_bfree, out.f_bavail) = (all, free, free);
     }
     told
 }

@@ -4,7 +4,7 @@ use libc::{c_int, c_void, iovec, off64_t, size_t, ssize_t};
 
 use super::super::hooks::{self, Hook};
 use super::super::{real, world};
-use super::file_of;
+use super::{file_of, volume};
 
 /// Whether a read of a file fails.
 pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
@@ -13,7 +13,7 @@ pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
     if hooks::fires(Hook::Interrupt) {
         return Err(libc::EINTR);
     }
-    match world().random.one_in(errors.read) {
+    match volume::fails(file.machine, &file.path) || world().random.one_in(errors.read) {
         true => Err(libc::EIO),
         false => Ok(()),
     }

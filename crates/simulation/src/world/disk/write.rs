@@ -7,7 +7,7 @@ use super::super::hooks::{self, Hook};
 use super::super::{clock, inside, real, world};
 use super::damage::BLOCKS;
 use super::loss::{Effect, Unsynced};
-use super::{OpenFile, damage, file_of, len_of, names, step};
+use super::{OpenFile, damage, file_of, len_of, names, step, volume};
 
 /// What becomes of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ fn about_to_change(fd: c_int, at: u64, len: u64, effect: Effect) -> Result<Fate,
     if disk.full && grows {
         return Err(libc::ENOSPC);
     }
-    if random.one_in(disk.errors.write) {
+    if volume::fails(file.machine, &file.path) || random.one_in(disk.errors.write) {
         return Err(libc::EIO);
     }
     let fate = match effect {
@@ -232,7 +232,9 @@ fn sync(fd: c_int) -> Option<c_int> {
     let errors = world().machines[file.machine].disk.errors;
     let of_blocks = file.path.parent().is_some_and(|dir| dir.ends_with(BLOCKS));
     let random = &mut world().random;
-    let failed = random.one_in(errors.sync) || of_blocks && random.one_in(errors.sync_blocks);
+    let failed = random.one_in(errors.sync)
+        || of_blocks && random.one_in(errors.sync_blocks)
+        || volume::fails(file.machine, &file.path);
     if let Some(mut of) = world().files.unsynced.remove(&file.inode) {
         let last = of.changes.iter().rev().find(|change| change.number <= until);
         let range = last.map(|change| (change.at, change.len));

@@ -1,0 +1,74 @@
+//! Disks of a machine that fail singly: whatever is asked of files below a directory fails with
+//! EIO, until it works again with all that it had. What is known of names and sizes is in memory,
+//! and still told.
+//!
+//! Disks of a machine may have a size, so that they are filled differently.
+
+use std::ffi::c_char;
+use std::path::{Path, PathBuf};
+
+use super::super::{node, world};
+use super::{has_disk, path_of};
+
+/// Bytes of a block.
+pub(super) const BLOCK: u64 = 4096;
+
+/// Has the disk below a directory of a machine's home fail.
+pub fn fail(machine: usize, dir: &Path) {
+    let failing = &mut world().machines[machine].disk.failing;
+    if !failing.iter().any(|of| of == dir) {
+        failing.push(dir.to_owned());
+    }
+}
+
+/// Has it work again.
+pub fn heal(machine: usize, dir: &Path) {
+    world().machines[machine].disk.failing.retain(|of| of != dir);
+}
+
+/// Whether what is below a machine's home is on a disk that fails.
+pub(super) fn fails(machine: usize, below: &Path) -> bool {
+    world().machines[machine].disk.failing.iter().any(|dir| below.starts_with(dir))
+}
+
+/// Whether a call that names a path fails.
+///
+/// # Safety
+/// The path must be a C string.
+pub(super) unsafe fn refuses(path: *const c_char) -> bool {
+    if !has_disk() || world().quiet {
+        return false;
+    }
+    // SAFETY: the caller's word.
+    let place = world().files.place_of(unsafe { path_of(path) });
+    place.is_some_and(|(machine, below)| fails(machine, &below))
+}
+
+/// What is on a disk, in blocks of [`BLOCK`] bytes: all of them, and those that are free. `None`
+/// where the machine's disks have no size of their own.
+///
+/// # Safety
+/// The path must be a C string.
+pub(super) unsafe fn blocks(path: *const c_char) -> Option<(u64, u64)> {
+    // SAFETY: the caller's word.
+    let (machine, below) = world().files.place_of(unsafe { path_of(path) })?;
+    let capacity = world().machines[machine].disk.capacity;
+    if capacity == 0 {
+        return None;
+    }
+    // A disk is the directory below that of all containers.
+    let volume = below.iter().take(2).collect::<PathBuf>();
+    let used = size(&node::home(machine).join(volume));
+    Some((capacity / BLOCK, capacity.saturating_sub(used) / BLOCK))
+}
+
+/// Bytes of the files below a directory.
+fn size(dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    sizes.fold(0, u64::saturating_add)
+}
