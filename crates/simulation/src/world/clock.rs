@@ -98,6 +98,7 @@ unsafe extern "C" fn clock_gettime(clock: clockid_t, out: *mut timespec) -> c_in
     let (tv_sec, tv_nsec) = split(read(clock).unwrap_or(world().now));
     // SAFETY: the caller gave room for it.
     unsafe { *out = timespec { tv_sec, tv_nsec } };
+    super::schedule::give_way();
     0
 }
 

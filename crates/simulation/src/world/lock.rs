@@ -83,6 +83,7 @@ unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
         return unsafe { real::pthread_mutex_lock(mutex) };
     }
     hooks::delay(Hook::SlowLock, MAX_LOCK_DELAY);
+    super::schedule::give_way();
     loop {
         // SAFETY: the caller's mutex.
         let tried = unsafe { real::pthread_mutex_trylock(mutex) };

@@ -96,6 +96,8 @@ pub struct Schedule {
     picks: Option<(c_int, String)>,
     /// A thread that could go on lets another one run once in so many times; 0: never.
     restless: u64,
+    /// The same where a thread looks at a clock, or takes a lock of the C library; 0: never.
+    anywhere: u64,
 }
 
 thread_local! {
@@ -199,6 +201,20 @@ pub fn maybe_yield() {
     let world = world();
     let restless = world.schedule.restless;
     if restless > 0 && !world.schedule.ready.is_empty() && world.random.one_in(restless) {
+        yield_now();
+    }
+}
+
+/// Lets another thread run where this one looks at a clock or takes a lock, when a run has that: it
+/// may be in the middle of anything. The process that looks on is left alone.
+pub(super) fn give_way() {
+    let world = world();
+    let once_in = world.schedule.anywhere;
+    if once_in > 0
+        && world.schedule.process_of_me() != 0
+        && !world.schedule.ready.is_empty()
+        && world.random.one_in(once_in)
+    {
         yield_now();
     }
 }
@@ -311,6 +327,11 @@ impl World {
     /// Lets threads that could go on give way once in so many times.
     pub fn preempt_once_in(&mut self, once_in: u64) {
         self.schedule.restless = once_in;
+    }
+
+    /// The same where threads look at clocks and take locks of the C library.
+    pub fn preempt_anywhere_once_in(&mut self, once_in: u64) {
+        self.schedule.anywhere = once_in;
     }
 
     /// How often another thread was picked, and a number that two runs share only if they went the

@@ -8,8 +8,8 @@ use self::faults::Kind;
 use super::fleet::Fleet;
 use super::{now, sleep};
 use crate::world::clock::SECOND;
-use crate::world::disk::Errors;
 use crate::world::disk::damage::{self, Part};
+use crate::world::disk::{Disk, Errors};
 use crate::world::link::Delay;
 use crate::world::node::End;
 use crate::world::random::Random;
@@ -113,9 +113,9 @@ impl<'a> Nemesis<'a> {
                 Repair::Links => world().links.heal(),
                 Repair::Disk(machine) => {
                     let disk = &mut world().machines[machine].disk;
-                    let (writes, crash, errors) = (disk.writes, disk.crash, disk.errors);
-                    *disk = Default::default();
-                    (disk.writes, disk.crash, disk.errors) = (writes, crash, errors);
+                    let usual = Disk::default();
+                    (disk.sync, disk.sync_more) = (usual.sync, usual.sync_more);
+                    disk.full = false;
                 }
                 Repair::Errors(machine) => {
                     world().machines[machine].disk.errors = Errors::default()

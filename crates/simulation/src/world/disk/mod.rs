@@ -57,6 +57,8 @@ pub struct Disk {
     pub writes: u64,
     /// How often calls go wrong.
     pub errors: Errors,
+    /// Reads that take long.
+    pub late: Option<Late>,
     /// How many bytes a disk has; 0: more than there ever are, half of them free.
     pub capacity: u64,
     /// Directories below the home of the machine's process whose disks fail.
@@ -72,6 +74,7 @@ impl Default for Disk {
             crash: None,
             writes: 0,
             errors: Errors::default(),
+            late: None,
             capacity: 0,
             failing: Vec::new(),
         }
@@ -93,6 +96,15 @@ pub struct Errors {
     pub lost: u64,
     /// Writes that are confirmed and go to another place of the same file.
     pub misdirected: u64,
+}
+
+/// Reads of files below directories of a name take so long, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late {
+    /// The name.
+    pub below: &'static str,
+    /// How long each read takes.
+    pub lasts: u64,
 }
 
 /// What disks of this run may do, within what their contracts allow.

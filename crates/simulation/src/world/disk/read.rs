@@ -2,13 +2,18 @@
 
 use libc::{c_int, c_void, iovec, off64_t, size_t, ssize_t};
 
+use super::super::epoll::later;
 use super::super::hooks::{self, Hook};
-use super::super::{real, world};
+use super::super::{clock, real, world};
 use super::{file_of, volume};
 
 /// Whether a read of a file fails.
 pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
     let Some(file) = file_of(fd) else { return Ok(()) };
+    let late = world().machines[file.machine].disk.late;
+    if let Some(late) = late.filter(|late| file.path.iter().any(|part| part == late.below)) {
+        clock::sleep_until(later(late.lasts));
+    }
     let errors = world().machines[file.machine].disk.errors;
     if hooks::fires(Hook::Interrupt) {
         return Err(libc::EINTR);
