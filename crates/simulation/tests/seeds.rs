@@ -230,6 +230,21 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
 }
 
 #[test]
+fn new_seeds_of_groups_that_are_away_while_scm_starts_lose_nothing() {
+    explore("storage", "absent", 1, 60);
+}
+
+#[test]
+fn new_seeds_of_disks_that_fail_singly_and_come_back_lose_nothing() {
+    explore("storage", "volumes", 1, 60);
+}
+
+#[test]
+fn new_seeds_of_datanodes_that_are_parted_damage_no_replica() {
+    explore("storage", "apart", 1, 60);
+}
+
+#[test]
 fn a_seed_gives_the_same_run_again() {
     // Beside each other, and beside other tests: neither the directory nor the load may show.
     let once = |scenario, faults, beside| {
@@ -237,7 +252,9 @@ fn a_seed_gives_the_same_run_again() {
             run_beside(&Runs { scenario, faults, seed: 70_007, count: 1, seconds: 60 }, beside);
         text.lines().find(|line| line.starts_with("result ")).map(str::to_owned)
     };
-    for (scenario, faults) in [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks")] {
+    for (scenario, faults) in
+        [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks"), ("storage", "volumes")]
+    {
         let (first, second) = std::thread::scope(|scope| {
             let first = scope.spawn(|| once(scenario, faults, 1));
             let second = once(scenario, faults, 0);

@@ -10,6 +10,7 @@ mod process;
 pub mod raft;
 mod replica;
 mod safe_mode;
+pub mod storage;
 
 use std::time::Duration;
 

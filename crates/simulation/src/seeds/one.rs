@@ -11,7 +11,7 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
 use super::{One, Scenario};
-use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft};
+use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft, storage};
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
@@ -108,6 +108,7 @@ fn live(one: &One) -> anyhow::Result<bool> {
         Scenario::Cluster => cluster::run(plan)?,
         Scenario::Machines => machines::run(plan)?,
         Scenario::Erasure => erasure::run(plan)?,
+        Scenario::Storage => storage::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {

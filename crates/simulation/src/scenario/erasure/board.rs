@@ -6,17 +6,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use client::{Client, ClientOptions, KeyPath};
+use erasure::Scheme;
 use parking_lot::Mutex;
-use types::BlockId;
-use types::replication::EcConfig;
+use types::{BlockId, ContainerId, ReplicationConfig};
 
 use super::layout::Layout;
+use crate::scenario::replica::striped;
 use crate::world::random::Random;
 
 /// The volume.
 pub const VOLUME: &str = "volume";
 /// The bucket.
 pub const BUCKET: &str = "bucket";
+/// Between two calls of a client at most, in milliseconds, where nothing else is said.
+const THINK: u64 = 3_000;
+/// What a key's length is measured in where keys are not erasure coded.
+const UNIT: u64 = 128 << 10;
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -31,8 +36,15 @@ pub struct Kept {
 
 /// The state of a run.
 pub struct Board {
-    /// How all keys are erasure coded.
-    pub coding: EcConfig,
+    /// How all keys are replicated: erasure coded, or three times.
+    pub replication: ReplicationConfig,
+    /// Between two calls of a client at most, in milliseconds.
+    pub think: AtomicU64,
+    /// Keys that are left where nothing can be written, at least.
+    pub least: AtomicU64,
+    /// Containers that hold bytes of a key that was acknowledged, and of which index; 0 for full
+    /// copies.
+    pub holding: Mutex<BTreeSet<(ContainerId, u32)>>,
     /// Whether the bucket is there, and a first key was written.
     pub is_ready: AtomicBool,
     /// Nothing is to be written: what is there is being looked at.
@@ -53,14 +65,19 @@ pub struct Board {
     pub idle: AtomicU64,
     /// Sets of replicas that a block was decoded from.
     pub decoded: AtomicU64,
+    /// What an operator did, by name.
+    pub upkeep: Mutex<BTreeMap<&'static str, u64>>,
     numbers: AtomicU64,
 }
 
 impl Board {
-    /// Of a run whose keys are coded so.
-    pub fn new(coding: EcConfig) -> Self {
+    /// Of a run whose keys are replicated so.
+    pub fn new(replication: ReplicationConfig) -> Self {
         Self {
-            coding,
+            replication,
+            think: AtomicU64::new(THINK),
+            least: AtomicU64::default(),
+            holding: Mutex::default(),
             is_ready: AtomicBool::default(),
             is_quiet: AtomicBool::default(),
             kept: Mutex::default(),
@@ -71,6 +88,7 @@ impl Board {
             failed: AtomicU64::default(),
             idle: AtomicU64::default(),
             decoded: AtomicU64::default(),
+            upkeep: Mutex::default(),
             numbers: AtomicU64::default(),
         }
     }
@@ -92,6 +110,56 @@ impl Board {
         let kept = self.kept.lock();
         let at = random.below(kept.len().max(1) as u64) as usize;
         kept.iter().nth(at).map(|(number, kept)| (*number, *kept))
+    }
+
+    /// The least bytes of a key of which no index is padding.
+    pub fn unit(&self) -> u64 {
+        match self.replication {
+            ReplicationConfig::Ec(config) => Scheme::new(config).map_or(UNIT, |s| s.stripe_size()),
+            _ => UNIT,
+        }
+    }
+
+    /// The bytes of a cell, or a part of a unit.
+    pub fn cell(&self) -> u64 {
+        match self.replication {
+            ReplicationConfig::Ec(config) => u64::from(config.chunk_size),
+            ReplicationConfig::Ratis(_) | ReplicationConfig::StandAlone(_) => UNIT / 2,
+        }
+    }
+
+    /// Between two calls of a client at most, in milliseconds.
+    pub fn think(&self) -> u64 {
+        self.think.load(Ordering::Relaxed)
+    }
+
+    /// The indexes of replicas that each container is to have, 0 for full copies; and how many
+    /// replicas.
+    pub fn replicas(&self) -> (BTreeSet<u32>, usize) {
+        match self.replication {
+            ReplicationConfig::Ec(config) => {
+                let count = config.data + config.parity;
+                ((1..=count).collect(), count as usize)
+            }
+            ReplicationConfig::Ratis(factor) | ReplicationConfig::StandAlone(factor) => {
+                (BTreeSet::from([0]), factor.count() as usize)
+            }
+        }
+    }
+
+    /// The bytes of each index of a block.
+    pub fn parts(&self, data: &Bytes) -> BTreeMap<u32, Bytes> {
+        match self.replication {
+            ReplicationConfig::Ec(config) => (1..).zip(striped(config, data)).collect(),
+            ReplicationConfig::Ratis(_) | ReplicationConfig::StandAlone(_) => {
+                BTreeMap::from([(0, data.clone())])
+            }
+        }
+    }
+
+    /// An operator did something.
+    pub fn upkeep(&self, what: &'static str) {
+        *self.upkeep.lock().entry(what).or_default() += 1;
     }
 
     /// Something that must not be.

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use client::{BucketSpec, Client, CreateKey, ErrorKind, FinishOptions};
-use erasure::Scheme;
-use types::{BlockId, ReplicationConfig};
+use types::BlockId;
 
 use super::board::{BUCKET, Board, Kept, VOLUME, bytes_of, connect, path};
 use super::layout::Layout;
@@ -17,8 +16,6 @@ use crate::world::random::Random;
 const KEYS: usize = 48;
 /// Stripes of a key at most.
 const STRIPES: u64 = 5;
-/// Between two calls at most, in milliseconds.
-const THINK: u64 = 3_000;
 /// Between two parts of a key at most, in milliseconds.
 const PAUSE: u64 = 1_500;
 
@@ -34,7 +31,7 @@ pub fn prepare(layout: &Layout, board: &Board) {
         while !exists(client.create_volume(VOLUME, None, -1, -1).await) {
             pause().await;
         }
-        let replication = Some(ReplicationConfig::Ec(board.coding));
+        let replication = Some(board.replication);
         let spec = BucketSpec { replication, ..BucketSpec::default() };
         while !exists(client.create_bucket(VOLUME, BUCKET, spec.clone()).await) {
             pause().await;
@@ -52,24 +49,24 @@ pub fn write(layout: &Layout, board: &Board, seed: u64) {
     let mut random = Random::new(seed ^ board.number().rotate_left(32));
     on_runtime(async {
         let Ok(client) = connect(layout) else { return };
-        let Ok(scheme) = Scheme::new(board.coding) else { return };
         loop {
             board.while_quiet().await;
-            let full = board.kept.lock().len() >= KEYS;
-            match random.one_in(6) || full {
+            let kept = board.kept.lock().len();
+            let few = (kept as u64) < board.least.load(Ordering::Relaxed);
+            match (random.one_in(6) && !few) || kept >= KEYS {
                 true => delete(&client, board, &mut random).await,
                 false => {
-                    let stripe = scheme.stripe_size();
+                    let stripe = board.unit();
                     let length = match random.below(6) {
                         0 => random.range(1, 200),
-                        1 => random.range(1, u64::from(scheme.chunk_size())),
+                        1 => random.range(1, board.cell()),
                         2 => stripe * random.range(1, STRIPES),
                         _ => random.range(1, stripe * STRIPES),
                     };
                     put(&client, board, length as usize, &mut random).await;
                 }
             }
-            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(board.think()))).await;
         }
     });
 }
@@ -153,7 +150,7 @@ pub fn read(layout: &Layout, board: &Board, seed: u64) {
                     }
                 }
             }
-            tokio::time::sleep(Duration::from_millis(random.below(THINK))).await;
+            tokio::time::sleep(Duration::from_millis(random.below(board.think()))).await;
         }
     });
 }

@@ -53,7 +53,7 @@ pub fn work(layout: &Layout, board: &Board, seed: u64) {
                 continue;
             }
             let node = random.pick(&nodes);
-            let index = 1 + random.below(u64::from(board.coding.data + board.coding.parity));
+            let index = 1 + random.below(board.replicas().1 as u64);
             match begin(&pool, node, container, index as i32, block.local).await {
                 Ok(()) => _ = board.idle.fetch_add(1, Ordering::Relaxed),
                 Err(absent) => tracing::debug!(?absent, %container, "no replica was begun"),

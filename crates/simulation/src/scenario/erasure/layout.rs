@@ -1,7 +1,8 @@
 //! The servers, their addresses and configuration: one OM, one SCM and DataNodes. The first two
 //! keep their disks; what several of them do is the scenario `cluster`.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use config::Configuration;
 use datanode::{Datanode, DatanodeOptions};
@@ -10,11 +11,9 @@ use scm::{Scm, ScmOptions};
 
 use crate::scenario::process::{after_delay, ended, on_runtime};
 use crate::world::disk::damage::{DATA, LOG};
-use crate::world::node::address;
+use crate::world::node::{self, address};
 use crate::world::random::Random;
 
-/// How many DataNodes: two more than the largest scheme has replicas.
-pub const DATANODES: usize = 7;
 /// The machine of SCM.
 const SCM: usize = 1;
 /// The machine of OM.
@@ -66,28 +65,91 @@ const CHOICES: [(&str, &[&str]); 7] = [
     ("ozone.scm.pipeline.destroy.timeout", &["10s", "66s"]),
 ];
 
+/// How many machines there are, and disks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// DataNodes.
+    pub datanodes: usize,
+    /// Disks for containers of each of them.
+    pub disks: usize,
+}
+
 /// The configuration of a run.
 #[derive(Clone)]
-pub struct Layout(Configuration);
+pub struct Layout {
+    conf: Configuration,
+    shape: Shape,
+}
+
+/// A directory for containers, below a DataNode's home.
+fn disk(shape: Shape, number: usize) -> PathBuf {
+    match shape.disks {
+        1 => PathBuf::from(DATA),
+        _ => Path::new(DATA).join(format!("disk-{number}")),
+    }
+}
+
+/// What a container's file says, in the container's directory; nothing when there is none.
+pub fn replica_file(dir: &Path) -> String {
+    let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    fs::read_to_string(dir.join("metadata").join(format!("{name}.container"))).unwrap_or_default()
+}
 
 impl Layout {
     /// With what the seed picks.
-    pub fn new(random: &mut Random) -> Self {
+    pub fn new(shape: Shape, random: &mut Random) -> Self {
         let always = |conf: Configuration, (key, value): &(&str, &str)| conf.with(key, *value);
         let conf = ALWAYS.iter().fold(Configuration::default(), always);
         let conf = CHOICES.iter().fold(conf, |conf, (key, of)| conf.with(key, *random.pick(of)));
         let conf = conf.with("ozone.scm.address.scms.scm1", address(SCM));
-        Self(conf.with("ozone.om.address.oms.om1", format!("{}:9862", address(OM))))
+        let conf = conf.with("ozone.om.address.oms.om1", format!("{}:9862", address(OM)));
+        Self { conf, shape }
+    }
+
+    /// With a setting.
+    pub fn with(self, key: &str, value: &str) -> Self {
+        Self { conf: self.conf.with(key, value), ..self }
+    }
+
+    /// How many DataNodes there are.
+    pub fn datanodes(&self) -> usize {
+        self.shape.datanodes
+    }
+
+    /// How many disks each of them has.
+    pub fn disks(&self) -> usize {
+        self.shape.disks
+    }
+
+    /// The directory of a DataNode's disk, below its home.
+    pub fn disk(&self, number: usize) -> PathBuf {
+        disk(self.shape, number)
+    }
+
+    /// The containers on a DataNode's disks, with their directories.
+    pub fn containers(&self, datanode: usize) -> Vec<(u64, PathBuf)> {
+        let home = node::home(machine(datanode));
+        let disks = (0..self.shape.disks).map(|number| home.join(disk(self.shape, number)));
+        let below = |dir: PathBuf| {
+            fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+        };
+        let clusters = disks.flat_map(|disk| below(disk.join("hdds")));
+        let dirs = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
+        let id = |dir: &Path| dir.file_name()?.to_str()?.parse().ok();
+        let mut found: Vec<_> = dirs.filter_map(|dir| Some((id(&dir)?, dir))).collect();
+        // In the order of the real file system they would not be the same in each run.
+        found.sort_unstable();
+        found
     }
 
     /// Of a client.
     pub fn client(&self) -> &Configuration {
-        &self.0
+        &self.conf
     }
 
     /// SCM's process.
     pub fn run_scm(&self, dir: &Path) {
-        let conf = self.0.clone().with("ozone.scm.node.id", "scm1");
+        let conf = self.conf.clone().with("ozone.scm.node.id", "scm1");
         let conf = conf.with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.scm.db.dirs", dir.display());
         let conf = conf.with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display());
@@ -106,7 +168,7 @@ impl Layout {
 
     /// OM's process.
     pub fn run_om(&self, dir: &Path) {
-        let conf = self.0.clone().with("ozone.om.node.id", "om1");
+        let conf = self.conf.clone().with("ozone.om.node.id", "om1");
         let conf = conf.with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.om.db.dirs", dir.display());
         let conf = conf.with("ozone.om.ratis.storage.dir", dir.join(LOG).display());
@@ -122,9 +184,11 @@ impl Layout {
     /// A DataNode's process.
     pub fn run_datanode(&self, number: usize, dir: &Path) {
         let here = address(machine(number));
-        let conf = self.0.clone().with("ozone.metadata.dirs", dir.display());
+        let conf = self.conf.clone().with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.scm.datanode.id.dir", dir.display());
-        let conf = conf.with("hdds.datanode.dir", dir.join(DATA).display());
+        let disks = (0..self.shape.disks).map(|number| dir.join(disk(self.shape, number)));
+        let disks: Vec<String> = disks.map(|disk| disk.display().to_string()).collect();
+        let conf = conf.with("hdds.datanode.dir", disks.join(","));
         let log = dir.join(LOG);
         let conf = conf.with("hdds.container.ratis.datanode.storage.dir", log.display());
         let conf = conf.with("hdds.datanode.hostname", &here);

@@ -8,17 +8,20 @@
 //! bytes can be had that were acknowledged ([`whole`]). All machines lose power at once before that
 //! is looked at.
 
-mod board;
-mod clients;
+pub(super) mod board;
+pub(super) mod clients;
 mod idle;
-mod layout;
-mod whole;
+pub(super) mod layout;
+pub(super) mod whole;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use types::ReplicationConfig;
+use types::replication::EcConfig;
+
 use self::board::Board;
-use self::layout::{DATANODES, Layout};
+use self::layout::{Layout, Shape};
 use super::fleet::Fleet;
 use super::nemesis::faults::{Faults, OF_ERASURE_CODED};
 use super::nemesis::{FaultPlan, Nemesis};
@@ -43,6 +46,9 @@ const WRITERS: usize = 3;
 /// How keys are erasure coded, in cells that make many stripes of what is written.
 const CODINGS: [&str; 4] = ["rs-3-2-16k", "rs-3-2-64k", "rs-2-2-16k", "xor-2-1-16k"];
 
+/// Two DataNodes more than the largest scheme has replicas.
+const SHAPE: Shape = Shape { datanodes: 7, disks: 1 };
+
 /// Runs it.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let Plan { seed, seconds, faults } = plan;
@@ -55,9 +61,9 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
     world().contract = Contract { any_order: random.one_in(2), names };
     world().preempt_once_in(*random.pick(&[0, 16, 64]));
-    let layout = Layout::new(&mut random);
-    let coding = random.pick(&CODINGS).parse().map_err(std::io::Error::other)?;
-    let board = Arc::new(Board::new(coding));
+    let layout = Layout::new(SHAPE, &mut random);
+    let coding: EcConfig = random.pick(&CODINGS).parse().map_err(std::io::Error::other)?;
+    let board = Arc::new(Board::new(ReplicationConfig::Ec(coding)));
     let mut fleet = servers(&layout, &mut random);
     fleet.start_all()?;
     let mut outcome = Outcome::default();
@@ -107,18 +113,18 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     Ok(outcome)
 }
 
-fn clock(random: &mut Random) -> Clock {
+pub(super) fn clock(random: &mut Random) -> Clock {
     Clock { drift: random.below(2 * DRIFT) as i64 - DRIFT as i64, offset: 0 }
 }
 
 /// SCM, OM and the DataNodes, in the order of their machines.
-fn servers(layout: &Layout, random: &mut Random) -> Fleet {
+pub(super) fn servers(layout: &Layout, random: &mut Random) -> Fleet {
     let mut fleet = Fleet::default();
     let of = layout.clone();
     fleet.add("scm", clock(random), Arc::new(move |dir: &std::path::Path| of.run_scm(dir)));
     let of = layout.clone();
     fleet.add("om", clock(random), Arc::new(move |dir: &std::path::Path| of.run_om(dir)));
-    for number in 0..DATANODES {
+    for number in 0..layout.datanodes() {
         let of = layout.clone();
         let run = move |dir: &std::path::Path| of.run_datanode(number, dir);
         fleet.add(format!("dn-{number}"), clock(random), Arc::new(run));
@@ -142,7 +148,7 @@ fn clients(layout: &Layout, board: &Arc<Board>, fleet: &mut Fleet, random: &mut 
 
 /// The faults of a round: the DataNodes whose disks are spoiled are others in each.
 fn fault_plan(parity: usize, random: &mut Random) -> FaultPlan {
-    let datanodes = 2..2 + DATANODES;
+    let datanodes = 2..2 + SHAPE.datanodes;
     let mut frail: Vec<usize> = datanodes.clone().collect();
     while frail.len() > parity {
         frail.swap_remove(random.below(frail.len() as u64) as usize);

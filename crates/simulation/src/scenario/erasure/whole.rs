@@ -3,7 +3,6 @@
 //! key is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,15 +11,14 @@ use client::{Client, ScmClient};
 use erasure::{BlockGroup, Codec, ReplicaIndex, Scheme};
 use framed::ClientPool;
 use proto::hdds::LifeCycleState;
-use types::{BlockId, ContainerId, DatanodeDetails};
+use types::replication::EcConfig;
+use types::{BlockId, ContainerId, DatanodeDetails, ReplicationConfig};
 
 use super::board::{Board, bytes_of, connect, path};
-use super::layout::{DATANODES, Layout, machine};
+use super::layout::{Layout, replica_file};
 use crate::scenario::process::on_runtime;
-use crate::scenario::replica::{Absent, read, striped};
+use crate::scenario::replica::{Absent, read};
 use crate::scenario::safe_mode::Operator;
-use crate::world::disk::damage::DATA;
-use crate::world::node;
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -31,8 +29,8 @@ struct Wanted {
     id: BlockId,
     /// All its bytes.
     data: Bytes,
-    /// Those of each replica.
-    parts: Vec<Bytes>,
+    /// Those of each index.
+    parts: BTreeMap<u32, Bytes>,
 }
 
 /// A replica that SCM calls healthy.
@@ -44,7 +42,7 @@ pub fn verify(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) 
         let Ok(client) = connect(layout) else { return };
         let scm = ScmClient::connect(layout.client());
         let pool = ClientPool::new(framed::ClientOptions::default());
-        let looker = Looker { client, scm, pool, board };
+        let looker = Looker { client, scm, pool, board, layout };
         let mut operator = Operator::default();
         loop {
             let mut lacking = looker.lacking().await;
@@ -53,6 +51,9 @@ pub fn verify(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) 
             }
             if is_last && lacking.is_empty() {
                 lacking = looker.left_over().await;
+                if !lacking.is_empty() {
+                    lacking.extend(operator.look(&looker.scm).await);
+                }
             }
             let is_whole = lacking.is_empty();
             *board.lacking.lock() = lacking;
@@ -70,6 +71,7 @@ struct Looker<'a> {
     scm: ScmClient,
     pool: ClientPool,
     board: &'a Board,
+    layout: &'a Layout,
 }
 
 impl Looker<'_> {
@@ -102,7 +104,7 @@ impl Looker<'_> {
     /// The blocks of all keys that were acknowledged.
     async fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
         let kept = self.board.kept.lock().clone();
-        let mut wanted = Vec::new();
+        let (mut wanted, mut holding) = (Vec::new(), BTreeSet::new());
         for (number, kept) in kept {
             let name = format!("key {number}");
             let info = self.client.key_info(&path(number)).await;
@@ -111,13 +113,16 @@ impl Looker<'_> {
             for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
                 let id = BlockId::from_wire(&location.block_id);
                 let data = rest.split_to((location.length as usize).min(rest.len()));
-                let parts = striped(self.board.coding, &data);
+                let parts = self.board.parts(&data);
+                let there = parts.iter().filter(|(_, part)| !part.is_empty());
+                holding.extend(there.map(|(index, _)| (id.container, *index)));
                 wanted.push(Wanted { name: name.clone(), id, data, parts });
             }
             if !rest.is_empty() {
                 anyhow::bail!("{name}: {} of its bytes are in no block", rest.len());
             }
         }
+        *self.board.holding.lock() = holding;
         Ok(wanted)
     }
 
@@ -135,10 +140,9 @@ impl Looker<'_> {
             Some((index, DatanodeDetails::from_wire(&replica.datanode_details).ok()?))
         });
         let healthy: Vec<Healthy> = healthy.collect();
-        let coding = self.board.coding;
         let there: BTreeSet<u32> = healthy.iter().map(|(index, _)| *index).collect();
-        let all: BTreeSet<u32> = (1..=coding.data + coding.parity).collect();
-        match state == LifeCycleState::Closed && there == all {
+        let (all, count) = self.board.replicas();
+        match state == LifeCycleState::Closed && there == all && healthy.len() >= count {
             true => Ok(healthy),
             false => {
                 let states = replicas.iter().map(|r| {
@@ -157,8 +161,7 @@ impl Looker<'_> {
         for (index, node) in nodes {
             let here =
                 || format!("{} block {} index {index} on {}", block.name, block.id, node.host);
-            let position = usize::try_from(index.saturating_sub(1)).unwrap_or(usize::MAX);
-            let Some(part) = block.parts.get(position) else { continue };
+            let Some(part) = block.parts.get(index) else { continue };
             match read(&self.pool, node, block.id).await {
                 // Padding has no block where nothing was written.
                 Err(Absent::Nothing) if part.is_empty() => found.push((*index, Bytes::new())),
@@ -177,7 +180,8 @@ impl Looker<'_> {
             }
         }
         if lacking.is_empty()
-            && let Err(why) = self.decode(block, &found)
+            && let ReplicationConfig::Ec(coding) = self.board.replication
+            && let Err(why) = self.decode(coding, block, &found)
         {
             lacking.push(format!("{} block {}: {why}", block.name, block.id));
         }
@@ -185,8 +189,13 @@ impl Looker<'_> {
     }
 
     /// Decodes a block from every set of d replicas.
-    fn decode(&self, block: &Wanted, found: &[(u32, Bytes)]) -> anyhow::Result<()> {
-        let scheme = Scheme::new(self.board.coding)?;
+    fn decode(
+        &self,
+        coding: EcConfig,
+        block: &Wanted,
+        found: &[(u32, Bytes)],
+    ) -> anyhow::Result<()> {
+        let scheme = Scheme::new(coding)?;
         let (codec, group) = (Codec::new(scheme), BlockGroup::new(scheme, block.data.len() as u64));
         let lengths = group.lengths(0..group.longest_replica())?;
         for set in sets(found.len(), scheme.data()) {
@@ -211,7 +220,7 @@ impl Looker<'_> {
             let sources: Vec<&[u8]> = decoder.sources().iter().map(|index| cells[index]).collect();
             decoder.decode(&lengths, &sources, &mut out)?;
             for (index, bytes) in wanted.iter().zip(&decoded) {
-                if block.parts[index.position()] != *bytes {
+                if block.parts.get(&index.get()).is_none_or(|part| part != bytes) {
                     anyhow::bail!("index {index} is another one, decoded from {available:?}");
                 }
             }
@@ -223,7 +232,7 @@ impl Looker<'_> {
     /// What should not be there any more: replicas that somebody began to fill, and blocks of keys
     /// that were deleted.
     async fn left_over(&self) -> Vec<String> {
-        let mut left: Vec<String> = recovering();
+        let mut left: Vec<String> = recovering(self.layout);
         let nodes = match self.scm.nodes(None, None).await {
             Ok(nodes) => nodes,
             Err(error) => return vec![error.to_string()],
@@ -231,14 +240,29 @@ impl Looker<'_> {
         let nodes = nodes.iter().filter_map(|node| DatanodeDetails::from_wire(&node.node_id).ok());
         let nodes: Vec<DatanodeDetails> = nodes.collect();
         let gone = self.board.gone.lock().clone();
+        let mut containers = BTreeSet::new();
         for block in gone {
             for node in &nodes {
                 match read(&self.pool, node, block).await {
                     Ok(_) | Err(Absent::Wrong(_)) => {
+                        containers.insert(block.container);
                         left.push(format!("block {block} was deleted, and is on {}", node.host));
                     }
                     Err(_) => {}
                 }
+            }
+        }
+        // Blocks are deleted where their containers are closed.
+        for container in containers {
+            match self.scm.container(container).await {
+                Ok(found) if found.container_info.state() == LifeCycleState::Open => {
+                    let _ = self.scm.close_container(container).await;
+                }
+                Ok(found) => {
+                    let state = found.container_info.state().as_str_name();
+                    left.push(format!("container {container} is {state}"));
+                }
+                Err(error) => left.push(format!("container {container}: {error}")),
             }
         }
         left
@@ -252,22 +276,14 @@ fn sets(count: usize, of: usize) -> Vec<Vec<usize>> {
 }
 
 /// Replicas that are still RECOVERING, as their container files say.
-fn recovering() -> Vec<String> {
-    let below = |dir: std::path::PathBuf| {
-        fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path())
-    };
-    let mut found = Vec::new();
-    for datanode in 0..DATANODES {
-        let clusters = below(node::home(machine(datanode)).join(DATA).join("hdds"));
-        let containers = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
-        for dir in containers {
-            let Some(name) = dir.file_name().and_then(|name| name.to_str()) else { continue };
-            let file = dir.join("metadata").join(format!("{name}.container"));
-            let text = fs::read_to_string(file).unwrap_or_default();
-            if text.lines().any(|line| line == "state: RECOVERING") {
-                found.push(format!("DataNode {datanode} has container {name} as RECOVERING"));
-            }
-        }
-    }
-    found
+fn recovering(layout: &Layout) -> Vec<String> {
+    let all = (0..layout.datanodes()).flat_map(|datanode| {
+        layout.containers(datanode).into_iter().map(move |found| (datanode, found))
+    });
+    let recovering = all
+        .filter(|(_, (_, dir))| replica_file(dir).lines().any(|line| line == "state: RECOVERING"));
+    let told = recovering.map(|(datanode, (container, _))| {
+        format!("DataNode {datanode} has container {container} as RECOVERING")
+    });
+    told.collect()
 }

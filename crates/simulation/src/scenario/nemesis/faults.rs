@@ -171,6 +171,12 @@ pub enum Faults {
     Hooks,
     /// Each seed has some of all.
     Any,
+    /// All members of a group are away while SCM starts, and come back a few at a time.
+    Absent,
+    /// Disks of DataNodes fail singly, and come back.
+    Volumes,
+    /// Links between DataNodes are cut, and no others.
+    Apart,
 }
 
 impl Faults {
@@ -227,6 +233,8 @@ impl Faults {
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),
             Self::Suspends => [&few[..], &[Kind::Suspend; 2], &[Kind::Partition]].concat(),
             Self::Hooks => USUAL_KINDS.to_vec(),
+            // Those of a scenario of its own.
+            Self::Absent | Self::Volumes | Self::Apart => few.to_vec(),
             // The stranger has runs of its own: it disturbs no other fault there.
             Self::Any => {
                 let rest = [

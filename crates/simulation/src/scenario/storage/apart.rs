@@ -1,0 +1,102 @@
+//! Links between DataNodes are cut, and no others: SCM and clients reach all. A member of a pipeline
+//! is behind in its log, healthy as SCM has it, and SCM has the containers copied to it that it
+//! lacks, from a member that reaches it. Copies are slow: the log comes while they are on their way.
+
+use super::{Cluster, FIRST_DATANODE, Kind};
+use crate::scenario::erasure::layout::{Shape, machine};
+use crate::world::clock::SECOND;
+use crate::world::link::Delay;
+use crate::world::world;
+
+/// One DataNode more than a pipeline has.
+pub const KIND: Kind = Kind {
+    shape: Shape { datanodes: 4, disks: 1 },
+    replications: &["three", "three", "three", "rs-2-1-16k"],
+    settings: &[
+        ("ozone.scm.container.size", &["1MB", "3MB"]),
+        ("ozone.scm.block.size", &["256KB", "1MB"]),
+        ("ozone.scm.pipeline.owner.container.count", &["1", "3"]),
+        ("ozone.datanode.pipeline.limit", &["1", "2"]),
+        ("trioxide.datanode.replication.bandwidth", &["50KB", "200KB", "0B"]),
+        ("hdds.ratis.snapshot.threshold", &["20", "200", "100000"]),
+        ("trioxide.small.block.size", &["16B", "4KB"]),
+        ("hdds.ratis.raft.server.rpc.slowness.timeout", &["60s", "300s"]),
+    ],
+    round,
+    think: 600,
+    honest: true,
+};
+
+/// Before the first cut, in seconds.
+const BEFORE: (u64, u64) = (5, 15);
+/// Cuts of a round.
+const CUTS: (u64, u64) = (2, 6);
+/// How long a cut lasts, in seconds.
+const CUT: (u64, u64) = (15, 90);
+/// Between two cuts, in seconds.
+const PAUSE: (u64, u64) = (1, 20);
+
+/// A round.
+fn round(cluster: &mut Cluster) -> std::io::Result<()> {
+    let before = cluster.random.range(BEFORE.0, BEFORE.1);
+    cluster.pass(before);
+    for _ in 0..cluster.random.range(CUTS.0, CUTS.1) {
+        let one = cluster.random.below(cluster.layout.datanodes() as u64) as usize;
+        let links = links(cluster, one);
+        tracing::info!(?links, "links between DataNodes are cut");
+        cluster.count("cut between DataNodes");
+        let now = world().now;
+        for (from, to) in &links {
+            world().links.sever(*from, *to, now);
+        }
+        if cluster.random.one_in(3) {
+            slow(cluster, one);
+        }
+        let cut = cluster.random.range(CUT.0, CUT.1);
+        cluster.pass(cut);
+        let restarts = cluster.random.one_in(4);
+        if restarts {
+            cluster.count("restart behind a cut");
+            cluster.end(FIRST_DATANODE + one);
+        }
+        tracing::info!(one, restarts, "links between DataNodes are there again");
+        for (from, to) in &links {
+            world().links.reconnect(*from, *to);
+        }
+        cluster.fleet.start(FIRST_DATANODE + one)?;
+        let pause = cluster.random.range(PAUSE.0, PAUSE.1);
+        cluster.pass(pause);
+        world().links.heal();
+    }
+    Ok(())
+}
+
+/// Links between a DataNode and one or all others, one way or both.
+fn links(cluster: &mut Cluster, one: usize) -> Vec<(usize, usize)> {
+    let mut others: Vec<usize> = (0..cluster.layout.datanodes()).filter(|o| *o != one).collect();
+    if !cluster.random.one_in(4) {
+        others = vec![*cluster.random.pick(&others)];
+    }
+    let ways = cluster.random.below(4);
+    let mut links = Vec::new();
+    for other in others {
+        let (one, other) = (machine(one), machine(other));
+        if ways != 0 {
+            links.push((one, other));
+        }
+        if ways != 1 {
+            links.push((other, one));
+        }
+    }
+    links
+}
+
+/// What other DataNodes send to one takes long.
+fn slow(cluster: &mut Cluster, one: usize) {
+    cluster.count("slow links");
+    let more = cluster.random.below(SECOND / 2) + 1;
+    for other in (0..cluster.layout.datanodes()).filter(|other| *other != one) {
+        let delay = Delay { least: SECOND / 100, more };
+        world().links.slow(machine(other), machine(one), delay);
+    }
+}
