@@ -31,8 +31,8 @@ pub enum Scenario {
     Machines,
     /// An OM, an SCM, seven DataNodes and native clients whose keys are erasure coded.
     Erasure,
-    /// An OM, an SCM, DataNodes with several disks, and native clients: whole groups are away, disks
-    /// fail singly, DataNodes are parted from each other.
+    /// An OM, an SCM, DataNodes with several disks, and native clients: whole groups are away,
+    /// disks fail singly, DataNodes are parted from each other.
     Storage,
 }
 

@@ -25,13 +25,13 @@ pub const KIND: Kind = Kind {
     ],
     round,
     think: 3_000,
-    honest: true,
+    honest: false,
 };
 
 /// Before a group leaves, in seconds.
 const BEFORE: (u64, u64) = (8, 40);
-/// How long it is away: shorter than anything, longer than a node needs to be stale, to be dead, for
-/// SCM to look a few times after that, to give up orders, and longer than all of it together.
+/// How long it is away: shorter than anything, longer than a node needs to be stale, to be dead,
+/// for SCM to look a few times after that, to give up orders, and longer than all of it together.
 const ABSENCES: [u64; 6] = [4, 15, 45, 100, 100, 400];
 /// Between those who come back: less than a look, a few looks, longer than a node needs to be dead.
 const PAUSES: [u64; 4] = [1, 5, 12, 80];

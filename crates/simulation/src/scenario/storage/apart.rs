@@ -1,6 +1,7 @@
-//! Links between DataNodes are cut, and no others: SCM and clients reach all. A member of a pipeline
-//! is behind in its log, healthy as SCM has it, and SCM has the containers copied to it that it
-//! lacks, from a member that reaches it. Copies are slow: the log comes while they are on their way.
+//! Links between DataNodes are cut, and no others: SCM and clients reach all. A member of a
+//! pipeline is behind in its log, healthy as SCM has it, and SCM has the containers copied to it
+//! that it lacks, from a member that reaches it. Copies are slow: the log comes while they are on
+//! their way.
 
 use super::{Cluster, FIRST_DATANODE, Kind};
 use crate::scenario::erasure::layout::{Shape, machine};

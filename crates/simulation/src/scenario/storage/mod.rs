@@ -1,6 +1,6 @@
 //! One OM, one SCM and DataNodes with one or several disks each, and native clients whose keys are
-//! erasure coded or replicated. It goes in rounds of one kind of fault, and the kinds are those that
-//! a nemesis of single faults does not come to:
+//! erasure coded or replicated. It goes in rounds of one kind of fault, and the kinds are those
+//! that a nemesis of single faults does not come to:
 //!
 //! * [`absence`]: all members of a group are away, for longer than any interval, while SCM starts,
 //!   and come back a few at a time;
@@ -67,7 +67,7 @@ struct Kind {
     round: Round,
     /// Between two calls of a client at most, in milliseconds.
     think: u64,
-    /// No disk spoils anything: no DataNode may find a replica damaged.
+    /// No DataNode may find a replica damaged: no disk spoils anything.
     honest: bool,
 }
 
@@ -227,8 +227,8 @@ impl Cluster {
         self.fleet.start_all()
     }
 
-    /// Everything must become whole. The space of blocks that were deleted while their DataNodes were
-    /// away may be lost (docs/not-there-yet.md): that is not looked at.
+    /// Everything must become whole. The space of blocks that were deleted while their DataNodes
+    /// were away may be lost (docs/not-there-yet.md): that is not looked at.
     fn verify(&mut self) -> std::io::Result<()> {
         self.fleet.start_all()?;
         let done = Arc::new(AtomicBool::new(false));

@@ -1,5 +1,6 @@
-//! An operator at work while faults go on: starts and stops the container balancer, takes DataNodes
-//! out of service, at times point to point, and back, has replicas reconciled and containers closed.
+//! An operator at work while faults go on: starts and stops the container balancer, takes
+//! DataNodes out of service, at times point to point, and back, has replicas reconciled and
+//! containers closed.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

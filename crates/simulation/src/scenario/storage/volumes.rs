@@ -1,7 +1,7 @@
-//! DataNodes have two disks, which fail singly, as they work or at a start, for longer than it takes
-//! to rebuild what was there: on the other disk of the same DataNode, too, since no other one is
-//! without a replica. They come back with all that they had. DataNodes are down meanwhile. No more
-//! DataNodes have trouble at a time than the code makes up for, and nothing is lost.
+//! DataNodes have two disks, which fail singly, as they work or at a start, for longer than it
+//! takes to rebuild what was there: on the other disk of the same DataNode, too, since no other one
+//! is without a replica. They come back with all that they had. DataNodes are down meanwhile. No
+//! more DataNodes have trouble at a time than the code makes up for, and nothing is lost.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,9 @@ const STEPS: (u64, u64) = (3, 8);
 /// and its replicas to be rebuilt.
 const PAUSES: [u64; 4] = [2, 15, 60, 90];
 
+/// Until a node is dead and what it had is rebuilt, in seconds.
+const REBUILD_TIME: (u64, u64) = (40, 75);
+
 /// What is wrong with a DataNode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
@@ -53,6 +56,9 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
         (indexes, 1..=3) if indexes.len() == 1 => 1,
         (indexes, _) => (indexes.len() + 1) / 3,
     };
+    if most > 1 && cluster.random.one_in(2) {
+        return displaced(cluster);
+    }
     let mut troubled = BTreeMap::new();
     for _ in 0..cluster.random.range(STEPS.0, STEPS.1) {
         let datanode = cluster.random.below(cluster.layout.datanodes() as u64) as usize;
@@ -79,6 +85,29 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
     Ok(())
 }
 
+/// A DataNode has been down for so long that what it had is wanted elsewhere, and no other one is
+/// without a replica. Then a disk of another one fails: that one can take a replica, of either
+/// index. The disk comes back while the first is still down.
+fn displaced(cluster: &mut Cluster) -> std::io::Result<()> {
+    cluster.count("displaced index");
+    let datanodes = cluster.layout.datanodes() as u64;
+    let down = cluster.random.below(datanodes);
+    let other = (down + 1 + cluster.random.below(datanodes - 1)) % datanodes;
+    let (down, other) = (down as usize, other as usize);
+    let disk = cluster.random.below(cluster.layout.disks() as u64) as usize;
+    tracing::info!(down, other, disk, "a DataNode is down, and then a disk of another one fails");
+    cluster.end(FIRST_DATANODE + down);
+    let pause = cluster.random.range(REBUILD_TIME.0, REBUILD_TIME.1);
+    cluster.pass(pause);
+    fail(cluster, other, disk)?;
+    let pause = cluster.random.range(REBUILD_TIME.0, REBUILD_TIME.1);
+    cluster.pass(pause);
+    end(cluster, other, Trouble::Disk(disk))?;
+    let pause = *cluster.random.pick(&PAUSES);
+    cluster.pass(pause);
+    end(cluster, down, Trouble::Down)
+}
+
 /// Something goes wrong with a DataNode.
 fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
     let server = FIRST_DATANODE + datanode;
@@ -89,6 +118,13 @@ fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
         return Ok(Trouble::Down);
     }
     let number = cluster.random.below(cluster.layout.disks() as u64) as usize;
+    fail(cluster, datanode, number)?;
+    Ok(Trouble::Disk(number))
+}
+
+/// A disk fails, at work or at a start.
+fn fail(cluster: &mut Cluster, datanode: usize, number: usize) -> std::io::Result<()> {
+    let server = FIRST_DATANODE + datanode;
     let disk = cluster.layout.disk(number);
     let at_start = cluster.random.one_in(2);
     tracing::info!(datanode, number, at_start, "a disk fails");
@@ -99,8 +135,7 @@ fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
         cluster.count("failed disk");
     }
     volume::fail(machine(datanode), &disk);
-    cluster.fleet.start(server)?;
-    Ok(Trouble::Disk(number))
+    cluster.fleet.start(server)
 }
 
 /// A DataNode is all right again: it starts.
