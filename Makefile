@@ -68,6 +68,9 @@ faults: ## kill, stop and part processes of a cluster under load: ROUNDS=10 SEED
 simulate: ## Raft groups on virtual time: SEED=1 COUNT=100; ARGS="--scenario cluster" for OMs, SCMs, DataNodes
 	@$(ENV) cargo run --release --quiet --bin simulation -- run --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
+script: ## a directed scenario on virtual time: NAME=repair/lost-disk SEED=1, without NAME a list
+	@$(ENV) cargo run --release --quiet --bin simulation -- script $(or $(NAME),--list) --seed $(or $(SEED),1) $(ARGS)
+
 somefaults: ## six rounds of faults, about a minute, and five on erasure-coded keys
 	@$(MAKE) --no-print-directory faults ROUNDS=6 SEED=101 ARGS="--s3 --partitions-where-possible $(ARGS)"
 	@$(MAKE) --no-print-directory faults ROUNDS=5 SEED=101 ARGS="--erasure --java $(ARGS)"

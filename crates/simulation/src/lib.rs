@@ -1,11 +1,12 @@
 //! Whole clusters in one process on virtual time, from a seed.
 //!
-//! `simulation run` runs seeds, each in a process of its own; docs/simulation.md says how to use it
-//! and what it found.
+//! `simulation run` runs seeds, each in a process of its own, `simulation script` directed scenarios;
+//! docs/simulation.md says how to use it and what it found.
 //!
 //! * [`world`]: the simulated operating system: threads, time, network, disks. Start here to see
 //!   how it works.
 //! * [`scenario`]: what is simulated, and what goes wrong.
+//! * [`script`]: scenarios that take a course that is written down.
 //! * [`history`]: whether what clients saw can be explained.
 //! * [`seeds`]: one run for a seed, many runs, their sum.
 //!
@@ -14,6 +15,7 @@
 
 mod history;
 mod scenario;
+mod script;
 mod seeds;
 mod world;
 

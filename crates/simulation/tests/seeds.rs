@@ -59,10 +59,15 @@ fn run_beside(runs: &Runs, beside: u64) -> String {
     text
 }
 
-fn simulate(runs: &Runs, number: u64, beside: u64) -> (bool, String, String) {
-    // Tests that cargo-nextest runs beside each other are processes, and have a number each.
+/// The processor of a run, counted round: tests that cargo-nextest runs beside each other are
+/// processes, and have a number each; elsewhere it is `number`.
+pub fn processor(number: u64) -> u64 {
     let slot = std::env::var("NEXTEST_TEST_GROUP_SLOT").ok().and_then(|slot| slot.parse().ok());
-    let place = slot.map_or(number, |slot: u64| slot + beside);
+    slot.unwrap_or(number)
+}
+
+fn simulate(runs: &Runs, number: u64, beside: u64) -> (bool, String, String) {
+    let place = processor(number) + beside;
     let output = Command::new(env!("CARGO_BIN_EXE_simulation"))
         .env("SIMULATION_PROCESSOR", place.to_string())
         .args(["run", "--scenario", runs.scenario, "--faults", runs.faults])
@@ -145,7 +150,7 @@ mod found {
 }
 
 /// The first of the new seeds: another one for each commit, or what `SIMULATION_SEED` says.
-fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     if let Some(seed) = std::env::var("SIMULATION_SEED").ok().and_then(|seed| seed.parse().ok()) {
         return seed;
     }

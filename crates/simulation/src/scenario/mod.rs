@@ -6,10 +6,11 @@ pub mod erasure;
 pub mod fleet;
 pub mod machines;
 pub mod nemesis;
-mod process;
+pub mod process;
 pub mod raft;
-mod replica;
+pub mod replica;
 mod safe_mode;
+pub mod servers;
 pub mod storage;
 
 use std::time::Duration;

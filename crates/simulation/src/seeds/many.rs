@@ -69,6 +69,9 @@ fn begin(many: &Many, seed: u64, place: u64) -> anyhow::Result<Running> {
     // The same name in each run: names are in files and logs.
     command.args(["--seconds", &one.seconds.to_string(), "--dir", CURRENT_DIR]).current_dir(&dir);
     command.args(["--log-from", &one.log_from.to_string()]);
+    if let Some(script) = &one.script {
+        command.args(["--script", script]);
+    }
     if let Some(picks) = &one.picks {
         command.arg("--picks").arg(std::path::absolute(picks)?);
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, ValueEnum};
 
 use crate::scenario::nemesis::faults::Faults;
+use crate::script;
 
 /// Simulates clusters from seeds.
 #[derive(Debug, Parser)]
@@ -15,6 +16,9 @@ use crate::scenario::nemesis::faults::Faults;
 pub enum Command {
     /// Runs seeds one after the other; fails when one of them finds something.
     Run(Many),
+    /// Runs a script, a directed scenario, with seeds one after the other; fails when something is
+    /// not as it is to be.
+    Script(Scripted),
     /// Runs one seed in this process, as `run` does in a process of its own.
     #[command(hide = true)]
     One(One),
@@ -63,6 +67,9 @@ pub struct One {
     /// Where the simulated disks are.
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// A script in place of a scenario and its faults.
+    #[arg(long, hide = true)]
+    script: Option<String>,
 }
 
 /// Several seeds.
@@ -78,6 +85,46 @@ pub struct Many {
     jobs: u64,
 }
 
+/// A script.
+#[derive(Debug, Args)]
+pub struct Scripted {
+    /// Which.
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// Prints all scripts, with what they show.
+    #[arg(long)]
+    list: bool,
+    /// Where every choice comes from that the script leaves open.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many seeds, from the first on.
+    #[arg(long, default_value_t = 1)]
+    count: u64,
+    /// How many at the same time.
+    #[arg(long, default_value_t = 1)]
+    jobs: u64,
+    /// As of `run`.
+    #[arg(long)]
+    picks: Option<PathBuf>,
+    /// As of `run`.
+    #[arg(long, default_value_t = 0)]
+    log_from: u64,
+}
+
+impl Scripted {
+    fn run(self) -> anyhow::Result<bool> {
+        let Self { name, list, seed, count, jobs, picks, log_from } = self;
+        let Some(name) = name.filter(|_| !list) else {
+            script::list();
+            return Ok(true);
+        };
+        let (scenario, faults) = (Scenario::Cluster, Faults::Usual);
+        let script = Some(script::find(&name)?.name.to_owned());
+        let first = One { scenario, faults, seed, seconds: 0, picks, log_from, dir: None, script };
+        many::run(&Many { first, count, jobs })
+    }
+}
+
 impl Command {
     /// Does what was asked; false when something was found.
     ///
@@ -86,6 +133,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<bool> {
         match self {
             Self::Run(many) => many::run(&many),
+            Self::Script(scripted) => scripted.run(),
             Self::One(one) => one::run(&one),
         }
     }

@@ -12,6 +12,7 @@ use tracing_subscriber::reload;
 
 use super::{One, Scenario};
 use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft, storage};
+use crate::script;
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
@@ -103,12 +104,14 @@ fn live(one: &One) -> anyhow::Result<bool> {
         });
     }
     let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults };
-    let mut outcome = match one.scenario {
-        Scenario::Raft => raft::run(plan)?,
-        Scenario::Cluster => cluster::run(plan)?,
-        Scenario::Machines => machines::run(plan)?,
-        Scenario::Erasure => erasure::run(plan)?,
-        Scenario::Storage => storage::run(plan)?,
+    let script = one.script.as_deref().map(script::find).transpose()?;
+    let mut outcome = match (script, one.scenario) {
+        (Some(script), _) => script::run(script),
+        (None, Scenario::Raft) => raft::run(plan)?,
+        (None, Scenario::Cluster) => cluster::run(plan)?,
+        (None, Scenario::Machines) => machines::run(plan)?,
+        (None, Scenario::Erasure) => erasure::run(plan)?,
+        (None, Scenario::Storage) => storage::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {

@@ -2,13 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use datanode::{Datanode, DatanodeOptions};
-use om::{Bootstrap, Om, OmOptions};
-use scm::{Scm, ScmOptions};
-
 use super::configuration::Layout;
 use super::services::{Kind, Node};
-use crate::scenario::process::{after_delay, ended, on_runtime};
+use crate::scenario::process::{ended, on_runtime};
+use crate::scenario::servers;
 use crate::world::disk::damage::LOG;
 
 /// The directory of a node's term: one that comes back has an empty disk.
@@ -27,23 +24,12 @@ async fn node(layout: &Layout, kind: Kind, number: usize) -> (Option<&Node>, u64
     }
 }
 
-/// What a server says when it stops, or that its term is over.
-async fn until_over(
-    node: Option<&Node>,
-    term: u64,
-    stopped: impl Future<Output = String>,
-) -> String {
-    let over = async {
-        match node {
-            Some(node) => node.is_over(term).await,
-            None => std::future::pending().await,
-        }
-    };
-    let why = tokio::select! {
-        why = stopped => why,
-        () = over => String::from("its term is over"),
-    };
-    after_delay(why).await
+/// Returns when the term of a node is over.
+async fn is_over(node: Option<&Node>, term: u64) {
+    match node {
+        Some(node) => node.is_over(term).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// An SCM's process.
@@ -51,14 +37,7 @@ pub fn scm(layout: &Layout, number: usize, dir: &Path) {
     let run = async {
         let (node, term) = node(layout, Kind::Scm, number).await;
         let conf = layout.scm(number, &of_term(dir, term), &of_term(&dir.join(LOG), term));
-        let options = match ScmOptions::from_configuration(&conf) {
-            Ok(options) => ScmOptions { bootstrap: term > 0, ..options },
-            Err(error) => return error.to_string(),
-        };
-        match Scm::start_with(options).await {
-            Ok(handle) => until_over(node, term, handle.stopped()).await,
-            Err(error) => after_delay(error).await,
-        }
+        servers::scm(&conf, term > 0, is_over(node, term)).await
     };
     ended("scm", number, on_runtime(run).unwrap_or_default());
 }
@@ -68,11 +47,7 @@ pub fn om(layout: &Layout, number: usize, dir: &Path) {
     let run = async {
         let (node, term) = node(layout, Kind::Om, number).await;
         let conf = layout.om(number, &of_term(dir, term), &of_term(&dir.join(LOG), term));
-        let bootstrap = (term > 0).then_some(Bootstrap { force: false });
-        match Om::start(&conf, OmOptions { bootstrap, ..OmOptions::default() }).await {
-            Ok(handle) => until_over(node, term, handle.stopped()).await,
-            Err(error) => after_delay(error).await,
-        }
+        servers::om(&conf, term > 0, is_over(node, term)).await
     };
     ended("om", number, on_runtime(run).unwrap_or_default());
 }
@@ -80,11 +55,5 @@ pub fn om(layout: &Layout, number: usize, dir: &Path) {
 /// A DataNode's process.
 pub fn datanode(layout: &Layout, number: usize, dir: &Path) {
     let conf = layout.datanode(number, dir);
-    let run = async {
-        match Datanode::start(&conf, DatanodeOptions::default()).await {
-            Ok(handle) => handle.failed().await.to_string(),
-            Err(error) => after_delay(error).await,
-        }
-    };
-    ended("datanode", number, on_runtime(run).unwrap_or_default());
+    ended("datanode", number, on_runtime(servers::datanode(&conf)).unwrap_or_default());
 }

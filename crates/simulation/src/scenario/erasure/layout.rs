@@ -5,11 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::Configuration;
-use datanode::{Datanode, DatanodeOptions};
-use om::{Om, OmOptions};
-use scm::{Scm, ScmOptions};
 
-use crate::scenario::process::{after_delay, ended, on_runtime};
+use crate::scenario::process::{ended, on_runtime};
+use crate::scenario::servers;
 use crate::world::disk::damage::{DATA, LOG};
 use crate::world::node::{self, address};
 use crate::world::random::Random;
@@ -153,16 +151,7 @@ impl Layout {
         let conf = conf.with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.scm.db.dirs", dir.display());
         let conf = conf.with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display());
-        let run = async {
-            let options = match ScmOptions::from_configuration(&conf) {
-                Ok(options) => options,
-                Err(error) => return error.to_string(),
-            };
-            match Scm::start_with(options).await {
-                Ok(handle) => after_delay(handle.stopped().await).await,
-                Err(error) => after_delay(error).await,
-            }
-        };
+        let run = servers::scm(&conf, false, std::future::pending());
         ended("scm", 0, on_runtime(run).unwrap_or_default());
     }
 
@@ -172,12 +161,7 @@ impl Layout {
         let conf = conf.with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.om.db.dirs", dir.display());
         let conf = conf.with("ozone.om.ratis.storage.dir", dir.join(LOG).display());
-        let run = async {
-            match Om::start(&conf, OmOptions::default()).await {
-                Ok(handle) => after_delay(handle.stopped().await).await,
-                Err(error) => after_delay(error).await,
-            }
-        };
+        let run = servers::om(&conf, false, std::future::pending());
         ended("om", 0, on_runtime(run).unwrap_or_default());
     }
 
@@ -193,12 +177,7 @@ impl Layout {
         let conf = conf.with("hdds.container.ratis.datanode.storage.dir", log.display());
         let conf = conf.with("hdds.datanode.hostname", &here);
         let conf = conf.with("trioxide.datanode.bind.host", here);
-        let run = async {
-            match Datanode::start(&conf, DatanodeOptions::default()).await {
-                Ok(handle) => handle.failed().await.to_string(),
-                Err(error) => after_delay(error).await,
-            }
-        };
+        let run = servers::datanode(&conf);
         ended("datanode", number, on_runtime(run).unwrap_or_default());
     }
 }

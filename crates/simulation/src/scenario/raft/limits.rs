@@ -54,6 +54,12 @@ impl Limits {
         Self { trim, extremes: Some(extremes) }
     }
 
+    /// Logs that are trimmed behind so many entries.
+    pub fn trimmed_behind(entries: u64) -> Self {
+        let trim = TrimOptions { entries, keep: 5, ..TrimOptions::default() };
+        Self { trim, ..Self::default() }
+    }
+
     /// Of a host.
     pub fn of_host(&self, options: HostOptions) -> HostOptions {
         let Some(extremes) = &self.extremes else { return options };

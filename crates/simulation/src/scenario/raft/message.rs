@@ -13,6 +13,11 @@ pub const MEMBERS: u16 = 13;
 /// The method by which an operator starts a group on a host that was added to it; the payload says
 /// its members.
 pub const JOIN: u16 = 14;
+/// The method that tells how a replica stands, and what its host counted since it started: a line
+/// for each number.
+pub const STATUS: u16 = 15;
+/// The method by which an operator has the leader of a group hand over to a host.
+pub const HAND_OVER: u16 = 16;
 /// Where hosts listen.
 pub const PORT: u16 = 9000;
 

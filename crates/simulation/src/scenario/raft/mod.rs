@@ -4,11 +4,11 @@
 
 mod client;
 mod faulty_transport;
-mod limits;
+pub mod limits;
 mod machine;
-mod message;
+pub mod message;
 mod operator;
-mod server;
+pub mod server;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -19,7 +19,9 @@ use uuid::Uuid;
 use super::faulty_transport::FaultyTransport;
 use super::limits::Limits;
 use super::machine::{RegisterState, Registers};
-use super::message::{CALL, CHANGE, DUMP, JOIN, MEMBERS, PORT, Request, Through, encode_answer};
+use super::message::{
+    CALL, CHANGE, DUMP, HAND_OVER, JOIN, MEMBERS, PORT, Request, STATUS, Through, encode_answer,
+};
 use crate::history::register::{Answer, Op};
 use crate::world::disk::damage::LOG;
 use crate::world::node::{address, exit};
@@ -148,6 +150,17 @@ impl Served {
         self.groups.lock().get(&group).cloned()
     }
 
+    /// "group host": the leader, if this is it, hands over to that host.
+    fn hand_over(&self, text: &str) -> Result<Bytes, Status> {
+        let words = text.split_once(' ').ok_or_else(|| Status::invalid("not a hand-over"))?;
+        let (Ok(group), Ok(host)) = (words.0.parse(), words.1.parse()) else {
+            return Err(Status::invalid("not a hand-over"));
+        };
+        let (group, _) = self.find(group).ok_or_else(|| Status::invalid("no such group"))?;
+        group.transfer_leader(node_id(host));
+        Ok(Bytes::new())
+    }
+
     fn join(&self, text: &str, members: Bytes) -> Result<Reply, Status> {
         let group = text.parse().ok().filter(|group| *group < self.setup.groups);
         let group = group.ok_or_else(|| Status::invalid("no such group"))?;
@@ -158,6 +171,22 @@ impl Served {
         }
         Ok(Reply { header: Bytes::new(), payload: Bytes::new() })
     }
+}
+
+/// How a replica stands, and what its host counts.
+async fn status(group: &Group, metrics: Vec<(&'static str, i64)>) -> Result<String, Status> {
+    let status = group.status().await.ok_or_else(|| Status::unavailable("it ends"))?;
+    let own = [
+        ("leads", u64::from(group.is_leader())),
+        ("term", status.term),
+        ("commit", status.commit),
+        ("applied", status.applied),
+        ("first_index", status.first_index),
+        ("last_index", status.last_index),
+        ("incomplete", u64::from(status.incomplete)),
+    ];
+    let own = own.iter().map(|(name, value)| format!("{name} {value}\n"));
+    Ok(own.chain(metrics.iter().map(|(name, value)| format!("{name} {value}\n"))).collect())
 }
 
 /// A change of members, as an operator asks for it: "group add host" or "group remove host".
@@ -200,6 +229,14 @@ impl Handler for Served {
                 let members = members.ok_or_else(|| Status::invalid("no such group"));
                 return Box::pin(std::future::ready(members));
             }
+            STATUS => {
+                let metrics = self.host.metrics().snapshot();
+                return Box::pin(async move {
+                    let found = found.ok_or_else(|| Status::invalid("no such group"))?;
+                    status(&found.0, metrics).await.map(|text| empty(text.into()))
+                });
+            }
+            HAND_OVER => return Box::pin(std::future::ready(self.hand_over(&text).map(empty))),
             JOIN => return Box::pin(std::future::ready(self.join(&text, call.payload))),
             CHANGE => {
                 let served = self.me.upgrade();

@@ -1,0 +1,53 @@
+//! The product's servers as they are, each until it stops or is to stop; says why it did.
+
+use std::future::Future;
+
+use config::Configuration;
+use datanode::{Datanode, DatanodeOptions};
+use om::{Bootstrap, Om, OmOptions};
+use scm::{Scm, ScmOptions};
+
+use super::process::after_delay;
+
+/// Why a server ended that was to end.
+const OVER: &str = "its term is over";
+
+/// An SCM, until it stops or `over` returns.
+pub async fn scm(conf: &Configuration, bootstrap: bool, over: impl Future<Output = ()>) -> String {
+    let options = match ScmOptions::from_configuration(conf) {
+        Ok(options) => ScmOptions { bootstrap, ..options },
+        Err(error) => return error.to_string(),
+    };
+    match Scm::start_with(options).await {
+        Ok(handle) => until_over(handle.stopped(), over).await,
+        Err(error) => after_delay(error).await,
+    }
+}
+
+/// An OM, until it stops or `over` returns.
+pub async fn om(conf: &Configuration, bootstrap: bool, over: impl Future<Output = ()>) -> String {
+    let bootstrap = bootstrap.then_some(Bootstrap { force: false });
+    match Om::start(conf, OmOptions { bootstrap, ..OmOptions::default() }).await {
+        Ok(handle) => until_over(handle.stopped(), over).await,
+        Err(error) => after_delay(error).await,
+    }
+}
+
+/// A DataNode, until it cannot go on.
+pub async fn datanode(conf: &Configuration) -> String {
+    match Datanode::start(conf, DatanodeOptions::default()).await {
+        Ok(handle) => handle.failed().await.to_string(),
+        Err(error) => after_delay(error).await,
+    }
+}
+
+async fn until_over(
+    stopped: impl Future<Output = String>,
+    over: impl Future<Output = ()>,
+) -> String {
+    let why = tokio::select! {
+        why = stopped => why,
+        () = over => String::from(OVER),
+    };
+    after_delay(why).await
+}

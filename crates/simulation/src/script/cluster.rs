@@ -1,0 +1,181 @@
+//! A cluster of OMs, SCMs and DataNodes.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::layout::{Layout, Place};
+use super::operator::{Clients, Operator};
+use super::stage::{Machines, Stage};
+use super::{Server, keys};
+use crate::scenario::process::{ended, on_runtime};
+use crate::scenario::servers;
+use crate::world::node;
+use crate::world::random::Random;
+use crate::world::world;
+
+/// How long a cluster may take to its first key.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What a cluster is to be.
+pub struct Setup {
+    counts: [usize; 3],
+    racks: usize,
+    settings: Vec<(String, String)>,
+}
+
+/// So many SCMs, OMs and DataNodes, on machines of their own.
+pub fn cluster(scms: usize, oms: usize, datanodes: usize) -> Setup {
+    Setup { counts: [scms, oms, datanodes], racks: 1, settings: Vec::new() }
+}
+
+impl Setup {
+    /// With another value of a setting than the default.
+    pub fn with(mut self, key: &str, value: &str) -> Self {
+        self.settings.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With the DataNodes in so many racks in turn.
+    pub fn racks(mut self, racks: usize) -> Self {
+        self.racks = racks;
+        self
+    }
+
+    /// Starts it, and waits until it takes keys.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn start(self) -> anyhow::Result<Cluster> {
+        let mut cluster = self.place()?;
+        let all = cluster.machines.servers().to_vec();
+        cluster.start(all)?;
+        cluster.expect("the cluster takes a first key", START_TIMEOUT, keys::prepare)?;
+        Ok(cluster)
+    }
+
+    /// All machines, and no server runs yet.
+    ///
+    /// # Errors
+    /// When a setting is refused or a file cannot be written.
+    pub fn place(self) -> anyhow::Result<Cluster> {
+        let [scms, oms, datanodes] = self.counts;
+        let scms = (0..scms).map(Server::Scm);
+        let servers =
+            scms.chain((0..oms).map(Server::Om)).chain((0..datanodes).map(Server::Datanode));
+        // The next machines are those of the servers, in this order.
+        let first = world().machines.len();
+        let of_number = |(number, server)| Place::new(server, node::address(first + number), false);
+        let places: Vec<Place> = servers.enumerate().map(of_number).collect();
+        let layout = Layout::new(&places, self.racks, &self.settings)?;
+        let mut random = world().random.split();
+        let mut machines = Machines::default();
+        for place in &places {
+            machines.add(place.server, &mut random, process(&layout, place));
+        }
+        let operator = Operator::new(|| Clients::connect(&layout.current()))?;
+        Ok(Cluster { machines, layout, places, operator, random })
+    }
+}
+
+/// What a server's process does.
+fn process(layout: &Layout, place: &Place) -> Arc<dyn Fn(&Path) + Send + Sync> {
+    let (layout, place) = (layout.clone(), place.clone());
+    Arc::new(move |dir: &Path| {
+        let conf = layout.of(place.server, &place.address, dir);
+        let joins = place.joins.load(Ordering::Acquire);
+        let never = std::future::pending;
+        let why = match place.server {
+            Server::Scm(_) => on_runtime(servers::scm(&conf, joins, never())),
+            Server::Om(_) => on_runtime(servers::om(&conf, joins, never())),
+            Server::Datanode(_) | Server::Host(_) => on_runtime(servers::datanode(&conf)),
+        };
+        ended(&place.server.to_string(), 0, why.unwrap_or_default());
+    })
+}
+
+/// A running cluster.
+pub struct Cluster {
+    machines: Machines,
+    layout: Layout,
+    places: Vec<Place>,
+    operator: Operator<Clients>,
+    random: Random,
+}
+
+impl Stage for Cluster {
+    fn machines(&self) -> &Machines {
+        &self.machines
+    }
+
+    fn machines_mut(&mut self) -> &mut Machines {
+        &mut self.machines
+    }
+
+    fn state(&mut self) -> String {
+        self.describe()
+    }
+}
+
+impl Cluster {
+    /// Adds a server on a machine of its own, with `--bootstrap` if it is of a service; it is named
+    /// in the file of all, and started.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn join(&mut self, server: Server) -> anyhow::Result<()> {
+        let joins = !matches!(server, Server::Datanode(_));
+        let place = Place::new(server, node::address(world().machines.len()), joins);
+        self.machines.add(server, &mut self.random, process(&self.layout, &place));
+        self.places.push(place);
+        self.layout.write(&self.places)?;
+        self.operator.reconnect(|| Clients::connect(&self.layout.current()))?;
+        self.start([server])
+    }
+
+    /// Takes a server's name out of the file of all, or puts it back: one that is put back is
+    /// started with `--bootstrap`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn name(&mut self, server: Server, is_named: bool) -> anyhow::Result<()> {
+        let place = self.places.iter_mut().find(|place| place.server == server);
+        let place = place.with_context(|| format!("there is no {server}"))?;
+        place.is_named = is_named;
+        place.joins.store(is_named, Ordering::Release);
+        self.layout.write(&self.places)?;
+        self.operator.reconnect(|| Clients::connect(&self.layout.current()))
+    }
+
+    /// Has the operator do something, and waits for it.
+    ///
+    /// # Errors
+    /// When it takes longer than anything ought to.
+    pub fn ask<T, F>(&mut self, work: impl FnOnce(Clients) -> F) -> anyhow::Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        let Self { machines, operator, .. } = self;
+        operator.ask(work, || machines.tick())
+    }
+
+    /// Has the operator do something meanwhile.
+    pub fn begin<F>(&self, work: impl FnOnce(Clients) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.operator.begin(work);
+    }
+}
+
+impl Place {
+    fn new(server: Server, address: String, joins: bool) -> Self {
+        let joins = Arc::new(AtomicBool::new(joins));
+        Self { server, address, is_named: true, joins }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is on the disks of DataNodes, whatever servers say of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::ensure;
+use types::ContainerId;
+
+use super::Server;
+use super::cluster::Cluster;
+use super::stage::Stage;
+use crate::world::disk::damage::DATA;
+use crate::world::node;
+
+impl Cluster {
+    /// The directory of what a server keeps.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn home(&self, server: Server) -> anyhow::Result<PathBuf> {
+        Ok(node::home(self.machines().number(server)?))
+    }
+
+    /// The containers that a DataNode has a directory of.
+    ///
+    /// # Errors
+    /// When there is no such DataNode.
+    pub fn on_disk(&self, datanode: Server) -> anyhow::Result<BTreeSet<ContainerId>> {
+        let clusters = below(self.home(datanode)?.join(DATA).join("hdds"));
+        let containers = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
+        let id = |path: PathBuf| Some(ContainerId(path.file_name()?.to_str()?.parse().ok()?));
+        Ok(containers.filter_map(id).collect())
+    }
+
+    /// Whether each of these containers is on the disks of so many DataNodes.
+    ///
+    /// # Errors
+    /// The first that is not, and where it is.
+    pub fn are_on_disks(
+        &self,
+        containers: &BTreeSet<ContainerId>,
+        copies: usize,
+    ) -> anyhow::Result<()> {
+        let mut of_nodes = Vec::new();
+        for server in self.machines().servers().iter().copied() {
+            if matches!(server, Server::Datanode(_)) {
+                of_nodes.push((server, self.on_disk(server)?));
+            }
+        }
+        for id in containers {
+            let with = of_nodes.iter().filter(|(_, of)| of.contains(id));
+            let with: Vec<Server> = with.map(|(server, _)| *server).collect();
+            ensure!(with.len() == copies, "container {id} is on the disks of {with:?}");
+        }
+        Ok(())
+    }
+}
+
+fn below(dir: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}

@@ -1,0 +1,269 @@
+//! A Raft group of registers on hosts of its own, those of the scenario `raft`: for what happens in
+//! a group, whatever is replicated.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use bytes::Bytes;
+use framed::{Client, ClientOptions};
+use multiraft::Membership;
+
+use super::Server;
+use super::operator::Operator;
+use super::stage::{Machines, Stage, minutes};
+use crate::history::register::{Answer, Op};
+use crate::scenario::raft::limits::Limits;
+use crate::scenario::raft::message::{
+    CALL, CHANGE, DUMP, HAND_OVER, JOIN, MEMBERS, Request, STATUS, Through, decode_answer,
+};
+use crate::scenario::raft::server::{self, Setup, host_address, node_id};
+use crate::world::world;
+
+/// The only group.
+const GROUP: u64 = 0;
+/// How long a host may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// So many hosts with one group, and some that it may take later. Logs are trimmed behind so many
+/// entries.
+///
+/// # Errors
+/// When they do not come to work.
+pub fn hosts(count: usize, spares: usize, log: u64) -> anyhow::Result<Hosts> {
+    let mut random = world().random.split();
+    let setup = Arc::new(Setup {
+        hosts: count,
+        spares,
+        groups: 1,
+        faulty_transport: false,
+        replays: false,
+        limits: Limits::trimmed_behind(log),
+        seed: random.next(),
+    });
+    let mut machines = Machines::default();
+    for number in 0..count + spares {
+        let setup = setup.clone();
+        let run = move |dir: &Path| server::run(&setup, number, dir);
+        machines.add(Server::Host(number), &mut random, Arc::new(run));
+    }
+    let connect = |host| Client::new(host_address(host), ClientOptions::default());
+    let clients: Arc<[Client]> = (0..count + spares).map(connect).collect();
+    let operator = Operator::new(|| Ok(clients))?;
+    let mut hosts = Hosts { machines, operator, written: BTreeMap::new() };
+    hosts.start((0..count).map(Server::Host))?;
+    hosts.expect("the group takes a value", minutes(1), |h| h.write(0, "first"))?;
+    Ok(hosts)
+}
+
+/// Hosts, and what was acknowledged of their registers.
+pub struct Hosts {
+    machines: Machines,
+    operator: Operator<Arc<[Client]>>,
+    written: BTreeMap<u64, String>,
+}
+
+impl Stage for Hosts {
+    fn machines(&self) -> &Machines {
+        &self.machines
+    }
+
+    fn machines_mut(&mut self) -> &mut Machines {
+        &mut self.machines
+    }
+
+    fn state(&mut self) -> String {
+        let hosts = self.machines.servers().to_vec();
+        hosts.into_iter().map(|host| format!("  {host}: {:?}\n", self.dump(host))).collect()
+    }
+}
+
+impl Hosts {
+    fn call(
+        &mut self,
+        host: Server,
+        method: u16,
+        text: String,
+        body: Bytes,
+    ) -> anyhow::Result<Bytes> {
+        let Server::Host(number) = host else { bail!("{host} is no host") };
+        let Self { machines, operator, .. } = self;
+        let call = |clients: Arc<[Client]>| async move {
+            clients[number].call(method, text.into(), body, TIMEOUT).await
+        };
+        let reply = operator.ask(call, || machines.tick())?;
+        Ok(reply.with_context(|| host.to_string())?.header)
+    }
+
+    /// Has a host carry something out, or read.
+    ///
+    /// # Errors
+    /// When it does not, or does not answer.
+    pub fn at(&mut self, host: Server, key: u64, op: Op) -> anyhow::Result<Answer> {
+        let text = Request { group: GROUP, key, op, through: Through::Leader }.encode();
+        let answer = self.call(host, CALL, text, Bytes::new())?;
+        decode_answer(&String::from_utf8_lossy(&answer)).context("no answer")
+    }
+
+    fn running(&self) -> Vec<Server> {
+        self.machines.servers().iter().copied().filter(|host| self.runs(*host)).collect()
+    }
+
+    /// Writes a register at whichever host leads.
+    ///
+    /// # Errors
+    /// When none does.
+    pub fn write(&mut self, key: u64, value: &str) -> anyhow::Result<()> {
+        let mut last = anyhow::anyhow!("no host runs");
+        for host in self.running() {
+            match self.at(host, key, Op::Write(value.to_owned())) {
+                Ok(_) => {
+                    self.written.insert(key, value.to_owned());
+                    return Ok(());
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Writes so many values, and waits for each; they have numbers from `first` on.
+    ///
+    /// # Errors
+    /// When one of them is not acknowledged.
+    pub fn write_all(&mut self, first: u64, count: u64) -> anyhow::Result<()> {
+        for number in first..first + count {
+            let value = format!("value-{number}");
+            self.expect("a value is acknowledged", minutes(1), |h| h.write(number % 10, &value))?;
+        }
+        Ok(())
+    }
+
+    /// A number that a host tells of its replica, or that it counted since it started.
+    ///
+    /// # Errors
+    /// When it does not answer, or has no such number.
+    pub fn number(&mut self, host: Server, name: &str) -> anyhow::Result<u64> {
+        let told = self.call(host, STATUS, GROUP.to_string(), Bytes::new())?;
+        let told = String::from_utf8_lossy(&told).into_owned();
+        let mut values = told.lines().filter_map(|line| line.split_once(' '));
+        let value = values.find(|(of, _)| *of == name).and_then(|(_, value)| value.parse().ok());
+        value.with_context(|| format!("{name} is none of {told}"))
+    }
+
+    /// The host that leads, in the last term of which any knows.
+    ///
+    /// # Errors
+    /// When none does.
+    pub fn leader(&mut self) -> anyhow::Result<Server> {
+        let mut last = None;
+        for host in self.running() {
+            if self.number(host, "leads").is_ok_and(|leads| leads == 1) {
+                last = last.max(Some((self.number(host, "term")?, host)));
+            }
+        }
+        last.map(|(_, host)| host).context("no host leads")
+    }
+
+    /// Waits until a host leads that is none of these.
+    ///
+    /// # Errors
+    /// When none does within half a minute.
+    pub fn another_leader(&mut self, than: &[Server]) -> anyhow::Result<Server> {
+        self.expect("another host leads", Duration::from_secs(30), |h| {
+            let leader = h.leader()?;
+            ensure!(!than.contains(&leader), "{leader} leads");
+            Ok(leader)
+        })
+    }
+
+    /// Has the leader hand over to another host.
+    ///
+    /// # Errors
+    /// When none leads.
+    pub fn hand_over(&mut self, to: Server) -> anyhow::Result<()> {
+        let Server::Host(number) = to else { bail!("{to} is no host") };
+        let leader = self.leader()?;
+        self.call(leader, HAND_OVER, format!("{GROUP} {number}"), Bytes::new()).map(drop)
+    }
+
+    /// What a host's replica holds, in memory.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn dump(&mut self, host: Server) -> anyhow::Result<String> {
+        let told = self.call(host, DUMP, GROUP.to_string(), Bytes::new())?;
+        Ok(String::from_utf8_lossy(&told).into_owned())
+    }
+
+    /// Waits until these hosts hold what was acknowledged, and nothing else.
+    ///
+    /// # Errors
+    /// When they do not within two minutes.
+    pub fn agree(&mut self, hosts: &[Server]) -> anyhow::Result<()> {
+        let lines = self.written.iter().map(|(key, value)| format!("{key} {value}\n"));
+        let wanted: String = lines.collect();
+        self.expect("replicas hold what was acknowledged", minutes(2), |h| {
+            for host in hosts {
+                let held = h.dump(*host)?;
+                let held = held.split_once('\n').map_or("", |(_, registers)| registers);
+                ensure!(held == wanted, "{host} holds {held:?}, acknowledged is {wanted:?}");
+            }
+            Ok(())
+        })
+    }
+
+    /// The members, as a host knows them.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn members(&mut self, host: Server) -> anyhow::Result<Membership> {
+        Ok(Membership::decode(self.call(host, MEMBERS, GROUP.to_string(), Bytes::new())?)?)
+    }
+
+    /// Whether the leader counts a host as a member with a vote.
+    ///
+    /// # Errors
+    /// When no host leads.
+    pub fn votes(&mut self, host: Server) -> anyhow::Result<bool> {
+        let Server::Host(number) = host else { bail!("{host} is no host") };
+        let leader = self.leader()?;
+        let members = self.members(leader)?;
+        Ok(members.voters().any(|voter| voter.peer.node == node_id(number)))
+    }
+
+    /// Adds a host to the group, starts it, and waits for its vote.
+    ///
+    /// # Errors
+    /// When it does not get one.
+    pub fn add(&mut self, host: Server) -> anyhow::Result<()> {
+        let Server::Host(number) = host else { bail!("{host} is no host") };
+        self.start([host])?;
+        self.change(&format!("{GROUP} add {number}"))?;
+        self.expect("the host that was added votes", minutes(2), |h| {
+            let leader = h.leader()?;
+            let members = h.members(leader)?.encode();
+            h.call(host, JOIN, GROUP.to_string(), members)?;
+            ensure!(h.votes(host)?, "it does not");
+            Ok(())
+        })
+    }
+
+    /// Removes a host from the group; it runs on.
+    ///
+    /// # Errors
+    /// When no host does that.
+    pub fn remove(&mut self, host: Server) -> anyhow::Result<()> {
+        let Server::Host(number) = host else { bail!("{host} is no host") };
+        self.change(&format!("{GROUP} remove {number}"))
+    }
+
+    fn change(&mut self, text: &str) -> anyhow::Result<()> {
+        self.expect("a change of members", minutes(1), |h| {
+            let leader = h.leader()?;
+            h.call(leader, CHANGE, text.to_owned(), Bytes::new()).map(drop)
+        })
+    }
+}

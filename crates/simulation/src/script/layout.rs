@@ -1,0 +1,137 @@
+//! The configuration of a script's cluster: defaults, but for addresses, and for what a simulated
+//! machine has not got.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use config::Configuration;
+
+use super::Server;
+use crate::world::disk;
+use crate::world::disk::damage::{DATA, LOG};
+
+/// What differs from the defaults in each script: no web servers and audit logs, which nobody looks
+/// at, and caches that fit beside eleven servers in one process.
+const ALWAYS: [(&str, &str); 8] = [
+    ("ozone.scm.service.ids", "scms"),
+    ("ozone.om.service.ids", "oms"),
+    ("ozone.scm.http.enabled", "false"),
+    ("ozone.om.http.enabled", "false"),
+    ("trioxide.audit.enabled", "false"),
+    ("trioxide.om.cache.size", "4MB"),
+    ("hdds.datanode.http-address", "0.0.0.0:9882"),
+    ("net.topology.node.switch.mapping.impl", "org.apache.hadoop.net.TableMapping"),
+];
+
+/// A server, where it is, and whether its service has it as a member.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Which.
+    pub server: Server,
+    /// The address of its machine.
+    pub address: String,
+    /// Whether the file that all read names it.
+    pub is_named: bool,
+    /// Whether it is started with `--bootstrap`.
+    pub joins: Arc<AtomicBool>,
+}
+
+/// The file that all servers read when they start, and what they are told besides.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    conf: Configuration,
+    file: PathBuf,
+}
+
+impl Layout {
+    /// With these settings, of servers in so many racks.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or a setting is refused.
+    pub fn new(
+        places: &[Place],
+        racks: usize,
+        settings: &[(String, String)],
+    ) -> anyhow::Result<Self> {
+        let (file, table) = (disk::aside("ozone-site.xml"), disk::aside("racks"));
+        let nodes = places.iter().filter(|place| matches!(place.server, Server::Datanode(_)));
+        let rack = |(n, place): (usize, &Place)| format!("{} /rack{}\n", place.address, n % racks);
+        std::fs::write(&table, nodes.enumerate().map(rack).collect::<String>())?;
+        write_file(&file, places)?;
+        let conf = Configuration::builder().file(&file)?.build()?;
+        let conf = conf.try_with("net.topology.table.file.name", table.display())?;
+        let always = ALWAYS.iter().map(|(key, value)| (*key, *value));
+        let more = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let conf =
+            always.chain(more).try_fold(conf, |conf, (key, value)| conf.try_with(key, value))?;
+        Ok(Self { conf, file })
+    }
+
+    /// Writes the file anew: members have come or gone.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, places: &[Place]) -> anyhow::Result<()> {
+        write_file(&self.file, places)
+    }
+
+    /// What a client reads now.
+    pub fn current(&self) -> Configuration {
+        self.conf.reloaded().unwrap_or_else(|_| self.conf.clone())
+    }
+
+    /// What a server reads that starts now, with its data in a directory.
+    pub fn of(&self, server: Server, address: &str, dir: &Path) -> Configuration {
+        let conf = self.current().with("ozone.metadata.dirs", dir.display());
+        match server {
+            Server::Scm(_) => conf
+                .with("ozone.scm.node.id", server)
+                .with("ozone.scm.db.dirs", dir.display())
+                .with("ozone.scm.ha.ratis.storage.dir", dir.join(LOG).display()),
+            Server::Om(_) => conf
+                .with("ozone.om.node.id", server)
+                .with("ozone.om.db.dirs", dir.display())
+                .with("ozone.om.ratis.storage.dir", dir.join(LOG).display()),
+            Server::Datanode(_) | Server::Host(_) => conf
+                .with("ozone.scm.datanode.id.dir", dir.display())
+                .with("hdds.datanode.dir", dir.join(DATA).display())
+                .with("hdds.container.ratis.datanode.storage.dir", dir.join(LOG).display())
+                .with("hdds.datanode.hostname", address)
+                .with("trioxide.datanode.bind.host", address),
+        }
+    }
+}
+
+/// Members of both services by name, and the addresses of all.
+fn write_file(path: &Path, places: &[Place]) -> anyhow::Result<()> {
+    let property = |key: &str, value: &str| {
+        format!("<property><name>{key}</name><value>{value}</value></property>\n")
+    };
+    let names = |is_kind: fn(&Place) -> bool| {
+        let named = places.iter().filter(|place| place.is_named && is_kind(place));
+        named.map(|place| place.server.to_string()).collect::<Vec<_>>().join(",")
+    };
+    let scms = names(|place| matches!(place.server, Server::Scm(_)));
+    let oms = names(|place| matches!(place.server, Server::Om(_)));
+    let mut text = String::from("<configuration>\n");
+    text += &property("ozone.scm.nodes.scms", &scms);
+    text += &property("ozone.om.nodes.oms", &oms);
+    for Place { server, address, .. } in places {
+        match server {
+            Server::Scm(_) => {
+                text += &property(&format!("ozone.scm.address.scms.{server}"), address);
+            }
+            Server::Om(_) => {
+                let address = format!("{address}:9862");
+                text += &property(&format!("ozone.om.address.oms.{server}"), &address);
+            }
+            Server::Datanode(_) | Server::Host(_) => {}
+        }
+    }
+    text += "</configuration>\n";
+    let new = path.with_extension("new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(new, path)?;
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! Members of services and DataNodes come and go.
+
+mod decommission;
+mod om_away;
+mod om_joins;
+mod om_wiped;
+mod scm_joins;
+mod scm_wiped;
+mod scms_replaced;
+
+use super::Script;
+
+/// The scripts of this subject.
+pub const SCRIPTS: &[Script] = &[
+    decommission::SCRIPT,
+    om_away::SCRIPT,
+    om_joins::SCRIPT,
+    om_wiped::SCRIPT,
+    scm_joins::SCRIPT,
+    scm_wiped::SCRIPT,
+    scms_replaced::SCRIPT,
+];

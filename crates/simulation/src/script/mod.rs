@@ -1,0 +1,113 @@
+//! Scripts: directed scenarios of the unmodified product, with its own default time-outs, on
+//! virtual time. docs/dev/testing.md says how to write one.
+//!
+//! * [`stage`]: servers that a script starts, ends, damages and parts; time that it lets pass; what
+//!   it expects. Start here.
+//! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them.
+//! * [`keys`]: what clients write and read, and what of it is on DataNodes.
+//! * [`state`]: what servers say of themselves and of each other.
+//! * The scripts are in folders by subject, a file each.
+
+mod cluster;
+mod disks;
+mod failover;
+mod hosts;
+mod keys;
+mod layout;
+mod membership;
+mod operator;
+mod raft;
+mod repair;
+mod safe_mode;
+mod stage;
+mod state;
+
+use std::fmt;
+
+use crate::scenario::Outcome;
+use crate::world::world;
+
+/// What scripts use.
+mod prelude {
+    pub use anyhow::{Context, Result, ensure};
+
+    pub use super::Script;
+    pub use super::Server;
+    pub use super::Server::{Datanode, Host, Om, Scm};
+    pub use super::cluster::{Cluster, cluster};
+    pub use super::hosts::hosts;
+    pub use super::keys::Key;
+    pub use super::stage::{Stage, minutes, seconds};
+    pub use crate::world::disk::damage::Part;
+}
+
+/// A scenario that takes its course.
+#[derive(Debug, Clone, Copy)]
+pub struct Script {
+    /// Its folder and file, with `-` for `_`.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// The script; an `Err` says what was not as it is to be.
+    pub run: fn() -> anyhow::Result<()>,
+}
+
+/// A server of a script's cluster, by its number among its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Server {
+    /// An SCM.
+    Scm(usize),
+    /// An OM.
+    Om(usize),
+    /// A DataNode.
+    Datanode(usize),
+    /// A host of Raft groups.
+    Host(usize),
+}
+
+impl fmt::Display for Server {
+    /// Its node id.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scm(number) => write!(f, "scm{}", number + 1),
+            Self::Om(number) => write!(f, "om{}", number + 1),
+            Self::Datanode(number) => write!(f, "dn{}", number + 1),
+            Self::Host(number) => write!(f, "host{}", number + 1),
+        }
+    }
+}
+
+/// All scripts.
+fn all() -> impl Iterator<Item = Script> {
+    [failover::SCRIPTS, membership::SCRIPTS, raft::SCRIPTS, repair::SCRIPTS, safe_mode::SCRIPTS]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// Prints each script with what it shows.
+pub fn list() {
+    for Script { name, about, .. } in all() {
+        println!("{name:<44} {about}");
+    }
+}
+
+/// The script of a name.
+///
+/// # Errors
+/// When there is none.
+pub fn find(name: &str) -> anyhow::Result<Script> {
+    let found = all().find(|script| script.name == name);
+    found.ok_or_else(|| {
+        anyhow::anyhow!("no script is called {name}: see `simulation script --list`")
+    })
+}
+
+/// Runs a script to its end, or to where something is not as it is to be. How often threads give
+/// way is left to the seed.
+pub fn run(script: Script) -> Outcome {
+    let once_in = *world().random.split().pick(&[0, 16, 64]);
+    world().preempt_once_in(once_in);
+    let violations = (script.run)().err().map(|error| format!("{}: {error:#}", script.name));
+    Outcome { violations: violations.into_iter().collect(), ..Outcome::default() }
+}

@@ -1,0 +1,48 @@
+//! A host loses its log and nothing else.
+
+use crate::history::register::Op;
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "raft/lost-log",
+    about: "a host that lost its log alone is in no majority before it has what it had",
+    run,
+};
+
+fn run() -> Result<()> {
+    let all = [Host(0), Host(1), Host(2)];
+    let mut h = hosts(3, 0, 1_000)?;
+    h.write_all(0, 20)?;
+    h.agree(&all)?;
+    let leader = h.leader()?;
+    let others: Vec<Server> = all.into_iter().filter(|host| *host != leader).collect();
+    let (lost, behind) = (others[0], others[1]);
+    // What is written now is on the leader and the one that is to lose it.
+    h.kill([behind])?;
+    h.write_all(20, 20)?;
+    h.kill([leader])?;
+    h.power_off([lost])?;
+    h.wipe(lost, Part::Log)?;
+    h.start([lost, behind])?;
+    // Both together are two of three, and lack what was acknowledged.
+    h.expect_always("nobody leads", minutes(2), |h| {
+        for host in [lost, behind] {
+            let answer = h.at(host, 1, Op::Read);
+            ensure!(answer.is_err(), "{host} is read: {answer:?}");
+        }
+        Ok(())
+    })?;
+    h.start([leader])?;
+    h.agree(&all)?;
+    h.expect("it counts again", minutes(1), |h| {
+        ensure!(h.number(lost, "incomplete")? == 0, "it is incomplete");
+        Ok(())
+    })?;
+    h.kill([behind])?;
+    h.write_all(40, 5)?;
+    h.kill([leader])?;
+    h.start([behind])?;
+    h.write_all(45, 5)?;
+    h.agree(&[lost, behind])
+}

@@ -1,0 +1,42 @@
+//! A host's disk is lost: it comes back with an empty one.
+
+use crate::history::register::Op;
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "raft/wiped",
+    about: "a host with an empty disk gets everything, and gives no vote before",
+    run,
+};
+
+fn run() -> Result<()> {
+    let all = [Host(0), Host(1), Host(2)];
+    let mut h = hosts(3, 0, 40)?;
+    h.write_all(0, 100)?;
+    h.agree(&all)?;
+    let leader = h.leader()?;
+    let others: Vec<Server> = all.into_iter().filter(|host| *host != leader).collect();
+    let (wiped, behind) = (others[0], others[1]);
+    h.kill([behind])?;
+    h.write_all(100, 20)?;
+    h.power_off([leader, wiped])?;
+    h.wipe(wiped, Part::All)?;
+    h.start([wiped, behind])?;
+    h.expect_always("an empty host and one that lacks entries elect nobody", minutes(2), |h| {
+        for host in [wiped, behind] {
+            let answer = h.at(host, 1, Op::Read);
+            ensure!(answer.is_err(), "{host} is read: {answer:?}");
+        }
+        Ok(())
+    })?;
+    h.start([leader])?;
+    h.agree(&all)?;
+    h.expect("it counts again", minutes(1), |h| {
+        ensure!(h.number(wiped, "incomplete")? == 0, "it is incomplete");
+        Ok(())
+    })?;
+    h.kill([leader])?;
+    h.expect("the two others go on", minutes(1), |h| h.write(3, "alone"))?;
+    h.agree(&others)
+}

@@ -1,0 +1,61 @@
+//! A DataNode of one of two racks dies for good, and comes back after all.
+
+use proto::hdds::NodeState;
+
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "repair/dead-node",
+    about: "a dead node's replicas are copied, in two racks still; what it brings back goes",
+    run,
+};
+
+fn in_two_racks(c: &mut Cluster) -> Result<()> {
+    c.settled()?;
+    for container in c.all_containers()? {
+        let on = c.replicas(container.id)?;
+        let rack = |server: Server| match server {
+            Datanode(number) => number % 2,
+            _ => 0,
+        };
+        let in_first = on.iter().filter(|replica| rack(replica.on) == 0).count();
+        ensure!(
+            container.keys == 0 || (1..on.len()).contains(&in_first),
+            "{container:?} is on {on:?}"
+        );
+    }
+    Ok(())
+}
+
+fn run() -> Result<()> {
+    let mut c = cluster(1, 1, 6).racks(2).start()?;
+    let mut keys = Vec::new();
+    for (number, length) in [3_000, 300_000, 1 << 20, 2 << 20].into_iter().enumerate() {
+        keys.push(c.put(&format!("key-{number}"), length)?);
+    }
+    let containers = c.containers(&keys)?;
+    c.close_containers()?;
+    c.expect("three replicas in two racks", minutes(5), in_two_racks)?;
+
+    let victim = c.written_to(&keys)?[0];
+    c.kill([victim])?;
+    c.expect("it is dead", minutes(2), |c| c.node_is(victim, NodeState::Dead))?;
+    c.expect("its replicas are made again elsewhere", minutes(5), |c| {
+        in_two_racks(c)?;
+        for id in &containers {
+            let there = c.replicas(*id)?;
+            ensure!(there.iter().all(|replica| replica.on != victim), "{there:?}");
+        }
+        c.whole(&keys)
+    })?;
+    c.read(&keys)?;
+
+    c.start([victim])?;
+    c.expect("it is back", minutes(2), |c| c.node_is(victim, NodeState::Healthy))?;
+    c.expect("replicas too many are gone from disks", minutes(10), |c| {
+        in_two_racks(c)?;
+        c.are_on_disks(&containers, 3)
+    })?;
+    c.whole(&keys)
+}

@@ -1,0 +1,57 @@
+//! Indexes of an erasure-coded key are lost, as many as there are parities, and then others.
+
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "repair/lost-indexes",
+    about: "two of five indexes are rebuilt, then two others; what comes back with them goes",
+    run,
+};
+
+fn is_whole(c: &mut Cluster, keys: &[Key], without: &[Server]) -> Result<()> {
+    c.settled()?;
+    for id in c.containers(keys)? {
+        let there = c.replicas(id)?;
+        let mut indexes: Vec<i64> = there.iter().map(|replica| replica.index).collect();
+        indexes.sort_unstable();
+        let is_away = |server: &Server| without.contains(server);
+        ensure!(indexes == [1, 2, 3, 4, 5], "container {id}: {there:?}");
+        ensure!(!there.iter().any(|replica| is_away(&replica.on)), "container {id}: {there:?}");
+    }
+    c.whole(keys)
+}
+
+fn run() -> Result<()> {
+    let mut c = cluster(1, 1, 7).start()?;
+    let mut keys = Vec::new();
+    for (number, length) in [1, 700_000, 2 << 20].into_iter().enumerate() {
+        keys.push(c.put_coded(&format!("coded-{number}"), length, "rs-3-2-512k")?);
+    }
+    c.delete(&keys.remove(0))?;
+    c.close_containers()?;
+    let all = |c: &mut Cluster| c.close_containers().and_then(|()| is_whole(c, &keys, &[]));
+    c.expect("every index is there", minutes(5), all)?;
+
+    let first = [Datanode(0), Datanode(1)];
+    c.power_off(first)?;
+    for server in first {
+        c.wipe(server, Part::All)?;
+    }
+    c.read(&keys)?;
+    c.expect("it is rebuilt elsewhere", minutes(10), |c| is_whole(c, &keys, &first))?;
+
+    let second = [Datanode(2), Datanode(3)];
+    c.kill(second)?;
+    c.start(first)?;
+    c.read(&keys)?;
+    c.expect("it is rebuilt on new nodes", minutes(10), |c| is_whole(c, &keys, &second))?;
+
+    c.start(second)?;
+    let containers = c.containers(&keys)?;
+    c.expect("what is too many is gone", minutes(10), |c| {
+        is_whole(c, &keys, &[])?;
+        c.are_on_disks(&containers, 5)
+    })?;
+    c.read(&keys)
+}

@@ -1,0 +1,34 @@
+//! All DataNodes of an erasure-coded key are away while SCM starts, and come back two at a time.
+//! An SCM that deletes containers of which it hears nothing loses the key.
+
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "repair/whole-group-away",
+    about: "a whole EC group is away while SCM starts, and comes back in twos: the key stays",
+    run,
+};
+
+fn run() -> Result<()> {
+    let mut c = cluster(1, 1, 9).start()?;
+    let keys = [c.put_coded("coded", 3 << 20, "rs-3-2-512k")?];
+    let group = c.written_to(&keys)?;
+    ensure!(group.len() == 5, "{group:?} are no group of five");
+
+    // Before any of them has reported that there is something in the container.
+    c.kill(group.iter().copied().chain([Scm(0)]))?;
+    c.start([Scm(0)])?;
+    c.advance(minutes(20))?;
+    for two in group.chunks(2) {
+        c.start(two.iter().copied())?;
+        c.advance(minutes(5))?;
+    }
+    c.expect("every index is there", minutes(15), |c| c.whole(&keys))?;
+    for away in group.chunks(2) {
+        c.kill(away.iter().copied())?;
+        c.read(&keys)?;
+        c.start(away.iter().copied())?;
+    }
+    Ok(())
+}
