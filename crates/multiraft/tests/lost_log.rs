@@ -56,30 +56,6 @@ async fn all_is_well(mut cluster: Cluster, leader: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_lost_its_log_alone_is_in_no_majority_before_it_has_what_it_had() {
-    let (mut cluster, [leader, follower, behind]) = one_left_behind().await;
-    cluster.stop(leader, false).await;
-    cluster.lose_log(follower).await;
-    cluster.start(follower);
-    cluster.start(behind);
-    // Both have the first entry, and are two of three. The others would be lost.
-    cluster.nobody_leads(&[follower, behind]).await;
-    cluster.start(leader);
-    cluster.agree(11).await;
-    // From then on it counts.
-    cluster.stop(behind, false).await;
-    cluster.put(&[leader, follower], "after").await;
-    let leads = cluster.leader_of(&[leader, follower]).await;
-    cluster.stop(if leads == leader { follower } else { leader }, false).await;
-    cluster.start(behind);
-    cluster.put(&cluster.up(), "last").await;
-    let down = (0..3).find(|n| !cluster.up().contains(n)).unwrap();
-    cluster.start(down);
-    cluster.agree(13).await;
-    cluster.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_lost_its_log_alone_knows_the_members_that_came_and_went() {
     let mut cluster = Cluster::started(3);
     cluster.put(&[0, 1, 2], "first").await;

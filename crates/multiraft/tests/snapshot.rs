@@ -22,11 +22,6 @@ async fn lag(files: bool) -> Cluster {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_behind_the_log_is_restored_from_memory() {
-    lag(false).await.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_replica_behind_the_log_is_restored_from_files() {
     let cluster = lag(true).await;
     let ids: Vec<_> = cluster.nodes.iter().map(|n| n.dir.path().join("snapshots")).collect();
@@ -123,52 +118,6 @@ async fn a_snapshot_that_is_cut_off_goes_on_where_it_was() {
     let all = pieces();
     assert!(before > 120 && all < 300, "{all} pieces were sent, {before} before the cut");
     assert_eq!(cluster.nodes[follower].store.lock().restores, 1);
-    cluster.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_wiped_replica_comes_back_and_votes_only_when_it_has_what_it_had() {
-    let mut cluster = Cluster::new(3);
-    cluster.trim = TrimOptions { entries: 20, bytes: u64::MAX, keep: 5 };
-    (0..3).for_each(|n| cluster.start(n));
-    cluster.put(&[0, 1, 2], "first").await;
-    let leader = cluster.leader().await;
-    let (wiped, behind) = ((leader + 1) % 3, (leader + 2) % 3);
-    // Only the leader and the one to be wiped have the second entry.
-    cluster.agree(1).await;
-    cluster.stop(behind, false).await;
-    cluster.put(&cluster.up(), "second").await;
-    cluster.wipe(wiped).await;
-    cluster.stop(leader, false).await;
-    cluster.start(wiped);
-    cluster.start(behind);
-    // Together they are a majority, but the second entry would be lost. The one that is behind
-    // asks the wiped one for its vote at each election timeout.
-    let metrics = cluster.nodes[wiped].host.as_ref().unwrap().metrics().clone();
-    until("the wiped one is asked for its vote", async || {
-        metrics.messages_received.load(Ordering::Relaxed) >= 5
-    })
-    .await;
-    for n in [wiped, behind] {
-        assert!(cluster.group(n).leader().leader.is_none(), "{n} leads or follows");
-    }
-    cluster.start(leader);
-    cluster.agree(2).await;
-    for n in 0..200 {
-        cluster.put(&[0, 1, 2], &n.to_string()).await;
-    }
-    cluster.wipe(wiped).await;
-    cluster.start(wiped);
-    cluster.agree(202).await;
-    // From then on it counts.
-    let leader = cluster.leader().await;
-    let other = (0..3).find(|n| *n != leader && *n != wiped).unwrap();
-    cluster.stop(other, false).await;
-    cluster.put(&cluster.up(), "after").await;
-    cluster.stop(leader, false).await;
-    cluster.start(other);
-    cluster.agree(203).await;
-    cluster.put(&[wiped, other], "last").await;
     cluster.shutdown().await;
 }
 

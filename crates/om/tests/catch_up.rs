@@ -87,26 +87,6 @@ async fn an_om_that_was_away_past_the_log_or_lost_its_disk_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_om_that_lost_its_raft_log_alone_comes_back_with_its_tables() {
-    let mut service = Service::start(World::new().await).await;
-    let client = service.client();
-    ok(&client, create_volume("vol")).await;
-    write(&client, 0..5).await;
-    let lost = (service.leader().await + 1) % 3;
-    service.kill(lost).await;
-    let home = service.dir(lost).join("om");
-    assert!(home.join("raft-log.manifest").is_file(), "it is with the tables");
-    std::fs::remove_dir_all(home.join("ratis")).unwrap();
-    write(&client, 5..10).await;
-    service.revive(lost).await;
-    caught_up(&service, lost).await;
-    for n in 0..3 {
-        has_all(&service, n, 10).await;
-    }
-    service.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_om_cannot_lead() {
     let service = Service::start(World::new().await).await;
     let asked = TransferLeadershipRequestProto { new_leader_id: "om9".to_owned() };

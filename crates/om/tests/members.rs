@@ -125,38 +125,6 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     service.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_om_that_lost_its_disk_comes_back_into_a_changed_service() {
-    let mut service = Service::start(World::new().await).await;
-    let new = service.grow("om4");
-    service.write_file(&[]);
-    let options = OmOptions { bootstrap: Some(Bootstrap { force: true }), ..OmOptions::default() };
-    service.oms[new] = Some(Om::start(&service.conf(new), options).await.unwrap());
-    let client = service.client();
-    testkit::until("four belong to it", async || {
-        roles(&client).await.iter().all(|(_, role)| role != "LEARNER")
-            && roles(&client).await.len() == 4
-    })
-    .await;
-    let leader = service.leader().await;
-    let gone = (0..3).find(|n| *n != leader).unwrap();
-    let wiped = (0..3).find(|n| *n != leader && *n != gone).unwrap();
-    let node = service.node(gone).to_owned();
-    service.write_file(&[&node]);
-    assert!(client.decommission_om(&node, "127.0.0.1").await.unwrap().success);
-    service.kill(gone).await;
-    ok(&client, requests::create_volume("vol1")).await;
-    service.kill(wiped).await;
-    std::fs::remove_dir_all(service.dir(wiped)).unwrap();
-    service.revive(wiped).await;
-    service.settled().await;
-    let leader = service.leader().await;
-    service.kill(leader).await;
-    service.leader().await;
-    ok(&service.client(), requests::info_volume("vol1")).await;
-    service.stop().await;
-}
-
 /// Has the leader let an OM in that does not run: as if it had ended before it heard the answer.
 async fn let_in(service: &Service, new: usize) {
     let conf = service.conf(new);

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use client::{BucketSpec, Client, CreateKey, KeyPath, ScmClient};
+use client::{BucketSpec, Client, CreateKey, KeyPath};
 use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use om::{Om, OmHandle, OmOptions};
-use scm::{Scm, ScmHandle, ScmOptions};
-use testkit::{free_addresses, until};
+use scm::{Scm, ScmHandle};
+use testkit::free_addresses;
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.
@@ -147,132 +147,5 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
     cluster.stop_scm(second).await;
     cluster.write("without the second").await;
     cluster.scms[second] = Some(start_scm(&cluster.conf, second).await);
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn leadership_is_handed_over_and_shown() {
-    let cluster = Cluster::start().await;
-    let admin = ScmClient::connect(&cluster.conf);
-    let before = cluster.leader().await;
-    admin.transfer_leadership(None).await.unwrap();
-    let random = cluster.leader().await;
-    assert_ne!(random, before);
-    admin.transfer_leadership(Some(NODES[before])).await.unwrap();
-    assert_eq!(cluster.leader().await, before);
-    let error = admin.transfer_leadership(Some("nobody")).await.unwrap_err();
-    assert!(error.to_string().contains("no SCM of this service is nobody"), "{error}");
-
-    let info = admin.scm_info().await.unwrap();
-    assert_eq!(info.peer_roles.len(), 3);
-    let leaders: Vec<_> = info.peer_roles.iter().filter(|r| r.contains(":LEADER:")).collect();
-    let id = cluster.scms[before].as_ref().unwrap().scm_id().to_string();
-    assert!(leaders.len() == 1 && leaders[0].contains(&id), "{:?}", info.peer_roles);
-    cluster.write("after").await;
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
-    let mut cluster = Cluster::start().await;
-    cluster.write("before").await;
-    // What an operator does first: the new one is in the file of all.
-    let addresses = free_addresses(4);
-    let of_new = [
-        ("client.address", addresses[0].to_string()),
-        ("block.client.address", addresses[1].to_string()),
-        ("datanode.address", addresses[2].to_string()),
-        ("address", "127.0.0.1".to_owned()),
-        ("ratis.port", addresses[3].port().to_string()),
-        ("db.dirs", cluster.dir.path().join("scm4").display().to_string()),
-    ];
-    let mut file: Vec<(String, String)> = of_new
-        .into_iter()
-        .map(|(key, value)| (format!("ozone.scm.{key}.service.scm4"), value))
-        .collect();
-    file.push(("ozone.scm.nodes.service".into(), "scm1,scm2,scm3,scm4".into()));
-    write_file(cluster.dir.path(), &file);
-    let conf = cluster.conf.reloaded().unwrap().with("ozone.scm.node.id", "scm4");
-    let alone = Scm::start(&conf).await.err().unwrap().to_string();
-    assert!(alone.contains("--bootstrap"), "{alone}");
-    let options = ScmOptions::from_configuration(&conf).unwrap();
-    let new = Scm::start_with(ScmOptions { bootstrap: true, ..options }).await.unwrap();
-    assert_eq!(new.cluster_id(), cluster.scms[0].as_ref().unwrap().cluster_id());
-    let admin = ScmClient::connect(&conf);
-    let roles = async |count: usize| {
-        until("all to vote", async || {
-            let roles = admin.scm_info().await.unwrap().peer_roles;
-            let all = roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:"));
-            if all { Ok(roles) } else { Err(roles) }
-        })
-        .await
-    };
-    assert!(roles(4).await.iter().any(|r| r.contains(&new.scm_id().to_string())));
-    let first = cluster.leader().await;
-    assert!(admin.decommission_scm("scm9").await.unwrap().is_some(), "nobody");
-    let gone = cluster.scms[first].as_ref().unwrap().scm_id().to_string();
-    assert_eq!(admin.decommission_scm(&gone).await.unwrap(), None);
-    let left = cluster.scms[first].take().unwrap();
-    tokio::time::timeout(TIMEOUT, left.stopped()).await.expect("it stops by itself");
-    left.shutdown().await;
-    cluster.write("without the first").await;
-    let others: Vec<usize> = (0..3).filter(|n| *n != first).collect();
-    assert!(!roles(3).await.iter().any(|r| r.contains(&gone)));
-    // With the new one three belong to it: one more may go.
-    cluster.stop_scm(others[0]).await;
-    cluster.write("with the new one").await;
-    cluster.scms[others[0]] = Some(start_scm(&cluster.conf, others[0]).await);
-    new.shutdown().await;
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn all_scms_are_replaced_while_om_and_datanodes_run() {
-    let mut cluster = Cluster::start().await;
-    cluster.write("before").await;
-    let names = ["scm1", "scm2", "scm3", "scm4", "scm5", "scm6"];
-    let addresses = free_addresses(12);
-    let mut file = vec![("ozone.scm.nodes.service".to_owned(), names.join(","))];
-    for (node, at) in names[3..].iter().zip(addresses.chunks(4)) {
-        let of_new = [
-            ("client.address", at[0].to_string()),
-            ("block.client.address", at[1].to_string()),
-            ("datanode.address", at[2].to_string()),
-            ("address", "127.0.0.1".to_owned()),
-            ("ratis.port", at[3].port().to_string()),
-            ("db.dirs", cluster.dir.path().join(node).display().to_string()),
-        ];
-        let named = of_new.into_iter().map(|(k, v)| (format!("ozone.scm.{k}.service.{node}"), v));
-        file.extend(named);
-    }
-    write_file(cluster.dir.path(), &file);
-    let conf = cluster.conf.reloaded().unwrap();
-    let admin = ScmClient::connect(&conf);
-    let voting = async |count: usize| {
-        until("all to vote", async || {
-            let roles = admin.scm_info().await.unwrap().peer_roles;
-            let all = roles.len() == count && !roles.iter().any(|r| r.contains(":LEARNER:"));
-            if all { Ok(()) } else { Err(roles) }
-        })
-        .await;
-    };
-    for (n, node) in names.iter().enumerate().skip(3) {
-        let options = ScmOptions::from_configuration(&conf.with("ozone.scm.node.id", node));
-        let options = ScmOptions { bootstrap: true, ..options.unwrap() };
-        cluster.scms.push(Some(Scm::start_with(options).await.unwrap()));
-        voting(n + 1).await;
-    }
-    for (n, node) in names.iter().enumerate().take(3) {
-        assert_eq!(admin.decommission_scm(node).await.unwrap(), None);
-        let gone = cluster.scms[n].take().unwrap();
-        tokio::time::timeout(TIMEOUT, gone.stopped()).await.expect("it stops by itself");
-        gone.shutdown().await;
-        voting(5 - n).await;
-    }
-    // None of the SCMs that OM and DataNodes began with is left: new blocks come from the others.
-    cluster.write("with others").await;
-    let leader = cluster.leader().await;
-    cluster.stop_scm(leader).await;
-    cluster.write("when one of them fails").await;
     cluster.stop().await;
 }

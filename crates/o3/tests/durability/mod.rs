@@ -1,7 +1,6 @@
 //! What is acknowledged stays, whatever is killed, filled or flipped.
 //!
 //! * [`kill_all`]: kill -9 of a whole cluster at random moments, again and again
-//! * [`lost_datanode`]: separate processes, one DataNode killed while clients write
 //! * [`balancing`]: containers move to a node that came later, under load and kills
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
@@ -28,7 +27,6 @@ mod full_disk;
 mod healing;
 mod kill_all;
 mod ledger;
-mod lost_datanode;
 mod om_maintenance;
 mod point_to_point;
 mod reconstruction;
