@@ -10,7 +10,7 @@ use config::Configuration;
 use datanode::{Datanode, DatanodeHandle, DatanodeOptions};
 use om::{Om, OmHandle, OmOptions};
 use scm::{Scm, ScmHandle};
-use testkit::free_addresses;
+use testkit::{free_addresses, until};
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
 /// How long anything may take on a busy machine.

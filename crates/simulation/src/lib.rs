@@ -1,7 +1,7 @@
 //! Whole clusters in one process on virtual time, from a seed.
 //!
-//! `simulation run` runs seeds, each in a process of its own, `simulation script` directed scenarios;
-//! docs/simulation.md says how to use it and what it found.
+//! `simulation run` runs seeds, each in a process of its own; `simulation script` runs directed
+//! scenarios. docs/simulation.md says how to use it and what it found.
 //!
 //! * [`world`]: the simulated operating system: threads, time, network, disks. Start here to see
 //!   how it works.

@@ -81,7 +81,9 @@ impl Test {
         // The random moment is what is tested.
         goes_on("keys are written and read", rand::rng().random_range(40..80));
         disturb(&mut self.cluster);
-        let took = goes_on(&format!("keys are written and read after {what}"), 60);
+        let began = Instant::now();
+        goes_on(&format!("keys are written and read after {what}"), 60);
+        let took = began.elapsed();
         stop.store(true, Ordering::Relaxed);
         self.runtime.block_on(async {
             for writer in writers {

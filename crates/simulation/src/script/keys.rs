@@ -23,8 +23,8 @@ const VOLUME: &str = "volume";
 const BUCKET: &str = "bucket";
 /// Replicas of a block that is not erasure coded.
 const REPLICAS: usize = 3;
-/// Lengths that take different ways: in the log, and in chunks. Each byte that is sent costs time of
-/// a processor: scripts write little.
+/// Lengths that take different ways: in the log, and in chunks. Each byte that is sent costs time
+/// of a processor: scripts write little.
 const LENGTHS: [usize; 3] = [3_000, 100_000, 1 << 20];
 
 /// A key that was acknowledged.

@@ -1,4 +1,5 @@
-//! What happens in a Raft group: leaders go, links are cut, logs and disks are lost, members change.
+//! Faults of a Raft group: its leader fails, links are cut, logs and disks are lost, members
+//! change.
 
 mod all_without_power;
 mod behind_the_log;
