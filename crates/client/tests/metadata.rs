@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use client::{Client, CreateKey, CreateUpload, ErrorKind, FinishOptions, ListKeys};
 use futures::TryStreamExt;
@@ -10,8 +9,6 @@ use proto::ozone::{Status, Type};
 
 use crate::om::{Om, State};
 use crate::support::{Cluster, data, options, path};
-
-const FOR_EVER: Duration = Duration::from_secs(1_000_000);
 
 #[tokio::test]
 async fn the_leader_is_found_behind_others() {
@@ -33,10 +30,7 @@ async fn a_leader_that_hangs_is_left_for_the_one_that_leads() {
     let state = Arc::<State>::default();
     let (a, b) = (Om::start(state.clone()).await, Om::start(state.clone()).await);
     *state.leader.lock() = Some(a.address.clone());
-    let mut options = options(vec![a.address.clone(), b.address.clone()]);
-    // The time for a request is never over.
-    (options.attempt_timeout, options.deadline) = (FOR_EVER, FOR_EVER);
-    let client = Client::new(options).unwrap();
+    let client = Client::new(options(vec![a.address.clone(), b.address.clone()])).unwrap();
     client.key_info(&path("absent")).await.unwrap_err();
     *state.hangs.lock() = Some(a.address);
     let election = async {
@@ -47,6 +41,8 @@ async fn a_leader_that_hangs_is_left_for_the_one_that_leads() {
     let both = async { tokio::join!(client.key_info(&absent), election) };
     let (asked, ()) = testkit::ended("the request to the one that hangs", both).await;
     assert!(asked.unwrap_err().is_status(Status::KeyNotFound));
+    // The first request still hangs.
+    assert_eq!(state.left_hanging.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -63,6 +63,8 @@ pub struct State {
     pub hangs: Mutex<Option<String>>,
     /// Whether the one that hangs was asked.
     pub asked_hanging: tokio::sync::Notify,
+    /// Requests to it that ended without an answer: their time was over.
+    pub left_hanging: Arc<AtomicUsize>,
 }
 
 impl State {
@@ -349,11 +351,25 @@ pub struct Om {
 
 struct Service(Arc<State>, Arc<Mutex<String>>);
 
+/// Counts a request that ends without an answer.
+struct Left(Arc<AtomicUsize>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl Handler for Service {
     fn call(&self, call: Call) -> HandlerFuture {
         if self.0.hangs.lock().as_ref() == Some(&*self.1.lock()) {
             self.0.asked_hanging.notify_one();
-            return Box::pin(std::future::pending());
+            let is_request = call.method == proto::method::OM;
+            let left = is_request.then(|| Left(self.0.left_hanging.clone()));
+            return Box::pin(async move {
+                let _left = left;
+                std::future::pending().await
+            });
         }
         if call.method == proto::method::OM_STATE {
             let leads = self.0.leader.lock().as_ref().is_none_or(|l| *l == *self.1.lock());
