@@ -107,12 +107,13 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     world().preempt_anywhere_once_in(*random.pick(&[0, 0, 50, 500]));
     let layout = Layout::new(kind.shape, &mut random);
     let layout = kind.settings.iter().fold(layout, |layout, (key, values)| {
-        let value: &str = random.pick(values);
+        let value = *random.pick(values);
         layout.with(key, value)
     });
     let layout =
         upkeep::SETTINGS.iter().fold(layout, |layout, (key, value)| layout.with(key, value));
-    let replication = replication(random.pick(kind.replications))?;
+    let name = *random.pick(kind.replications);
+    let replication = replication(name)?;
     let board = Arc::new(Board::new(replication));
     board.think.store(kind.think, Ordering::Relaxed);
     board.least.store(MIN_KEYS, Ordering::Relaxed);
