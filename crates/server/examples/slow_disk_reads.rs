@@ -18,7 +18,7 @@ use client::{BucketSpec, Client, CreateKey, KeyPath};
 use config::Configuration;
 use hdrhistogram::Histogram;
 use server::{Server, ServerOptions};
-use testkit::delay_reads;
+use testkit::{DelayedReads, delay_reads};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -102,7 +102,7 @@ async fn run(base: &Path, case: &Case, times: Times) -> Outcome<()> {
     for reader in readers.collect::<Vec<_>>() {
         all.add(reader.await??)?;
     }
-    let waited = delayed.as_ref().map_or(0, |delayed| delayed.waiting() + delayed.done());
+    let waited = delayed.as_ref().map_or(0, DelayedReads::met);
     let at = |quantile| all.value_at_quantile(quantile) as f64 / 1_000.0;
     println!(
         "{:32} {:6} reads, p50 {:8.1} ms, p90 {:8.1} ms, p99 {:8.1} ms, longest {:8.1} ms; \

@@ -31,6 +31,7 @@ struct Delay {
     number: usize,
     path: String,
     wait: Wait,
+    met: usize,
 }
 
 type Wait = Arc<dyn Fn() + Send + Sync>;
@@ -57,9 +58,16 @@ pub fn hold_reads(path: &str, gate: &Gate) -> DelayedReads {
 
 fn begin(path: &str, wait: Wait) -> DelayedReads {
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
-    delays().push(Delay { number, path: path.to_owned(), wait });
+    delays().push(Delay { number, path: path.to_owned(), wait, met: 0 });
     DELAYED.fetch_add(1, Ordering::SeqCst);
     DelayedReads { number }
+}
+
+impl DelayedReads {
+    /// Reads that waited, and those that do now.
+    pub fn met(&self) -> usize {
+        delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.met)
+    }
 }
 
 impl Drop for DelayedReads {
@@ -73,8 +81,8 @@ fn delays() -> std::sync::MutexGuard<'static, Vec<Delay>> {
     DELAYS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What a read of an open file waits for.
-fn delay_of(fd: c_int) -> Option<Wait> {
+/// Number of the delay of an open file, and what a read of it waits for.
+fn delay_of(fd: c_int) -> Option<(usize, Wait)> {
     if DELAYED.load(Ordering::SeqCst) == 0 {
         return None;
     }
@@ -82,13 +90,13 @@ fn delay_of(fd: c_int) -> Option<Wait> {
     let path = path.to_string_lossy();
     let delays = delays();
     let delay = delays.iter().find(|delay| path.contains(&delay.path))?;
-    Some(delay.wait.clone())
+    Some((delay.number, delay.wait.clone()))
 }
 
 fn wait(fd: c_int) {
-    if let Some(wait) = delay_of(fd) {
-        wait();
-    }
+    let Some((number, wait)) = delay_of(fd) else { return };
+    delays().iter_mut().filter(|delay| delay.number == number).for_each(|delay| delay.met += 1);
+    wait();
 }
 
 /// A read that fails, unless it is dropped before.
@@ -232,7 +240,7 @@ mod tests {
         let begun = std::time::Instant::now();
         file.read_exact_at(&mut bytes, 0).expect("four bytes");
         assert!(begun.elapsed() >= Duration::from_millis(20));
-        assert_eq!(&bytes, b"text");
+        assert_eq!((&bytes, delayed.met()), (b"text", 1));
         drop(delayed);
         let gate = Gate::closed();
         let held = hold_reads("slow-read", &gate);

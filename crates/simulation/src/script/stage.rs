@@ -13,7 +13,6 @@ use crate::scenario::fleet::{Fleet, Run};
 use crate::scenario::{now, sleep};
 use crate::world::clock::{Clock, SECOND};
 use crate::world::disk::damage::{self, Part};
-use crate::world::link::Delay;
 use crate::world::node::{self, End};
 use crate::world::random::Random;
 use crate::world::world;
@@ -206,17 +205,6 @@ pub trait Stage: Sized {
     /// When there is no such server.
     fn mend(&self, one: &[Server], other: &[Server]) -> anyhow::Result<()> {
         self.machines().each_link(one, other, |from, to| world().links.reconnect(from, to))
-    }
-
-    /// Has every message between servers of one side and those of the other take so long, or as
-    /// long as usual again.
-    ///
-    /// # Errors
-    /// When there is no such server.
-    fn slow(&self, one: &[Server], other: &[Server], time: Option<Duration>) -> anyhow::Result<()> {
-        let slow = |time: Duration| Delay { least: time.as_nanos() as u64, more: 1 };
-        let delay = time.map_or_else(Delay::default, slow);
-        self.machines().each_link(one, other, |from, to| world().links.slow(from, to, delay))
     }
 
     /// Suspends the machine of a server, until it is woken.

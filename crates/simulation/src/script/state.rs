@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, ensure};
 use client::ListContainers;
 use proto::hdds::{
-    LifeCycleState, Node, NodeOperationalState, NodeState, PipelineState,
-    TransferLeadershipRequestProto,
+    LifeCycleState, Node, NodeOperationalState, NodeState, TransferLeadershipRequestProto,
 };
 use proto::ozone::{OmRequest, Status, Type};
 use types::{ContainerId, DatanodeDetails};
@@ -283,30 +282,6 @@ impl Cluster {
             .collect();
         ensure!(troubled.is_empty(), "{troubled:?}");
         Ok(())
-    }
-
-    /// The members of open pipelines of three, the leader first.
-    ///
-    /// # Errors
-    /// When SCM does not say.
-    pub fn pipelines(&mut self) -> anyhow::Result<Vec<Vec<Server>>> {
-        let told = self.ask(|it| async move { it.scm.pipelines().await })??;
-        let mut found = Vec::new();
-        for pipeline in told {
-            let is_open = pipeline.state() == PipelineState::PipelineOpen;
-            let Some(leader) = pipeline.leader_id.as_ref().filter(|_| is_open) else { continue };
-            let members =
-                pipeline.members.iter().filter_map(|m| DatanodeDetails::from_wire(m).ok());
-            let mut members: Vec<DatanodeDetails> = members.collect();
-            members.sort_by_key(|member| member.id.to_string() != *leader);
-            let servers =
-                members.iter().filter_map(|member| self.machines().server_at(&member.host));
-            let servers: Vec<Server> = servers.collect();
-            if servers.len() == 3 {
-                found.push(servers);
-            }
-        }
-        Ok(found)
     }
 
     /// The open rules of safe mode, if the SCM that leads is in it.
