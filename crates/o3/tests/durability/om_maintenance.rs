@@ -36,7 +36,7 @@ const SIZE: usize = 100;
 
 /// All that OM does by itself is done at once and in many small portions, a copy takes long enough
 /// to be killed in the middle, and the log is short, so that replicas take snapshots, too.
-const EAGER: [(&str, &str); 12] = [
+const EAGER: [(&str, &str); 13] = [
     ("ozone.om.range.compaction.service.interval", "50ms"),
     ("ozone.om.range.compaction.service.min.tombstones", "20"),
     ("ozone.om.range.compaction.service.tombstone.percentage", "10"),
@@ -49,6 +49,8 @@ const EAGER: [(&str, &str); 12] = [
     ("ozone.snapshot.key.deleting.limit.per.task", "10"),
     ("ozone.om.ratis.snapshot.auto.trigger.threshold", "300"),
     ("trioxide.om.checkpoint.rate", "300KB"),
+    // Clients wait for as long as OMs need to come back on a busy machine.
+    ("trioxide.client.deadline", "10m"),
 ];
 
 /// Three OMs, an SCM and three DataNodes as processes.
