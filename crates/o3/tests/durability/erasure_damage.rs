@@ -81,9 +81,7 @@ impl Test {
         // The random moment is what is tested.
         goes_on("keys are written and read", rand::rng().random_range(40..80));
         disturb(&mut self.cluster);
-        let began = Instant::now();
         goes_on(&format!("keys are written and read after {what}"), 60);
-        let took = began.elapsed();
         stop.store(true, Ordering::Relaxed);
         self.runtime.block_on(async {
             for writer in writers {
@@ -93,7 +91,6 @@ impl Test {
             let failed = reader.await.unwrap();
             assert!(failed.is_none(), "a reader saw {what}: {failed:?}");
         });
-        println!("{what}: 60 more keys took {took:?}");
     }
 
     /// Waits until each index of each container is there and good, block by block.

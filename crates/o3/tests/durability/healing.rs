@@ -42,8 +42,7 @@ fn containers_return_to_three_replicas_on_two_racks_whatever_happens_to_a_datano
     cluster.kill(0);
     runtime.block_on(async {
         until("it is dead", async || dead(&scm, 1).await).await;
-        let took = until("it is replaced", async || is_healed(&scm, Some("dn0")).await).await;
-        println!("healed {took:?} after the node was dead");
+        until("it is replaced", async || is_healed(&scm, Some("dn0")).await).await;
         ledger.verify(&client).await;
     });
 
@@ -51,8 +50,7 @@ fn containers_return_to_three_replicas_on_two_racks_whatever_happens_to_a_datano
     cluster.restart(0);
     runtime.block_on(async {
         until("it is back", async || dead(&scm, 0).await).await;
-        let took = until("replicas too many are gone", async || is_healed(&scm, None).await).await;
-        println!("settled {took:?} after the node was back");
+        until("replicas too many are gone", async || is_healed(&scm, None).await).await;
     });
 
     // A node's disk is replaced: what was on it is made again.

@@ -97,9 +97,7 @@ fn lost_indexes_are_rebuilt_while_others_are_lost_and_what_comes_back_goes() {
     }
     runtime.block_on(async {
         ledger.verify(&client).await;
-        let took =
-            until("it is rebuilt elsewhere", async || is_whole(&scm, &["dn0", "dn1"]).await).await;
-        println!("whole {took:?} after two nodes were lost");
+        until("it is rebuilt elsewhere", async || is_whole(&scm, &["dn0", "dn1"]).await).await;
         ledger.verify(&client).await;
     });
 
@@ -112,9 +110,8 @@ fn lost_indexes_are_rebuilt_while_others_are_lost_and_what_comes_back_goes() {
     }
     runtime.block_on(async {
         ledger.verify(&client).await;
-        let took =
-            until("it is rebuilt on the new nodes", async || is_whole(&scm, &["dn2", "dn3"]).await);
-        println!("whole {:?} after two more were lost", took.await);
+        until("it is rebuilt on the new nodes", async || is_whole(&scm, &["dn2", "dn3"]).await)
+            .await;
         ledger.verify(&client).await;
     });
 
@@ -125,13 +122,13 @@ fn lost_indexes_are_rebuilt_while_others_are_lost_and_what_comes_back_goes() {
     }
     runtime.block_on(async {
         until("they are back", async || dead(&scm, 2).await).await;
-        let took = until("what is too many is gone", async || {
+        until("what is too many is gone", async || {
             let ids = before.keys().copied().collect::<Vec<_>>();
             let all: Vec<_> = (0..NODES).map(|n| cluster.on_disk(n, &["d1", "d2"])).collect();
             let copies = |id: &ContainerId| all.iter().filter(|of| of.contains(id)).count();
             ids.iter().all(|id| copies(id) == INDEXES.len()) && is_whole(&scm, &[]).await
-        });
-        println!("settled {:?} after they were back", took.await);
+        })
+        .await;
         ledger.verify(&client).await;
     });
 }
