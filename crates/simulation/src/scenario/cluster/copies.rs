@@ -47,7 +47,7 @@ pub fn work(_: &Layout, mut random: Random, board: &Board) {
 }
 
 /// The body of an answer, as far as it came.
-async fn get(om: usize) -> std::io::Result<Vec<u8>> {
+pub async fn get(om: usize) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect((address(om_machine(om)), OM_HTTP_PORT)).await?;
     stream.write_all(b"GET /dbCheckpoint HTTP/1.0\r\nHost: om\r\n\r\n").await?;
     let mut answer = Vec::new();

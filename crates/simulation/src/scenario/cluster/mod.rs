@@ -6,6 +6,7 @@
 //! bucket's history must be linearizable, whether clients read at the leader or at any OM; a client
 //! that reads what any OM has (`LOCAL_LEASE`) may be behind by no more than promised.
 
+mod blocked_reader;
 mod bucket;
 mod client;
 mod configuration;
@@ -74,7 +75,7 @@ const BUCKET_LAYOUTS: [BucketLayoutProto; 2] =
 type Work = fn(&Layout, Random, &Board);
 
 /// Faults that processes make, and what these do.
-const PROCESSES: [(Kind, &str, Work); 8] = [
+const PROCESSES: [(Kind, &str, Work); 9] = [
     (Kind::Leave, "operator", operator::work),
     (Kind::ServiceMembers, "operator of services", services::work),
     (Kind::Stranger, "stranger", stranger::work),
@@ -83,6 +84,7 @@ const PROCESSES: [(Kind, &str, Work); 8] = [
     (Kind::RecommissionBesideStale, "recommission beside stale", recommission::work),
     (Kind::Snapshots, "snapshots", snapshots::work),
     (Kind::Copies, "copies", copies::work),
+    (Kind::BlockedReader, "blocked reader", blocked_reader::work),
 ];
 
 /// What clients and the observer share.

@@ -41,7 +41,7 @@ const CHOICES: [Choice; 28] = [
 ];
 
 /// What makes a history likely: the time in which it happens is not to be shorter than it takes.
-const CHOICES_OF_KINDS: [(Kind, Choice); 25] = [
+const CHOICES_OF_KINDS: [(Kind, Choice); 26] = [
     (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
     (Kind::IsolatedLeader, ("hdds.heartbeat.interval", &["1s"])),
@@ -67,6 +67,7 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 25] = [
     (Kind::Snapshots, ("hdds.scm.block.deleting.service.interval", &["1s"])),
     (Kind::Snapshots, ("ozone.block.deleting.service.interval", &["1s"])),
     (Kind::Copies, ("ozone.om.http.enabled", &["true"])),
+    (Kind::BlockedReader, ("ozone.om.http.enabled", &["true"])),
     (Kind::Copies, ("trioxide.om.checkpoint.rate", &["100KB", "1MB", "100MB"])),
 ];
 

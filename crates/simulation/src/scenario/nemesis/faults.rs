@@ -74,6 +74,8 @@ pub enum Kind {
     Snapshots,
     /// Copies of OMs' tables are taken.
     Copies,
+    /// An OM gets a snapshot while a reader has its tables.
+    BlockedReader,
 }
 
 impl Kind {
@@ -89,6 +91,7 @@ impl Kind {
                 | Self::ServiceMembers
                 | Self::Snapshots
                 | Self::Copies
+                | Self::BlockedReader
         )
     }
 }
@@ -158,6 +161,8 @@ pub enum Faults {
     /// OMs compact, take apart what was deleted, and keep snapshots all the time, and copies of
     /// their tables are taken; disks are full, links are cut, and an OM may lose its disk.
     Maintenance,
+    /// OMs get snapshots of their leader while readers have their tables, and start again.
+    Checkpoints,
     /// A stranger sends garbage and absurd numbers.
     Hostile,
     /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
@@ -229,6 +234,7 @@ impl Faults {
                 let also = *random.pick(&[Kind::Partition, Kind::FullDisk, Kind::LostDisk]);
                 [&few[..], &[Kind::Snapshots, Kind::Copies, also, also]].concat()
             }
+            Self::Checkpoints => vec![Kind::Snapshots, Kind::BlockedReader, Kind::SlowDisk],
             Self::Hostile => [&few[..], &[Kind::Stranger, Kind::Partition]].concat(),
             Self::Mangled => [&few[..], &[Kind::Mangle; 4], &[Kind::Partition]].concat(),
             Self::Suspends => [&few[..], &[Kind::Suspend; 2], &[Kind::Partition]].concat(),
