@@ -257,9 +257,7 @@ fn a_seed_gives_the_same_run_again() {
             run_beside(&Runs { scenario, faults, seed: 70_007, count: 1, seconds: 60 }, beside);
         text.lines().find(|line| line.starts_with("result ")).map(str::to_owned)
     };
-    for (scenario, faults) in
-        [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks"), ("storage", "volumes")]
-    {
+    for (scenario, faults) in [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks")] {
         let (first, second) = std::thread::scope(|scope| {
             let first = scope.spawn(|| once(scenario, faults, 1));
             let second = once(scenario, faults, 0);
