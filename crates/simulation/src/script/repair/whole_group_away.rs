@@ -19,7 +19,7 @@ fn run() -> Result<()> {
     // Before any of them has reported that there is something in the container.
     c.kill(group.iter().copied().chain([Scm(0)]))?;
     c.start([Scm(0)])?;
-    c.advance(minutes(20))?;
+    c.advance(minutes(12))?;
     for two in group.chunks(2) {
         c.start(two.iter().copied())?;
         c.advance(minutes(5))?;
