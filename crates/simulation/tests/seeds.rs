@@ -234,19 +234,20 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
     explore("cluster", "maintenance", 1, 120);
 }
 
+// Seeds that stay the same; `scripts/test-long` runs new ones of these kinds.
 #[test]
-fn new_seeds_of_groups_that_are_away_while_scm_starts_lose_nothing() {
-    explore("storage", "absent", 1, 60);
+fn groups_that_are_away_while_scm_starts_lose_nothing() {
+    run(&Runs { scenario: "storage", faults: "absent", seed: 1000, count: 1, seconds: 60 });
 }
 
 #[test]
-fn new_seeds_of_disks_that_fail_singly_and_come_back_lose_nothing() {
-    explore("storage", "volumes", 1, 60);
+fn disks_that_fail_singly_and_come_back_lose_nothing() {
+    run(&Runs { scenario: "storage", faults: "volumes", seed: 1001, count: 1, seconds: 60 });
 }
 
 #[test]
-fn new_seeds_of_datanodes_that_are_parted_damage_no_replica() {
-    explore("storage", "apart", 1, 60);
+fn datanodes_that_are_parted_damage_no_replica() {
+    run(&Runs { scenario: "storage", faults: "apart", seed: 1000, count: 1, seconds: 60 });
 }
 
 #[test]
