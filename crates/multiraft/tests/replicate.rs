@@ -51,6 +51,30 @@ async fn a_leader_cut_off_commits_nothing_and_its_branch_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_read_is_served_by_a_leader_that_others_have_replaced() {
+    let cluster = Cluster::started(3);
+    cluster.put(&[0, 1, 2], "one").await;
+    cluster.agree(1).await;
+    let old = cluster.leader().await;
+    cluster.group(old).read_index().await.unwrap();
+    until("the lease holds", async || cluster.group(old).can_read_now()).await;
+    let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
+    let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
+    cluster.network.cut(&[cluster.nodes[old].id], &ids);
+    // Keep reading at the old leader until the others have a new one.
+    until("another leader", async || {
+        let replaced =
+            rest.iter().any(|n| cluster.group(*n).leader().leader == Some(cluster.nodes[*n].id));
+        // Whether it may read is asked after whether it was replaced.
+        assert!(!(replaced && cluster.group(old).can_read_now()), "a stale read");
+        replaced
+    })
+    .await;
+    cluster.network.heal();
+    cluster.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leadership_is_handed_over_on_request() {
     let cluster = Cluster::started(3);
     cluster.put(&[0, 1, 2], "one").await;

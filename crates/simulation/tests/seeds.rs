@@ -234,20 +234,11 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
     explore("cluster", "maintenance", 1, 120);
 }
 
-// Seeds that stay the same; `scripts/test-long` runs new ones of these kinds.
+// A seed that stays the same: those of this scenario are long. `scripts/test-long` runs new ones,
+// and those of the other kinds.
 #[test]
 fn groups_that_are_away_while_scm_starts_lose_nothing() {
     run(&Runs { scenario: "storage", faults: "absent", seed: 1000, count: 1, seconds: 60 });
-}
-
-#[test]
-fn disks_that_fail_singly_and_come_back_lose_nothing() {
-    run(&Runs { scenario: "storage", faults: "volumes", seed: 1001, count: 1, seconds: 60 });
-}
-
-#[test]
-fn datanodes_that_are_parted_damage_no_replica() {
-    run(&Runs { scenario: "storage", faults: "apart", seed: 1000, count: 1, seconds: 60 });
 }
 
 #[test]

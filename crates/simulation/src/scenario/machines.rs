@@ -19,7 +19,7 @@ use crate::world::random::Random;
 use crate::world::world;
 
 /// A process may take so many seconds.
-const PROCESS_TIMEOUT: u64 = 300;
+const PROCESS_TIMEOUT: u64 = 1_800;
 /// The power goes within so many nanoseconds.
 const MAX_UPTIME: u64 = SECOND;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use types::{BlockId, ContainerId, DatanodeDetails, ReplicationConfig};
 use super::Server;
 use super::cluster::Cluster;
 use super::operator::Clients;
-use super::stage::{Stage, seconds};
+use super::stage::{Stage, minutes, seconds};
 use crate::scenario::replica::{Absent, read, striped};
 use crate::world::random::Random;
 
@@ -200,6 +200,7 @@ impl Cluster {
         let writers = Writers::default();
         for number in 0..clients {
             let of = writers.clone();
+            of.running.fetch_add(1, Ordering::AcqRel);
             self.begin(move |it| async move { of.work(&it.om, number).await });
         }
         writers
@@ -276,12 +277,14 @@ pub struct Writers {
     acknowledged: Arc<Mutex<Vec<Key>>>,
     failed: Arc<Mutex<Vec<String>>>,
     is_over: Arc<AtomicBool>,
+    running: Arc<AtomicUsize>,
 }
 
 impl Writers {
     async fn work(&self, om: &Client, number: usize) {
         for count in 0.. {
             if self.is_over.load(Ordering::Acquire) {
+                self.running.fetch_sub(1, Ordering::AcqRel);
                 return;
             }
             let name = format!("writer-{number}-{count}");
@@ -294,9 +297,29 @@ impl Writers {
         }
     }
 
-    /// Has them stop.
+    /// Has them stop after the write that each is at.
     pub fn stop(&self) {
         self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether all have stopped, and no write failed.
+    ///
+    /// # Errors
+    /// How many go on, or which writes failed.
+    fn ended(&self) -> anyhow::Result<()> {
+        self.none_failed()?;
+        let running = self.running.load(Ordering::Acquire);
+        ensure!(running == 0, "{running} writers are at a write");
+        Ok(())
+    }
+
+    /// Stops them, and waits until the last write of each has ended well.
+    ///
+    /// # Errors
+    /// When one failed or hangs.
+    pub fn end_well(&self, cluster: &mut Cluster) -> anyhow::Result<()> {
+        self.stop();
+        cluster.expect("every write ends well", minutes(5), |_| self.ended())
     }
 
     /// Keys that were acknowledged until now.
@@ -318,7 +341,7 @@ impl Writers {
     ///
     /// # Errors
     /// Those that did.
-    pub fn none_failed(&self) -> anyhow::Result<()> {
+    fn none_failed(&self) -> anyhow::Result<()> {
         let failed = self.failed.lock();
         ensure!(failed.is_empty(), "writes failed: {failed:?}");
         Ok(())

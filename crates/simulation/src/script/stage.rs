@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::Server;
 use crate::scenario::fleet::{Fleet, Run};
@@ -251,7 +251,11 @@ pub trait Stage: Sized {
         let begun = now();
         loop {
             let error = match holds(self) {
-                Ok(so) => return Ok(so),
+                Ok(so) => {
+                    let restarts = self.machines().restarts;
+                    ensure!(restarts == 0, "servers ended by themselves {restarts} times: {what}");
+                    return Ok(so);
+                }
                 Err(error) => error,
             };
             if now() >= begun + within.as_nanos() as u64 {

@@ -16,7 +16,6 @@ fn run() -> Result<()> {
     c.kill([Datanode(1)])?;
     let before = writers.keys().len();
     c.expect("clients go on", minutes(3), |_| writers.reached(before + 60))?;
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.read(&writers.keys())
 }

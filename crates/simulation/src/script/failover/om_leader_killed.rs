@@ -28,7 +28,6 @@ fn run() -> Result<()> {
         c.start([leader])?;
         c.expect("the former leader has all", minutes(2), |c| c.om_is_even(leader))?;
     }
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.read(&writers.keys())
 }

@@ -27,7 +27,6 @@ fn run() -> Result<()> {
         c.start([leader])?;
         c.advance(seconds(10))?;
     }
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.read(&writers.keys())
 }

@@ -48,8 +48,7 @@ fn run() -> Result<()> {
     c.kill([down])?;
     let before = writers.keys().len();
     c.expect("clients go on", minutes(2), |_| writers.reached(before + 15))?;
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.read(&writers.keys())?;
 
     // What was changed is still so after all of them were away.

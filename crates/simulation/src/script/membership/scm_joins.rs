@@ -43,7 +43,6 @@ fn run() -> Result<()> {
     let before = writers.keys().len();
     c.expect("clients go on", minutes(2), |_| writers.reached(before + 15))?;
     c.expect("one of the two leads", minutes(1), |c| c.scm_leader())?;
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.read(&writers.keys())
 }

@@ -20,8 +20,7 @@ fn run() -> Result<()> {
     let before = writers.keys().len();
     c.expect("it is dead", minutes(2), |c| c.node_is(victim, NodeState::Dead))?;
     c.expect("much is written without it", minutes(3), |_| writers.reached(before + 60))?;
-    writers.stop();
-    writers.none_failed()?;
+    writers.end_well(&mut c)?;
     c.start([victim])?;
     c.expect("it is back", minutes(2), |c| c.node_is(victim, NodeState::Healthy))?;
     c.close_containers()?;
