@@ -169,16 +169,29 @@ fn what_happened_to_a_container_is_kept() {
     let later = die(&mut cluster, 3);
     let (source, _) = copy_of(&repair(&mut cluster, later)[0]);
     cluster.copy_failed(c, node(4), later);
-    repair(&mut cluster, later);
+    let (other, _) = copy_of(&repair(&mut cluster, later)[0]);
     arrive(&mut cluster, c, 4);
     report(&mut cluster, c, replica(4, ReplicaState::Unhealthy, 5, 5), START);
     let failed = format!("{:?}", Event::Failed { node: node(4) });
-    let ordered = format!("{source} to 4: UNDER_REPLICATED (2 times)");
-    let wanted = ["3 lost", &ordered, &failed, "4 Closed awaited: true", "4 Closed to Unhealthy"];
+    let ordered = |source| format!("{source} to 4: UNDER_REPLICATED (1 times)");
+    let (first, second) = (ordered(source), ordered(other));
+    let ends = ["4 Closed awaited: true", "4 Closed to Unhealthy"];
+    let wanted = ["3 lost", &first, &failed, &second, ends[0], ends[1]];
     assert_eq!(past(&cluster, c)[before.len()..], wanted);
     // What is reported again is no news.
     report(&mut cluster, c, replica(4, ReplicaState::Unhealthy, 5, 5), START);
     assert_eq!(past(&cluster, c).len(), before.len() + wanted.len());
+}
+
+#[test]
+fn a_copy_that_failed_is_made_by_other_nodes() {
+    let (mut cluster, c) = closed_on_three(5, false);
+    let later = die(&mut cluster, 3);
+    let (source, target) = copy_of(&repair(&mut cluster, later)[0]);
+    cluster.copy_failed(c, node(target), later);
+    let (next_source, next_target) = copy_of(&repair(&mut cluster, later)[0]);
+    assert_ne!((next_source == source, next_target == target), (true, true));
+    assert!(next_source != source && next_target != target, "{next_source} to {next_target}");
 }
 
 #[test]

@@ -166,7 +166,7 @@ async fn go_on(
     let done = done.await;
     if finishes || done.is_err() {
         receiver.arrivals.counts.note_end(done.is_ok());
-        receiver.arrivals.slots.lock().remove(&id);
+        receiver.arrivals.leave_empty(id);
     }
     if finishes && done.is_ok() {
         receiver.pending_reports.container_changed(id);
@@ -223,11 +223,11 @@ impl Arrivals {
         Ok(slots.entry(id).or_insert_with(|| Arc::new(tokio::sync::Mutex::new(new()))).clone())
     }
 
-    /// Removes the slot of a copy that did not begin, unless another one has begun in it.
+    /// Removes the slot of a copy that did not begin or has ended, unless another sender has it.
     fn leave_empty(&self, id: ContainerId) {
         let mut slots = self.slots.lock();
         let is_empty = |slot: &Arc<tokio::sync::Mutex<Slot>>| {
-            slot.try_lock().is_ok_and(|slot| slot.arrival.is_none())
+            Arc::strong_count(slot) == 1 && slot.try_lock().is_ok_and(|slot| slot.arrival.is_none())
         };
         if slots.get(&id).is_some_and(is_empty) {
             slots.remove(&id);

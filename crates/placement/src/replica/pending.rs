@@ -6,8 +6,8 @@
 //! reported before may have gone since. It is ordered once more meanwhile, as long as that replica
 //! is still to go.
 //!
-//! Of erasure coded containers it is remembered for a while which nodes failed: an index that could
-//! not be copied is decoded from the others, and another node gets it.
+//! Which nodes failed to send or to get a replica is remembered for a while: others are taken
+//! first, and an index that could not be copied is decoded from the others.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -112,8 +112,7 @@ impl PendingTasks {
         self.of(id).iter().any(|p| p.task.comes().is_some())
     }
 
-    /// Whether the node lately failed to get a replica of a container, or to send an index of one
-    /// that is erasure coded.
+    /// Whether the node lately failed to get a replica of a container, or to send one.
     pub fn failed_lately(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.failed.contains_key(&(id, node))
     }
@@ -239,12 +238,12 @@ impl PendingTasks {
     }
 
     fn note_failure(&mut self, id: ContainerId, late: &Pending, until: Millis) {
-        let Some(index) = late.task.comes() else { return };
+        if late.task.comes().is_none() {
+            return;
+        }
         self.failed.insert((id, late.node), until);
-        // Any other replica will do, of one that is not erasure coded.
-        if let Task::Copy { source, .. } = late.task
-            && index > 0
-        {
+        // Which of the two it was is not known.
+        if let Task::Copy { source, .. } = late.task {
             self.failed.insert((id, source), until);
         }
     }

@@ -281,7 +281,10 @@ impl Cluster {
         all()
             .filter(|id| sequence(id) == newest)
             .filter(|id| self.may_send(**id))
-            .min_by_key(|id| (self.pending.sending(**id), mixed(c.id, **id)))
+            .min_by_key(|id| {
+                let failed = self.pending.failed_lately(c.id, **id);
+                (failed, self.pending.sending(**id), mixed(c.id, **id))
+            })
             .copied()
     }
 
@@ -332,8 +335,10 @@ impl Cluster {
             };
             let id = n.details.id;
             let detour = n.detour(c.storage_type, c.used_bytes);
-            let failed = self.pending.failed_lately(c.id, id);
-            (failed, spread, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
+            let failed = i32::from(self.pending.failed_lately(c.id, id));
+            // A copy for the sake of racks is none in the wrong one.
+            let first = if elsewhere { (spread, failed) } else { (failed, spread) };
+            (first, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
         };
         let best_of = |why| self.nodes.iter().filter(refused_for(why)).min_by_key(rank);
         let had_time = elapsed(c.state_enter_ms, now) >= self.settings.dead_after;

@@ -72,11 +72,14 @@ impl Arrival {
     /// of it that could not be read.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
         let types = types_for(manifest.storage_type);
+        let mut disk = store.choose_disk(&types, manifest.used)?;
         let is_free = |disk: &Disk| refuse_beside_a_replica(disk, id).is_ok();
-        // Where none is free the refusal says why.
-        let disk = store
-            .choose_disk_that(&types, manifest.used, is_free)
-            .or_else(|_| store.choose_disk(&types, manifest.used))?;
+        // No other disk is looked at for the usual copy: one of them may hang.
+        if !is_free(&disk)
+            && let Ok(other) = store.choose_disk_that(&types, manifest.used, is_free)
+        {
+            disk = other;
+        }
         let copying = {
             let claim = store.making().claim(id);
             // SCM counts nothing here when it orders a copy: it is told of what there is instead.
