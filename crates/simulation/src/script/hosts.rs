@@ -198,6 +198,31 @@ impl Hosts {
         Ok(String::from_utf8_lossy(&told).into_owned())
     }
 
+    /// Looks for two minutes that none of these hosts can be read: none of them leads.
+    ///
+    /// # Errors
+    /// When one was read.
+    pub fn none_leads(&mut self, hosts: &[Server]) -> anyhow::Result<()> {
+        self.expect_always("none of them leads", minutes(2), |h| {
+            for host in hosts {
+                let answer = h.at(*host, 1, Op::Read);
+                ensure!(answer.is_err(), "{host} is read: {answer:?}");
+            }
+            Ok(())
+        })
+    }
+
+    /// Waits until a host that lost something has all again, and votes.
+    ///
+    /// # Errors
+    /// When it does not within a minute.
+    pub fn counts_again(&mut self, host: Server) -> anyhow::Result<()> {
+        self.expect("it counts again", minutes(1), |h| {
+            ensure!(h.number(host, "incomplete")? == 0, "{host} is incomplete");
+            Ok(())
+        })
+    }
+
     /// Waits until these hosts hold what was acknowledged, and nothing else.
     ///
     /// # Errors

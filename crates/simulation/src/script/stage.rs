@@ -128,7 +128,7 @@ pub trait Stage: Sized {
     /// Its machines, to be changed.
     fn machines_mut(&mut self) -> &mut Machines;
 
-    /// How all is, for one who reads of a failure.
+    /// State of all servers, for the text of a failure.
     fn state(&mut self) -> String;
 
     /// Whether a server runs.

@@ -299,7 +299,7 @@ impl Cluster {
         Ok(Some(open.map(|rule| format!("{}: {}", rule.rule_name, rule.status_text)).collect()))
     }
 
-    /// How all is, for one who reads of a failure.
+    /// State of all servers, for the text of a failure.
     pub fn describe(&mut self) -> String {
         let mut text = String::new();
         let _ = writeln!(text, "  OM that leads: {:?}", self.om_leader());

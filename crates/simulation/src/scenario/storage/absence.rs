@@ -33,7 +33,8 @@ const BEFORE: (u64, u64) = (8, 40);
 /// How long it is away: shorter than anything, longer than a node needs to be stale, to be dead,
 /// for SCM to look a few times after that, to give up orders, and longer than all of it together.
 const ABSENCES: [u64; 6] = [4, 15, 45, 100, 100, 400];
-/// Between those who come back: less than a look, a few looks, longer than a node needs to be dead.
+/// Times between two returns: shorter than a round of checks, a few rounds, and longer than the
+/// time after which a node is dead.
 const PAUSES: [u64; 4] = [1, 5, 12, 80];
 
 /// When SCM starts.

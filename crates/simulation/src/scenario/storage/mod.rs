@@ -92,7 +92,7 @@ struct Cluster {
     watch: Watch,
     random: Random,
     outcome: Outcome,
-    /// The machine of those who look on.
+    /// The machine of the observers.
     first: usize,
 }
 

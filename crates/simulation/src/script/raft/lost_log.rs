@@ -1,6 +1,5 @@
 //! A host loses its log and nothing else.
 
-use crate::history::register::Op;
 use crate::script::prelude::*;
 
 /// The script, for the list.
@@ -26,19 +25,10 @@ fn run() -> Result<()> {
     h.wipe(lost, Part::Log)?;
     h.start([lost, behind])?;
     // Both together are two of three, and lack what was acknowledged.
-    h.expect_always("nobody leads", minutes(2), |h| {
-        for host in [lost, behind] {
-            let answer = h.at(host, 1, Op::Read);
-            ensure!(answer.is_err(), "{host} is read: {answer:?}");
-        }
-        Ok(())
-    })?;
+    h.none_leads(&[lost, behind])?;
     h.start([leader])?;
     h.agree(&all)?;
-    h.expect("it counts again", minutes(1), |h| {
-        ensure!(h.number(lost, "incomplete")? == 0, "it is incomplete");
-        Ok(())
-    })?;
+    h.counts_again(lost)?;
     h.kill([behind])?;
     h.write_all(40, 5)?;
     h.kill([leader])?;

@@ -1,4 +1,4 @@
-//! The disk with a DataNode's containers is replaced; the node still knows who it is.
+//! The disk with a DataNode's containers is replaced; the node keeps its id.
 
 use crate::script::prelude::*;
 

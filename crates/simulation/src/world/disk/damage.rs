@@ -34,7 +34,7 @@ pub enum Part {
     Log,
     /// All but the Raft logs.
     State,
-    /// The containers of a DataNode: it still knows who it is.
+    /// The containers of a DataNode: its id stays.
     Data,
 }
 
