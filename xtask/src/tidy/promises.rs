@@ -1,4 +1,5 @@
-//! The tests that docs/reliability.md names must be there: a promise without its test is none.
+//! The tests that docs/reliability.md and its list of found bugs name must be there: a promise
+//! without its test is none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +10,13 @@ use anyhow::{Context, Result};
 use super::Findings;
 use super::files::rust_files;
 
-/// The document.
-const DOCUMENT: &str = "docs/reliability.md";
+/// The documents that name tests.
+const DOCUMENTS: &[&str] = &["docs/reliability.md", "docs/log/2026-11-bugs.md"];
 
 /// Names of tests are sentences: shorter ones are something else.
 const UNDERSCORES: usize = 3;
 
-/// Checks the document against all functions of the tree.
+/// Checks the documents against all functions of the tree.
 ///
 /// # Errors
 /// When a file cannot be read.
@@ -28,11 +29,13 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         tests.extend(tests_in(&text));
     }
-    let path = root.join(DOCUMENT);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    for (line, name) in named_in(&text) {
-        if !tests.contains(name) {
-            findings.error(format!("{DOCUMENT}:{line} names {name}, which is no test"));
+    for document in DOCUMENTS {
+        let path = root.join(document);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        for (line, name) in named_in(&text) {
+            if !tests.contains(name) {
+                findings.error(format!("{document}:{line} names {name}, which is no test"));
+            }
         }
     }
     Ok(())
