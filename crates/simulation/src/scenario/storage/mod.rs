@@ -229,7 +229,7 @@ impl Cluster {
     }
 
     /// Everything must become whole. The space of blocks that were deleted while their DataNodes
-    /// were away may be lost (docs/not-there-yet.md): that is not looked at.
+    /// were away may be lost (docs/internals/deletions.md): that is not looked at.
     fn verify(&mut self) -> std::io::Result<()> {
         self.fleet.start_all()?;
         let done = Arc::new(AtomicBool::new(false));
