@@ -14,7 +14,7 @@ O3    := cargo build --release --bin o3
 # A first build is told of before and while it lasts; a later one is cargo's.
 FIRST := scripts/first-build $(O3)
 
-.PHONY: run test test-long build unit stress deny fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs book release image checkdocs help
+.PHONY: run test test-long build unit stress deny fuzz clients contract-ec show-ec faults somefaults simulate spark lint tidy bench bench-trend docs apidocs book release image checkdocs help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
@@ -100,6 +100,10 @@ bench-trend: ## the last figures of each benchmark against the median of the one
 
 docs: ## regenerate the generated references
 	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"
+
+apidocs: ## API documentation of all crates, warnings denied
+	@scripts/setup
+	@$(ENV) RUSTDOCFLAGS="-D warnings" cargo doc --locked --release --workspace --no-deps
 
 book: ## the book of docs/ in docs/book (needs mdBook)
 	@command -v mdbook >/dev/null 2>&1 || { echo "book: mdBook is missing: cargo install --locked mdbook" >&2; exit 1; }
