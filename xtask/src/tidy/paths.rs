@@ -10,7 +10,14 @@ use anyhow::{Context, Result};
 use super::Findings;
 
 /// Documents at the root; those in `docs/` are added.
-const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"];
+const DOCUMENTS: &[&str] = &[
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "SECURITY.md",
+];
 
 /// Folders at the root: a word that begins with one of them is a path, whatever its end.
 const ROOTS: &[&str] = &["crates/", "clients/", "docs/", "xtask/", "scripts/", "benches/"];
