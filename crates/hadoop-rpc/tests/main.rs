@@ -220,9 +220,49 @@ async fn a_shutdown_finishes_what_was_begun() {
     server.service.release();
     closing.await.unwrap();
     assert!(held.await.unwrap().is_ok());
-    // Its connection may not have heard of the end yet.
-    let echo = async || client.call("echo", Bytes::new(), TIMEOUT).await;
-    until("calls to be refused", async || echo().await.is_err()).await;
+    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err(), "it is answered no more");
+}
+
+/// Its tasks run on several threads: one of them stands at a gate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_call_that_was_read_before_a_shutdown_is_not_begun_after_it() {
+    for method in ["gated-count", "gated-count-at-once"] {
+        let server = Running::start(ServerOptions::default()).await;
+        let client = server.client();
+        let read = tokio::spawn(async move { client.call(method, Bytes::new(), TIMEOUT).await });
+        until("the call to be read", async || server.service.gate.waiting() == 1).await;
+        server.server.shutdown().await;
+        server.service.gate.open();
+        let error = read.await.unwrap().unwrap_err();
+        assert_eq!(server.service.counted.load(Ordering::Relaxed), 0, "{method}: {error}");
+        let class = error.fault().map(|fault| fault.exception.full_name("-"));
+        assert_eq!(class.as_deref(), Some("a.ipc.RetriableException"), "{method}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_waits_for_its_turn_at_a_shutdown_is_to_be_tried_again() {
+    let options = ServerOptions { max_in_flight: 1, ..ServerOptions::default() };
+    let server = Running::start(options).await;
+    let call = |method: &'static str| {
+        let client = server.client();
+        tokio::spawn(async move { client.call(method, Bytes::new(), TIMEOUT).await })
+    };
+    let held = call("hold");
+    until("one call", async || server.server.in_flight() == 1).await;
+    let waiting = call("count");
+    until("two calls", async || server.server.stats().calls.load(Ordering::Relaxed) == 2).await;
+    let closing = {
+        let server = server.server.clone();
+        tokio::spawn(async move { server.shutdown().await })
+    };
+    let error = waiting.await.unwrap().unwrap_err();
+    let class = error.fault().map(|fault| fault.exception.full_name("-"));
+    assert_eq!(class.as_deref(), Some("a.ipc.RetriableException"), "{error}");
+    server.service.release();
+    assert!(held.await.unwrap().is_ok());
+    closing.await.unwrap();
+    assert_eq!(server.service.counted.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,6 +24,8 @@ pub struct Methods {
     pub steps: Arc<Semaphore>,
     /// Calls of `step` that ended.
     pub stepped: Arc<AtomicU64>,
+    /// Calls whose method begins with `gated-` have been read there, and are not begun.
+    pub gate: testkit::Gate,
 }
 
 impl Methods {
@@ -42,7 +44,14 @@ impl Service for Methods {
         let mut held = self.held.subscribe();
         let counted = Arc::clone(&self.counted);
         let count = move || Bytes::from((counted.fetch_add(1, Ordering::Relaxed) + 1).to_string());
-        match call.method.as_str() {
+        let method = match call.method.strip_prefix("gated-") {
+            Some(method) => {
+                self.gate.blocking()();
+                method
+            }
+            None => &call.method,
+        };
+        match method {
             "echo" => Work::Repeatable(Box::pin(async move { Ok(call.body) })),
             "later" => Work::Repeatable(Box::pin(async move {
                 tokio::task::yield_now().await;
@@ -64,6 +73,7 @@ impl Service for Methods {
                     Ok(Bytes::new())
                 }))
             }
+            "count-at-once" => Work::Repeatable(Box::pin(async move { Ok(count()) })),
             "count" => Work::Once(Box::pin(async move { Ok(count()) })),
             "count-held" => Work::Once(Box::pin(async move {
                 let _ = held.wait_for(|h| *h).await;
@@ -98,6 +108,7 @@ impl Running {
             held: watch::Sender::new(false),
             steps: Arc::new(Semaphore::new(0)),
             stepped: Arc::default(),
+            gate: testkit::Gate::closed(),
         });
         let options = ServerOptions { ipc_package: "a.ipc", ..options };
         let server = Server::new(service.clone(), options);

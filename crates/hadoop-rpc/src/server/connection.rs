@@ -49,6 +49,8 @@ pub(super) async fn serve(
         authenticated: false,
     };
     let read = tokio::select! {
+        // A call that waits for its turn is refused before the connection ends.
+        biased;
         read = connection.run(&mut open) => read,
         _ = stop.wait_for(|s| *s) => Ok(()),
     };
@@ -212,6 +214,9 @@ impl Connection<'_> {
             };
             let request = Request { id, version: request.version, call };
             dispatch::dispatch(request, self.shared, self.answers).await;
+            if *self.shared.stop.borrow() {
+                return Ok(());
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use limits::FairPermit;
@@ -52,11 +52,16 @@ async fn repeatable(
     user: &Arc<str>,
     shared: &Arc<Shared>,
 ) {
-    let at_once = std::future::poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
-    if let Poll::Ready(answer) = at_once {
-        return due.send(answer);
+    let mut poll = |cx: &mut Context<'_>| shared.unless_stopped(|| work.as_mut().poll(cx));
+    match std::future::poll_fn(|cx| Poll::Ready(poll(cx))).await {
+        Some(Poll::Pending) => {}
+        Some(Poll::Ready(answer)) => return due.send(answer),
+        None => return due.send(Err(stopped())),
     }
-    let Some(permit) = permit(user, shared).await else { return due.send(Err(too_many())) };
+    let permit = match permit(user, shared).await {
+        Ok(permit) => permit,
+        Err(fault) => return due.send(Err(fault)),
+    };
     tokio::spawn(async move {
         let answer = timeout_at(deadline.into(), work).await;
         due.send(answer.unwrap_or_else(|_| Err(too_long())));
@@ -72,7 +77,10 @@ async fn once(
     shared: &Arc<Shared>,
 ) {
     // The permit first: a call that is known as running has one, and others may wait for it.
-    let Some(permit) = permit(user, shared).await else { return due.send(Err(too_many())) };
+    let permit = match permit(user, shared).await {
+        Ok(permit) => permit,
+        Err(fault) => return due.send(Err(fault)),
+    };
     let known = key(due.id()).map(|key| shared.retry.begin(key, Instant::now()));
     match known {
         None => {
@@ -125,13 +133,24 @@ async fn first(
     drop(permit);
 }
 
-/// A permit, if there is one in time.
-async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Option<Permit> {
-    let permit = shared.in_flight.acquire_within(user, 1, shared.options.queue_timeout).await;
-    if permit.is_none() {
-        shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+/// A permit, if there is one in time. A shutdown waits for those who have one: once it has begun
+/// nobody gets one any more, and who waits for one is refused.
+async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Result<Permit, Fault> {
+    let mut stop = shared.stop.subscribe();
+    let permit = shared.in_flight.acquire_within(user, 1, shared.options.queue_timeout);
+    let permit = tokio::select! {
+        biased;
+        _ = stop.wait_for(|s| *s) => return Err(stopped()),
+        permit = permit => permit,
+    };
+    match permit {
+        // It may have begun meanwhile, and have seen nobody with a permit.
+        Some(permit) => shared.unless_stopped(|| permit).ok_or_else(stopped),
+        None => {
+            shared.stats.refused.fetch_add(1, Ordering::Relaxed);
+            Err(too_many())
+        }
     }
-    permit
 }
 
 /// What a call is known by; `None` for a client without an id: it does not ask again.
@@ -142,6 +161,10 @@ fn key(id: &CallId) -> Option<Key> {
 
 fn too_many() -> Fault {
     Fault::busy("too many calls are being worked on, try again later")
+}
+
+fn stopped() -> Fault {
+    Fault::busy("the server stops and has not begun the call, send it again or to another server")
 }
 
 fn too_long() -> Fault {

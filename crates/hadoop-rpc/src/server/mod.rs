@@ -160,6 +160,15 @@ struct Shared {
     stop: watch::Sender<bool>,
 }
 
+impl Shared {
+    /// Does something that is not to be done once the server stops, and must not block: a shutdown
+    /// that begins meanwhile waits for it.
+    fn unless_stopped<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let is_stopped = self.stop.borrow();
+        (!*is_stopped).then(work)
+    }
+}
+
 /// A server: connections are brought to it ([`Server::connection`]), as a
 /// [`framed::ForeignProtocol`] is brought those on the port of another server, or it listens itself
 /// ([`Server::listen`]). Clones are the same server.
@@ -254,7 +263,8 @@ impl Server {
     }
 
     /// Takes no more calls, lets those being worked on finish within the drain time, and closes
-    /// the connections.
+    /// the connections. No call is begun after it returns: one that was read and not begun is
+    /// refused as one to be tried again.
     pub async fn shutdown(&self) {
         self.shared.stop.send_replace(true);
         // Elapsed drain time only means that some callers see a closed connection.
