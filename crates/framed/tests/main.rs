@@ -21,6 +21,8 @@ const COUNT: u16 = 4;
 const LATER: u16 = 5;
 const CRASH: u16 = 6;
 const CRASH_LATER: u16 = 7;
+/// A [`COUNT`] that stands at a gate after it was read and before it is begun.
+const GATED: u16 = 8;
 
 /// No call that is answered takes as long.
 const PATIENCE: Duration = testkit::LIMIT;
@@ -31,6 +33,7 @@ struct Echo {
     unaligned: AtomicU64,
     order: parking_lot::Mutex<Vec<u64>>,
     arrived: tokio::sync::Notify,
+    gate: Option<testkit::Gate>,
 }
 
 struct EchoHandler(Arc<Echo>);
@@ -38,6 +41,9 @@ struct EchoHandler(Arc<Echo>);
 impl Handler for EchoHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         let echo = self.0.clone();
+        if let (GATED, Some(gate)) = (call.method, &echo.gate) {
+            gate.blocking()();
+        }
         Box::pin(async move {
             let large = call.payload.len() >= LARGE_PAYLOAD;
             if large && call.payload.as_ptr() as usize % ALIGNMENT != 0 {
@@ -56,7 +62,7 @@ impl Handler for EchoHandler {
                     panic!("a handler's fault")
                 }
                 HANG => std::future::pending().await,
-                COUNT => {
+                COUNT | GATED => {
                     let number = call.header.as_ref().try_into().map(u64::from_be_bytes);
                     echo.order.lock().extend(number);
                     echo.counted.fetch_add(call.payload.len() as u64, Ordering::Relaxed);
@@ -244,6 +250,24 @@ async fn a_shutdown_answers_what_it_has_begun() {
     until("the call to begin", async || server.stats().calls.load(Ordering::Relaxed) > 0).await;
     server.shutdown().await;
     assert_eq!(call.await.unwrap().unwrap().header, "x");
+}
+
+/// Its tasks run on several threads: one of them stands at a gate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_call_that_was_read_before_a_shutdown_is_not_begun_after_it() {
+    let gate = Some(testkit::Gate::closed());
+    let echo = Arc::new(Echo { gate, ..Echo::default() });
+    let gate = echo.gate.as_ref().unwrap();
+    let server = serve(&echo, ServerOptions::default()).await;
+    let client = Client::new(server.local_addr().to_string(), ClientOptions::default());
+    let part = Bytes::from_static(b"x");
+    let call = tokio::spawn(async move { client.call(GATED, part.clone(), part, PATIENCE).await });
+    until("the call to be read", async || gate.waiting() == 1).await;
+    server.shutdown().await;
+    gate.open();
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(echo.counted.load(Ordering::Relaxed), 0, "{error}");
+    assert_eq!(error.code(), Some(Code::Unavailable), "{error}");
 }
 
 /// A connection on which nothing was sent but these bytes.

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -207,11 +207,15 @@ impl Connection<'_> {
         let begun = catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)));
         let Ok(work) = begun else { return Ok(()) };
         let mut work = AssertUnwindSafe(work).catch_unwind();
-        let at_once = std::future::poll_fn(|cx| Poll::Ready(work.poll_unpin(cx))).await;
-        match at_once {
-            Poll::Ready(Ok(result)) => due.send(result),
-            Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.wait_for(work, due, wait, memory, own).await,
+        let mut poll = |cx: &mut Context<'_>| self.shared.unless_stopped(|| work.poll_unpin(cx));
+        match std::future::poll_fn(|cx| Poll::Ready(poll(cx))).await {
+            Some(Poll::Ready(Ok(result))) => due.send(result),
+            Some(Poll::Ready(Err(_))) => {}
+            Some(Poll::Pending) => self.wait_for(work, due, wait, memory, own).await,
+            None => {
+                let reason = "the server stops and has not begun the call";
+                due.send(Err(Status::unavailable(reason)));
+            }
         }
         Ok(())
     }
@@ -230,6 +234,8 @@ impl Connection<'_> {
         // Waiting here stops reading from this connection: others have their own share.
         let Ok(own) = own.clone().acquire_owned().await else { return };
         let permit = self.shared.in_flight.acquire(&self.key, 1).await;
+        // A shutdown that has begun meanwhile may have waited for everybody with a permit.
+        let Some(permit) = self.shared.unless_stopped(|| permit) else { return };
         let counted = InFlight::count(&self.shared.stats);
         tokio::spawn(async move {
             let result = match wait {

@@ -128,6 +128,15 @@ struct Shared {
     stop: signal::Receiver<bool>,
 }
 
+impl Shared {
+    /// Does something that is not to be done once the server stops, and must not block: a shutdown
+    /// that begins meanwhile waits for it.
+    fn unless_stopped<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let is_stopped = self.stop.borrow();
+        (!*is_stopped).then(work)
+    }
+}
+
 /// A listening server. It stops when [`Server::shutdown`] is called or it is dropped.
 pub struct Server {
     address: SocketAddr,
@@ -212,7 +221,8 @@ impl Server {
     }
 
     /// Takes no more calls, lets those being worked on finish within the drain time, and closes
-    /// the connections. The address can be bound anew then.
+    /// the connections. The address can be bound anew then. No call is begun after it returns: one
+    /// that was read and not begun is answered with [`crate::Code::Unavailable`].
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         self.accepting.abort();
