@@ -4,6 +4,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use config::Configuration;
+use proto::background_service::{
+    BackgroundServiceAction, BackgroundServicesRequest, BackgroundServicesResponse,
+};
 use proto::datanode::Result as ResultCode;
 use proto::datanode::container_data_proto::State as ContainerState;
 use proto::scm_datanode::CommandStatus;
@@ -97,8 +100,11 @@ async fn a_recovering_replica_that_nobody_finishes_is_removed_in_time() {
     let spare = cluster.ids()[5];
     let before = replicas(&cluster, &groups, (1, groups.nodes[0]), &[1]).await;
     groups.lose(&cluster, &[1]).await;
+    // A machine that stands still for a second must not have it removed before it was seen.
+    removal(&cluster, spare, BackgroundServiceAction::Pause).await;
     groups.begin_recovering(&cluster, spare, 1).await;
     assert_eq!(groups.state(&cluster, spare).await, Some(ContainerState::Recovering));
+    removal(&cluster, spare, BackgroundServiceAction::Resume).await;
     until("it is removed", async || groups.state(&cluster, spare).await.is_none()).await;
     for node in &groups.nodes[1..] {
         assert_eq!(groups.state(&cluster, *node).await, Some(ContainerState::Closed));
@@ -107,6 +113,21 @@ async fn a_recovering_replica_that_nobody_finishes_is_removed_in_time() {
     succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await);
     assert_eq!(replicas(&cluster, &groups, (1, spare), &[1]).await, before);
     cluster.stop().await;
+}
+
+/// Pauses or resumes the service of a node that removes recovering replicas.
+async fn removal(cluster: &Cluster, node: DatanodeId, action: BackgroundServiceAction) {
+    let node = cluster.nodes.iter().find(|known| known.id == node).unwrap();
+    let client = framed::Client::new(node.address(), framed::ClientOptions::default());
+    let request = BackgroundServicesRequest {
+        action: action as i32,
+        names: vec!["StaleRecoveringContainerScrubbingService".to_owned()],
+        user: String::new(),
+    };
+    let method = proto::method::BACKGROUND_SERVICES;
+    let answer: BackgroundServicesResponse =
+        framed::message::call(&client, method, &request, testkit::LIMIT).await.unwrap();
+    assert_eq!(answer.services.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

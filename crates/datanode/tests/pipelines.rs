@@ -213,9 +213,13 @@ async fn a_closed_pipeline_is_gone_for_good_and_its_blocks_stay() {
         let quasi = proto::scm_datanode::container_replica_proto::State::QuasiClosed;
         cluster.scm.scm.wait_for_replica(node, 1, quasi).await;
     }
-    let problem = pipe.put_small(block(1, 2), data.clone()).await.unwrap_err();
-    assert_eq!(problem.status(), Some(Code::NotFound));
     for node in cluster.ids() {
+        let create = |request: &mut proto::datanode::ContainerCommandRequestProto| {
+            request.create_container = Some(Default::default());
+        };
+        let kind = proto::datanode::Type::CreateContainer;
+        let problem = pipe.simple(node, kind, 2, create).await.unwrap_err();
+        assert_eq!(problem.status(), Some(Code::NotFound), "{problem:?}");
         assert_eq!(pipe.get_small(node, id).await.unwrap(), data);
         cluster.node(node).stop().await;
         cluster.node(node).restart().await;
@@ -274,7 +278,7 @@ async fn scm_may_forget_everything() {
 /// pipeline is closed, and its log erased, while nobody leads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_first() {
-    let mut cluster = Cluster::start_with(3, lost_after("1s")).await;
+    let mut cluster = Cluster::start(3).await;
     let mut pipe = cluster.pipeline().await;
     let mut written = Vec::new();
     for local in 1..=10 {
@@ -302,7 +306,7 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
             .set_len(0)
             .unwrap();
     }
-    cluster.node(one).restart().await;
+    restart_impatient(&mut cluster, one).await;
     cluster.scm.scm.send_close_pipeline(one, pipe.id);
     cluster.scm.scm.wait_for_replica(one, 1, State::QuasiClosed).await;
     let pipe = cluster.pipe(pipe.id, one);
@@ -312,7 +316,16 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
     cluster.stop().await;
 }
 
-/// A DataNode that counts others as lost after a time.
+/// Starts a node that counts other members as lost after ten seconds. A node with this limit takes
+/// an SCM that it has not heard for a second for lost, too, and then closes the containers of the
+/// pipelines that it leads: it is for one that is alone, and leads nothing.
+async fn restart_impatient(cluster: &mut Cluster, node: DatanodeId) {
+    let node = cluster.node(node);
+    node.conf = lost_after("1s")(node.conf.clone());
+    node.restart().await;
+}
+
+/// A DataNode that counts others as lost after ten times this.
 fn lost_after(time: &'static str) -> impl Fn(Configuration) -> Configuration {
     move |conf| conf.with("ozone.scm.dead.node.interval", time)
 }
@@ -322,7 +335,7 @@ fn lost_after(time: &'static str) -> impl Fn(Configuration) -> Configuration {
 async fn presence(address: &str, id: PipelineId) -> u8 {
     let client = framed::Client::new(address, framed::ClientOptions::default());
     let question = bytes::Bytes::copy_from_slice(id.0.as_bytes());
-    let (method, timeout) = (proto::method::PIPELINE_PRESENCE, Duration::from_secs(5));
+    let (method, timeout) = (proto::method::PIPELINE_PRESENCE, testkit::LIMIT);
     let reply = client.call(method, question, bytes::Bytes::new(), timeout).await.unwrap();
     *reply.header.last().unwrap()
 }

@@ -3,6 +3,7 @@
 use proto::datanode as dn;
 use proto::datanode::{ContainerCommandRequestProto, Result as ResultCode, Type};
 use ratis_wire::common::raft_client_reply_proto::ExceptionDetails;
+use testkit::until;
 use types::{BlockId, DatanodeId, PipelineId};
 use uuid::Uuid;
 
@@ -189,6 +190,13 @@ async fn a_watch_names_the_member_that_is_down() {
     ratis.response().await;
     let (index, response) = ratis.response().await;
     assert_eq!(response.result(), ResultCode::Success);
+    // The member that is there must not be behind by chance when the limit is over.
+    let leader = cluster.nodes.iter().find(|node| node.id == pipe.leader).unwrap();
+    let group = leader.handle.as_ref().unwrap().raft().unwrap().group(pipe.id.0).unwrap();
+    until("two of three to have it", async || {
+        group.progress().iter().filter(|member| member.committed >= index).count() == 2
+    })
+    .await;
     ratis.begin_watch(index, ALL_COMMITTED).await;
     let reply = ratis.reply().await.unwrap();
     let Some(ExceptionDetails::NotReplicatedException(e)) = reply.exception_details else {

@@ -82,7 +82,7 @@ async fn what_was_acknowledged_survives_a_leader_that_scm_did_not_hear() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_hears_no_scm_closes_its_containers() {
-    let conf = |conf: config::Configuration| conf.with("ozone.scm.dead.node.interval", "2s");
+    let conf = |conf: config::Configuration| conf.with("ozone.scm.dead.node.interval", "6s");
     let cluster = Cluster::start_with(3, conf).await;
     let mut pipe = cluster.pipeline().await;
     let (id, data) = put(&mut pipe, 1).await.unwrap();
