@@ -9,7 +9,10 @@ use crate::harness::{Harness, THREE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
-    let h = Harness::start().await;
+    // The service that makes pipelines runs by itself at the start alone: were they not made when
+    // the third node registers, they would come later than the test waits for anything.
+    let h =
+        Harness::start_with(|conf| conf.with("ozone.scm.pipeline.creation.interval", "1h")).await;
     let nodes = {
         let mut nodes = Vec::new();
         for _ in 0..2 {
