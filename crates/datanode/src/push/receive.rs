@@ -270,3 +270,80 @@ impl Arrivals {
         self.slots.lock().len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::storage::tests::Node;
+    use crate::storage::transfer::Part;
+
+    /// More than may arrive at once.
+    const MORE: u64 = 2 * MOST as u64;
+
+    /// What takes copies, and the node that it belongs to.
+    struct Target {
+        node: Node,
+        arrivals: Arrivals,
+        pending_reports: PendingReports,
+        pace: RepairPace,
+    }
+
+    impl Target {
+        async fn new() -> Self {
+            let node = tokio::task::spawn_blocking(Node::new).await.unwrap();
+            let (arrivals, pending_reports) = (Arrivals::default(), PendingReports::default());
+            Self { node, arrivals, pending_reports, pace: RepairPace::default() }
+        }
+
+        fn receiver(&self) -> Receiver<'_> {
+            let Self { node, arrivals, pending_reports, pace } = self;
+            Receiver { store: node.store(), arrivals, pending_reports, pace }
+        }
+
+        async fn begin(&self, id: u64) -> Result<PushResponse, Status> {
+            let manifest = Manifest {
+                state: ContainerState::Closed,
+                pipeline: None,
+                origin: uuid::Uuid::nil().to_string(),
+                replica_index: 0,
+                max_size: 5 << 30,
+                bcsid: 1,
+                delete_tx: 0,
+                used: 100,
+                storage_type: None,
+            };
+            begin_arrival(self.receiver(), ContainerId(id), 1, manifest).await
+        }
+    }
+
+    #[tokio::test]
+    async fn copies_that_cannot_begin_take_no_place_of_others() {
+        let target = Target::new().await;
+        let store = target.node.store();
+        // Nothing can be made where copies arrive.
+        let arrivals = store.disks()[0].arrivals_dir();
+        std::fs::remove_dir_all(&arrivals).unwrap();
+        std::fs::write(&arrivals, b"no directory").unwrap();
+        for id in 1..=MORE {
+            let refused = target.begin(id).await.unwrap_err();
+            assert_eq!((refused.code, target.arrivals.len()), (Code::Internal, 0), "{refused:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn copies_that_came_damaged_take_no_place_of_others() {
+        let target = Target::new().await;
+        for id in 1..=MORE {
+            target.begin(id).await.unwrap();
+            assert_eq!(target.arrivals.len(), 1);
+            let data = Bytes::from_static(b"not what the row says");
+            let (local, row) = (LocalId(7), Some(Bytes::from_static(b"no row")));
+            let part = Part { local, packed: true, chunk: None, row, data };
+            let step = Step::Parts(vec![part]);
+            let refused = go_on(target.receiver(), ContainerId(id), 1, step).await.unwrap_err();
+            assert_eq!((refused.code, target.arrivals.len()), (Code::Internal, 0), "{refused:?}");
+        }
+    }
+}

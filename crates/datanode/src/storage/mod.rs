@@ -52,7 +52,7 @@ pub mod segments;
 mod store;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod tracker;
 pub mod transfer;
 

@@ -43,10 +43,10 @@ use super::scan::Unpaced;
 use super::tables::Packed;
 use super::*;
 
-pub(super) const CONTAINER: ContainerId = ContainerId(1);
+pub(crate) const CONTAINER: ContainerId = ContainerId(1);
 
 /// A DataNode's storage with one pipeline, and the log that pipeline would have.
-pub(super) struct Node {
+pub(crate) struct Node {
     pub options: StorageOptions,
     pub faults: Faults,
     pub pipeline: PipelineId,
@@ -58,7 +58,7 @@ pub(super) struct Node {
 
 /// What the log would replay.
 #[derive(Debug, Clone)]
-pub(super) enum Entry {
+pub(crate) enum Entry {
     Small(LocalId, Bytes),
     Put(BlockData),
     Close,
@@ -283,7 +283,7 @@ pub(super) fn transaction(tx: i64, locals: &[u64]) -> DeletedBlocksTransaction {
     }
 }
 
-pub(super) fn pattern(seed: u64, len: usize) -> Bytes {
+pub(crate) fn pattern(seed: u64, len: usize) -> Bytes {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let next = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
