@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use crate::process::{Daemon, o3, stderr};
+use crate::process::{Daemon, KillOnDrop, o3, stderr};
 
 /// `fdatasync` and `fsync` of Raft log files fail once the file `$BROKEN` exists.
 const SHIM: &str = r#"
@@ -79,10 +79,10 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
     let log = std::fs::File::create(dir.path().join("stderr")).unwrap();
     let mut command = om(dir.path(), &scm);
     command.env("LD_PRELOAD", &shim).env("BROKEN", &broken);
-    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let mut child = KillOnDrop(command.stdout(Stdio::piped()).stderr(log).spawn().unwrap());
     // It is ready when it says so.
     let mut line = String::new();
-    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = std::io::BufReader::new(child.0.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
     let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
     let address = ready["addresses"]["om"].as_str().unwrap().to_owned();
@@ -90,10 +90,10 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
     // A write is what notices.
     let define = format!("ozone.om.address={address}");
     let mut writer = o3(&["sh", "-D", &define, "volume", "create", "/vol1"]);
-    let mut writer = writer.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let status = wait(&mut child);
-    let _ = writer.kill();
-    let _ = writer.wait();
+    let writer = writer.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let writer = KillOnDrop(writer);
+    let status = wait(&mut child.0);
+    drop(writer);
     let said = std::fs::read_to_string(dir.path().join("stderr")).unwrap();
     assert_eq!(status.code(), Some(1), "{said}");
     let last = said.lines().rev().find(|line| line.starts_with("o3: ")).unwrap_or_default();

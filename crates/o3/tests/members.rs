@@ -1,13 +1,13 @@
 //! Services of processes that get a member and lose one, as an operator does it.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use testkit::free_ports;
 use testkit::until_blocking;
 
-use crate::process::{Daemon, o3, stderr, stdout};
+use crate::process::{Daemon, Killed, o3, stderr, stdout};
 
 /// A directory with `ozone-site.xml`, and the processes that read it.
 struct Service {
@@ -82,16 +82,15 @@ impl Service {
         })
     }
 
-    /// Starts a member and kills it as soon as something is so.
-    fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut() -> bool) {
-        let mut command = self.command(role, node, more);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    /// Starts a member and kills it as soon as something is so. What is asked also gets whether the
+    /// member has printed its ready line: a state that ends before that may never be seen on a busy
+    /// machine.
+    fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut(bool) -> bool) {
+        let mut killed = Killed::start(self.command(role, node, more));
         until_blocking("the moment of the kill", || {
-            assert!(child.try_wait().unwrap().is_none());
-            so()
+            assert_eq!(killed.ended(), None, "{role} {more:?} has ended by itself");
+            so(killed.is_ready())
         });
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -295,10 +294,10 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let has = |name: &str| files_below(&format!("{home}/{name}"));
     let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
     let listed = || service.roles(&OM_ROLES).len() == 4;
-    service.kill_when("om", "om4", &["--bootstrap"], || is("om/current/JOIN"));
-    service.kill_when("om", "om4", &[], || has("om/ratis"));
-    service.kill_when("om", "om4", &[], listed);
-    service.kill_when("om", "om4", &[], || {
+    service.kill_when("om", "om4", &["--bootstrap"], |ready| ready || is("om/current/JOIN"));
+    service.kill_when("om", "om4", &[], |_| has("om/ratis"));
+    service.kill_when("om", "om4", &[], |_| listed());
+    service.kill_when("om", "om4", &[], |_| {
         has("om/ratis/snapshots") || has("om/snapshots") || listed()
     });
     let om4 = service.start("om", "om4", &[]);
@@ -324,9 +323,9 @@ fn an_scm_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let home = service.path("scm4");
     let is = |name: &str| Path::new(&format!("{home}/{name}")).exists();
     let listed = || service.roles(&SCM_ROLES).len() == 4;
-    service.kill_when("scm", "scm4", &["--bootstrap"], || is("scm/current/JOIN"));
-    service.kill_when("scm", "scm4", &[], listed);
-    service.kill_when("scm", "scm4", &[], listed);
+    service.kill_when("scm", "scm4", &["--bootstrap"], |ready| ready || is("scm/current/JOIN"));
+    service.kill_when("scm", "scm4", &[], |_| listed());
+    service.kill_when("scm", "scm4", &[], |_| listed());
     scms.push(service.start("scm", "scm4", &[]));
     service.all_vote(&SCM_ROLES, 4);
     assert!(!is("scm/current/JOIN"));

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -156,12 +157,73 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            let log = self.log.lock();
-            let lines: Vec<&str> = log.lines().collect();
-            let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-            eprintln!("{}, its last lines:\n{}\n", self.ready, last.join("\n"));
+            eprintln!("{}, its last lines:\n{}\n", self.ready, last_lines(&self.log.lock()));
         }
     }
+}
+
+/// A process that is killed when the test drops it: a test that fails leaves none behind.
+pub struct KillOnDrop(pub Child);
+
+impl Drop for KillOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A role that the test kills by dropping it, ready or not.
+pub struct Killed {
+    child: KillOnDrop,
+    ready: Arc<AtomicBool>,
+    log: Arc<Mutex<String>>,
+}
+
+impl Killed {
+    /// Starts a role, and waits for nothing.
+    pub fn start(mut command: Command) -> Killed {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (ready, log) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(String::new())));
+        let (stdout, stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let (is_ready, text) = (Arc::clone(&ready), Arc::clone(&log));
+        std::thread::spawn(move || {
+            for _ in BufReader::new(stdout).lines().map_while(Result::ok) {
+                is_ready.store(true, Ordering::Release);
+            }
+        });
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let mut text = text.lock();
+                text.push_str(&line);
+                text.push('\n');
+            }
+        });
+        Killed { child: KillOnDrop(child), ready, log }
+    }
+
+    /// Whether it has printed its ready line.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// How it ended, if it did by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.0.try_wait().unwrap()
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("what it logged last:\n{}\n", last_lines(&self.log.lock()));
+        }
+    }
+}
+
+/// The end of a log.
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 /// `o3 server` on free ports below a directory.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::{counts, fail, listed, report, run, timed};
-use crate::process::stderr;
+use crate::process::{KillOnDrop, stderr};
 use crate::transcript::Transcript;
 
 /// What lets writers sync.
@@ -122,15 +122,15 @@ fn a_file_is_synced_while_it_is_written() {
 fn what_was_synced_is_read_while_the_file_is_written_on() {
     let cluster = cluster(&SYNC);
     let mut load = cluster.command("freon hg --duration 10m -t 2 -p live --json");
-    let mut load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let load = load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut load = KillOnDrop(load);
     std::fs::write(cluster.dir().join("file"), "live/0\n").unwrap();
     let synced = testkit::until_blocking("something that was synced", || {
         let read = cluster.output("freon ocklr -n 1 -t 1 --key-file [DIR]/file --json");
         if read.status.success() { Ok(counts(&report(&read))[2]) } else { Err(stderr(&read)) }
     });
-    let ended = load.try_wait().unwrap();
-    load.kill().unwrap();
-    load.wait().unwrap();
+    let ended = load.0.try_wait().unwrap();
+    drop(load);
     assert!(ended.is_none(), "{ended:?}");
     // Whole transactions.
     assert!(synced > 0 && synced.is_multiple_of(32 * 8), "{synced}");
