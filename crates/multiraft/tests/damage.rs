@@ -223,24 +223,6 @@ async fn a_log_in_use_is_refused_and_left_as_it_is() {
     cluster.shutdown().await;
 }
 
-/// A process that another thread begins has a copy of the lock until it runs its own program.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_is_free_a_moment_later_is_waited_for() {
-    let mut cluster = Cluster::started(1);
-    cluster.put(&[0], "a").await;
-    let copy = std::fs::File::open(cluster.log_dir(0).join("LOCK")).unwrap();
-    cluster.stop(0, true).await;
-    copy.try_lock().unwrap();
-    let child = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(300));
-        drop(copy);
-    });
-    cluster.start(0);
-    child.join().unwrap();
-    cluster.put(&[0], "b").await;
-    cluster.shutdown().await;
-}
-
 /// The files of a node's log, and not the manifest beside them: that is written again when a sync
 /// of it fails.
 fn synced_files(cluster: &Cluster, n: usize) -> String {

@@ -22,7 +22,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crc_fast::{CrcAlgorithm, checksum};
 
@@ -104,22 +104,23 @@ pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
     }
 }
 
-/// How long a log that seems to be in use is waited for.
-const IN_USE: Duration = Duration::from_secs(1);
+/// So often a log that seems to be in use is looked at again, in a second or more: a machine that
+/// stands still shortens no wait.
+const LOOKS: u32 = 50;
+/// The time between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Opens something of a log, once more while it seems to be in use. A process that this one begins
 /// has a copy of every lock until it runs its own program: a log that was closed meanwhile is free
 /// a moment later.
 pub(super) fn unless_in_use<T>(open: impl Fn() -> Result<T, LogError>) -> Result<T, LogError> {
-    let begun = Instant::now();
-    loop {
+    for _ in 0..LOOKS {
         match open() {
-            Err(LogError::InUse { .. }) if begun.elapsed() < IN_USE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            Err(LogError::InUse { .. }) => std::thread::sleep(PAUSE),
             done => return done,
         }
     }
+    open()
 }
 
 /// Brings `dir` into the state of a log whose last write was done or not begun. With `fsync`, what
@@ -275,4 +276,29 @@ fn sealed(block: &[u8], signature: u32) -> Option<()> {
     let (content, crc) = block.split_last_chunk::<4>()?;
     let expected = u32::from_le_bytes(*crc) ^ signature;
     (checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32 == expected).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    /// A process that another thread begins has a copy of the lock until it runs its own program.
+    #[test]
+    fn a_log_that_is_free_a_moment_later_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (held, looks) = (RefCell::new(Some(lock(dir.path()).unwrap())), Cell::new(0));
+        let opened = unless_in_use(|| {
+            let opened = lock(dir.path());
+            looks.set(looks.get() + 1);
+            if looks.get() == 3 {
+                held.take();
+            }
+            opened
+        });
+        assert!(opened.is_ok());
+        assert_eq!(looks.get(), 4, "it is free at the fourth look");
+        // One that stays in use is not waited for for ever.
+        assert!(matches!(unless_in_use(|| lock(dir.path())), Err(LogError::InUse { .. })));
+    }
 }
