@@ -171,7 +171,7 @@ async fn a_cluster_without_room_is_told_as_such() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_is_served_without_scm() {
-    let mut world = World::new().await.with("trioxide.om.scm.request.timeout", "500ms");
+    let mut world = World::new().await;
     let om = world.start().await;
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "k", 10).await;
@@ -180,6 +180,7 @@ async fn metadata_is_served_without_scm() {
     let nowhere = World::new().await;
     let old = std::mem::replace(&mut world.scm_server, nowhere.scm_server);
     old.shutdown().await;
+    world.settings.push(("trioxide.om.scm.request.timeout", "500ms".to_owned()));
     world.settings.push(("ozone.scm.client.address", "127.0.0.1:1".to_owned()));
     world.settings.push(("ozone.scm.block.client.address", "127.0.0.1:1".to_owned()));
     let om = world.start().await;
