@@ -19,7 +19,7 @@ async fn status(h: &Harness) -> DeletionStatusResponse {
 async fn the_node_that_holds_a_deletion_up_is_named_and_how_it_is() {
     // It is dead before its pipeline is closed, and so before its replicas are forgotten.
     let h = Harness::start_with(|conf| {
-        conf.with("ozone.scm.stale.node.interval", "2s").with("ozone.scm.dead.node.interval", "4s")
+        conf.with("ozone.scm.stale.node.interval", "8s").with("ozone.scm.dead.node.interval", "10s")
     })
     .await;
     let mut nodes = h.datanodes(3).await;

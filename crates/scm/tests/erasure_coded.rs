@@ -32,7 +32,7 @@ pub fn part(id: ContainerId, node: DatanodeId, index: u32, state: State) -> Cont
 }
 
 /// A container with blocks that takes more, and its pipeline.
-pub async fn open_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, Pipeline) {
+async fn open_container(h: &Harness, nodes: &[FakeDatanode]) -> (ContainerId, Pipeline) {
     let response = h
         .block(BlockType::AllocateScmBlock, |r| {
             r.allocate_scm_block_request = Some(AllocateScmBlockRequestProto {
@@ -92,7 +92,7 @@ fn ids(details: &[proto::hdds::DatanodeDetailsProto]) -> Vec<DatanodeId> {
 }
 
 /// Indexes of the replicas that SCM shows.
-pub async fn indexes(h: &Harness, id: ContainerId) -> Vec<i64> {
+async fn indexes(h: &Harness, id: ContainerId) -> Vec<i64> {
     let response = h
         .location(LocationType::GetContainerReplicas, |r| {
             r.get_container_replicas_request = Some(GetContainerReplicasRequestProto {

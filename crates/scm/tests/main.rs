@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod absent_groups;
 mod admin;
 mod balancing;
 mod blocks;

@@ -57,6 +57,7 @@ scripts! {
         decommission "membership/decommission",
         om_away "membership/om-away",
         om_joins "membership/om-joins",
+        om_killed_while_joining "membership/om-killed-while-joining",
         om_wiped "membership/om-wiped",
         scm_joins "membership/scm-joins",
         scm_wiped "membership/scm-wiped",

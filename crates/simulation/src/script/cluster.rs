@@ -151,6 +151,19 @@ impl Cluster {
         self.operator.reconnect(|| Clients::connect(&self.layout.current()))
     }
 
+    /// Says whether a server's next start is with `--bootstrap`.
+    ///
+    /// # Errors
+    /// When there is no such server.
+    pub fn bootstrap(&mut self, server: Server, joins: bool) -> anyhow::Result<()> {
+        let place = self.places.iter().find(|place| place.server == server);
+        place
+            .with_context(|| format!("there is no {server}"))?
+            .joins
+            .store(joins, Ordering::Release);
+        Ok(())
+    }
+
     /// Has the operator do something, and waits for it.
     ///
     /// # Errors

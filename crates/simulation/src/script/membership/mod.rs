@@ -3,6 +3,7 @@
 mod decommission;
 mod om_away;
 mod om_joins;
+mod om_killed_while_joining;
 mod om_wiped;
 mod scm_joins;
 mod scm_wiped;
@@ -15,6 +16,7 @@ pub const SCRIPTS: &[Script] = &[
     decommission::SCRIPT,
     om_away::SCRIPT,
     om_joins::SCRIPT,
+    om_killed_while_joining::SCRIPT,
     om_wiped::SCRIPT,
     scm_joins::SCRIPT,
     scm_wiped::SCRIPT,

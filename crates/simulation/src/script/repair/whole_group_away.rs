@@ -1,12 +1,13 @@
 //! All DataNodes of an erasure-coded key are away while SCM starts, and come back two at a time.
-//! An SCM that deletes containers of which it hears nothing loses the key.
+//! SCM starts once more meanwhile. An SCM that deletes containers of which it hears nothing loses
+//! the key.
 
 use crate::script::prelude::*;
 
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "repair/whole-group-away",
-    about: "a whole EC group is away while SCM starts, and comes back in twos: the key stays",
+    about: "a whole EC group is away while SCM starts twice, and comes back in twos: the key stays",
     run,
 };
 
@@ -18,6 +19,10 @@ fn run() -> Result<()> {
 
     // Before any of them has reported that there is something in the container.
     c.kill(group.iter().copied().chain([Scm(0)]))?;
+    c.start([Scm(0)])?;
+    c.advance(minutes(12))?;
+    // SCM starts once more, its pipeline is gone: now only the record has who may have it.
+    c.kill([Scm(0)])?;
     c.start([Scm(0)])?;
     c.advance(minutes(12))?;
     for two in group.chunks(2) {
