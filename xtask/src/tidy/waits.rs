@@ -14,6 +14,12 @@ const COPIES: &[&str] = &["until", "until_async", "eventually", "wait_for", "wai
 /// Polls without an end of processes that end with their parent.
 const ENDS_WITH_PARENT: &str = "parent_id()";
 
+/// Settings that a machine which stands still for as long must not reach.
+const JUDGED: &[&str] = &["stale.node.interval", "dead.node.interval"];
+
+/// Milliseconds that a machine may stand still.
+const STANDSTILL: u64 = 5_000;
+
 /// Checks the tests of all crates.
 ///
 /// # Errors
@@ -51,6 +57,12 @@ fn faults(text: &str) -> Vec<(usize, String)> {
         if has_upper_bound(line) {
             found.push((at + 1, "a busy machine takes longer, prove an order instead".to_owned()));
         }
+        if has_short_timeout(&lines[at..]) {
+            found.push((at + 1, "a busy machine takes longer, call testkit::ended".to_owned()));
+        }
+        if counts_out_soon(line) {
+            found.push((at + 1, "a node that a busy machine holds up is not away".to_owned()));
+        }
         if is_endless(&lines[at..]) {
             found.push((at + 1, "a poll without an end, call testkit::until".to_owned()));
         }
@@ -73,6 +85,31 @@ fn has_upper_bound(line: &str) -> bool {
         })
     });
     measured && !line.contains("testkit::LIMIT")
+}
+
+/// Whether a time-out begins here that is a number and fails the test when it is over.
+fn has_short_timeout(lines: &[&str]) -> bool {
+    let Some((_, call)) = lines[0].split_once("timeout(Duration::from_") else { return false };
+    let rest = lines[1..].iter().take(2).take_while(|line| line.trim_start().starts_with('.'));
+    let call = rest.fold(call.to_owned(), |call, line| call + line.trim_start());
+    let call = call.split(';').next().unwrap_or_default();
+    [".await.unwrap()", ".await.expect(", ").unwrap()", ").expect("]
+        .iter()
+        .any(|s| call.contains(s))
+}
+
+/// Whether a setting here has a node count as stale or dead after a moment.
+fn counts_out_soon(line: &str) -> bool {
+    let value =
+        JUDGED.iter().find_map(|key| line.split_once(&format!("{key}\", \""))).map(|(_, v)| v);
+    let Some((value, _)) = value.and_then(|value| value.split_once('"')) else { return false };
+    let (number, unit) = value.split_at(value.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
+    let Ok(number) = number.parse::<u64>() else { return false };
+    match unit {
+        "ms" => number < STANDSTILL,
+        "s" => number * 1_000 < STANDSTILL,
+        _ => false,
+    }
 }
 
 /// Whether a loop begins here that only sleeps until its condition holds.
@@ -106,6 +143,29 @@ mod tests {
         assert_eq!(lines("assert!(Instant::now() < deadline, \"late\");\n"), [1]);
         assert!(lines("assert!(begun.elapsed() > SECOND, \"{} < 1\", n);\n").is_empty());
         assert!(lines("assert!(begun.elapsed() < testkit::LIMIT);\n").is_empty());
+    }
+
+    #[test]
+    fn short_timeouts_that_fail_a_test_are_found() {
+        let direct = "let done = timeout(Duration::from_secs(5), work).await.unwrap();\n";
+        assert_eq!(lines(direct), [1]);
+        let split = "timeout(Duration::from_millis(50), work)\n    .await\n    .expect(\"\");";
+        assert_eq!(lines(split), [1]);
+        assert_eq!(lines("let line = told.recv_timeout(Duration::from_secs(9)).unwrap();\n"), [1]);
+        // One whose end is what the test is about, or decides nothing.
+        assert!(lines("timeout(Duration::from_secs(2), work).await.unwrap_err();\n").is_empty());
+        assert!(
+            lines("while timeout(Duration::from_secs(2), &mut all).await.is_err() {}").is_empty()
+        );
+        assert!(lines("timeout(testkit::LIMIT, work).await.unwrap();\n").is_empty());
+    }
+
+    #[test]
+    fn nodes_that_count_as_dead_after_a_moment_are_found() {
+        assert_eq!(lines("conf.with(\"ozone.scm.dead.node.interval\", \"4s\")\n"), [1]);
+        assert_eq!(lines("(\"ozone.scm.stale.node.interval\", \"900ms\".to_owned()),\n"), [1]);
+        assert!(lines("conf.with(\"ozone.scm.dead.node.interval\", \"12s\")\n").is_empty());
+        assert!(lines("conf.with(\"ozone.scm.dead.node.interval\", time)\n").is_empty());
     }
 
     #[test]
