@@ -1,6 +1,7 @@
 //! Entries of directories: files and directories that are made, renamed and removed.
 //!
-//! What is not synced is remembered with what takes it back. A loss of power keeps the first of
+//! What is not synced is remembered with what takes it back, under the name that it has: when its
+//! directory gets another name, so does it. A loss of power keeps the first of
 //! these changes of a machine, as a journal does, and takes the others back from the last one on.
 
 use std::path::{Path, PathBuf};
@@ -68,6 +69,28 @@ impl Pending {
         }
     }
 
+    /// Whether it is of something in this directory, or further below.
+    fn is_below(&self, dir: &Path) -> bool {
+        let below = |path: &Path| path != dir && path.starts_with(dir);
+        match &self.undo {
+            Undo::Created(path) | Undo::Removed(path, _) => below(path),
+            Undo::Renamed { from, to, .. } => below(from) || below(to),
+        }
+    }
+
+    /// The directory `from` has the name `to` now: what is in it has other names, too.
+    fn follow(&mut self, from: &Path, to: &Path) {
+        let follow = |path: &mut PathBuf| match path.strip_prefix(from) {
+            Ok(below) if below.as_os_str().is_empty() => {}
+            Ok(below) => *path = to.join(below),
+            Err(_) => {}
+        };
+        match &mut self.undo {
+            Undo::Created(path) | Undo::Removed(path, _) => follow(path),
+            Undo::Renamed { from, to, .. } => [from, to].into_iter().for_each(follow),
+        }
+    }
+
     /// Takes it back. What other changes, which are durable, made of it stays as it is.
     fn undo(&self, home: &Path) {
         let undo_write = |aside: &Option<PathBuf>, to: &Path| match aside {
@@ -95,6 +118,7 @@ impl Pending {
 
 fn note(machine: usize, undo: Undo) {
     let number = world().files.count();
+    world().note(|| format!("  name {machine} {number} {undo:?}"));
     world().files.pending.entry(machine).or_default().push(Pending { number, undo });
 }
 
@@ -142,14 +166,41 @@ pub(super) fn lose(machine: usize, random: &mut Random) {
     }
     let home = node::home(machine);
     let kept = random.below(pending.len() as u64 + 1) as usize;
-    unobserved(|| {
-        for change in pending.iter().skip(kept).rev() {
-            change.undo(&home);
+    for change in pending.iter().skip(kept).rev() {
+        world().note(|| format!("  undone {machine} {change:?}"));
+    }
+    unobserved(|| take_back(&home, pending, kept));
+}
+
+/// Takes changes back, all but so many of the first ones.
+fn take_back(home: &Path, mut pending: Vec<Pending>, kept: usize) {
+    let mut lost = pending.split_off(kept);
+    while let Some(change) = lost.pop() {
+        change.undo(home);
+        if let Undo::Renamed { from, to, .. } = &change.undo {
+            lost.iter_mut().for_each(|earlier| earlier.follow(to, from));
         }
-        for change in &pending {
+        change.forget();
+    }
+    pending.iter().for_each(Pending::forget);
+}
+
+/// A directory begins to exist, or comes to this name: what is remembered of one that had the name
+/// before, and went with all that was in it, says nothing of what is in this one.
+fn begins(pending: &mut Vec<Pending>, dir: &Path) {
+    pending.retain(|change| {
+        let of_another = change.is_below(dir);
+        if of_another {
             change.forget();
         }
+        !of_another
     });
+}
+
+/// Something is renamed. If it is a directory, what changed in it goes with it.
+fn moves(pending: &mut Vec<Pending>, from: &Path, to: &Path) {
+    begins(pending, to);
+    pending.iter_mut().for_each(|change| change.follow(from, to));
 }
 
 /// A second name for a file that is about to lose its only one; nothing for a directory, and for
@@ -196,6 +247,7 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     if made == 0
         && let Some((machine, below)) = unsafe { place(path) }
     {
+        begins(world().files.pending.entry(machine).or_default(), &below);
         note(machine, Undo::Created(below));
     }
     made
@@ -218,6 +270,7 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
     // SAFETY: passed on as it came.
     let renamed = unsafe { real::rename(from, to) };
     if renamed == 0 {
+        moves(world().files.pending.entry(machine).or_default(), &from_below, &to_below);
         note(machine, Undo::Renamed { from: from_below, to: to_below, replaced });
     } else if let Some(aside) = replaced {
         let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
@@ -310,4 +363,96 @@ unsafe extern "C" fn statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_
         (out.f_blocks, out.f_bfree, out.f_bavail) = (all, free, free);
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Changes below a directory, each of which is done and remembered.
+    struct Changes {
+        home: PathBuf,
+        pending: Vec<Pending>,
+    }
+
+    impl Changes {
+        fn new(name: &str, directories: &[&str]) -> Self {
+            let home = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            for directory in directories {
+                fs::create_dir_all(home.join(directory)).unwrap();
+            }
+            Self { home, pending: Vec::new() }
+        }
+
+        fn note(&mut self, undo: Undo) {
+            self.pending.push(Pending { number: self.pending.len() as u64, undo });
+        }
+
+        fn write(&mut self, path: &str) {
+            fs::write(self.home.join(path), path).unwrap();
+            self.note(Undo::Created(path.into()));
+        }
+
+        fn rename(&mut self, from: &str, to: &str) {
+            let (from, to) = (PathBuf::from(from), PathBuf::from(to));
+            fs::rename(self.home.join(&from), self.home.join(&to)).unwrap();
+            moves(&mut self.pending, &from, &to);
+            self.note(Undo::Renamed { from, to, replaced: None });
+        }
+
+        fn sync(&mut self, directory: &str) {
+            self.pending.retain(|change| !change.is_in(Path::new(directory)));
+        }
+
+        fn lose_all(&mut self) {
+            take_back(&self.home, std::mem::take(&mut self.pending), 0);
+        }
+
+        fn has(&self, path: &str) -> bool {
+            self.home.join(path).exists()
+        }
+    }
+
+    impl Drop for Changes {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.home).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_made_in_a_directory_of_the_same_name_takes_no_other_one_away() {
+        let mut c = Changes::new("names-other", &["place/5", "aside", "arriving/5"]);
+        c.write("place/5/block");
+        c.rename("place/5", "aside/5");
+        c.sync("place");
+        // As `remove_dir_all` does, which the world does not see.
+        fs::remove_dir_all(c.home.join("aside/5")).unwrap();
+        c.write("arriving/5/block");
+        c.sync("arriving/5");
+        c.rename("arriving/5", "place/5");
+        c.sync("place");
+        c.lose_all();
+        assert!(c.has("place/5/block"), "it was durable before its directory had this name");
+    }
+
+    #[test]
+    fn a_file_that_is_not_durable_is_lost_under_the_new_name_of_its_directory() {
+        let mut c = Changes::new("names-new", &["arriving/5", "place"]);
+        c.write("arriving/5/block");
+        c.rename("arriving/5", "place/5");
+        c.sync("place");
+        c.lose_all();
+        assert!(c.has("place/5") && !c.has("place/5/block"));
+    }
+
+    #[test]
+    fn a_directory_that_has_its_old_name_again_lacks_what_was_not_durable() {
+        let mut c = Changes::new("names-old", &["arriving/5", "place"]);
+        c.write("arriving/5/block");
+        c.rename("arriving/5", "place/5");
+        c.lose_all();
+        assert!(c.has("arriving/5") && !c.has("arriving/5/block") && !c.has("place/5"));
+    }
 }
