@@ -65,6 +65,7 @@ impl Container {
                 sealed: file.sealed,
                 sums,
                 deleted_early,
+                deletions: 0,
                 finalized: FxHashSet::default(),
             }),
             commit: Mutex::default(),

@@ -14,10 +14,10 @@ use super::Container;
 pub(crate) enum Early {
     /// Everything: SCM had it deleted here.
     All,
-    /// The entry with this index: the other replicas have applied it and have the block no more.
-    /// Should the entry be replaced by another leader's, what comes later may be a block that is
-    /// there.
-    Entry(u64),
+    /// The entries up to this index: the other replicas have applied them and have the block no
+    /// more. Should the last of them be replaced by another leader's, what comes later may be a
+    /// block that is there.
+    Entries(u64),
 }
 
 impl Early {
@@ -25,15 +25,20 @@ impl Early {
     pub fn covers(self, index: u64) -> bool {
         match self {
             Self::All => true,
-            Self::Entry(one) => one == index,
+            Self::Entries(last) => index <= last,
         }
+    }
+
+    /// Whether it covers nothing any more once an entry that it covers was applied.
+    pub fn ends_with(self, index: u64) -> bool {
+        self == Self::Entries(index)
     }
 
     /// As a row's value: nothing, or the index, eight bytes, big endian.
     pub fn encode(self) -> Vec<u8> {
         match self {
             Self::All => Vec::new(),
-            Self::Entry(index) => index.to_be_bytes().to_vec(),
+            Self::Entries(index) => index.to_be_bytes().to_vec(),
         }
     }
 
@@ -41,7 +46,7 @@ impl Early {
     pub fn decode(value: &[u8]) -> Option<Self> {
         match value {
             [] => Some(Self::All),
-            index => Some(Self::Entry(u64::from_be_bytes(index.try_into().ok()?))),
+            index => Some(Self::Entries(u64::from_be_bytes(index.try_into().ok()?))),
         }
     }
 }
@@ -60,6 +65,19 @@ impl Container {
     ) {
         let noted = locals.into_iter().map(|local| (local, early));
         self.meta.lock().deleted_early.extend(noted);
+    }
+
+    /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came. The
+    /// caller holds the commit lock.
+    pub(crate) fn note_deletion(&self) {
+        let deletions = &mut self.meta.lock().deletions;
+        *deletions = deletions.wrapping_add(1);
+    }
+
+    /// How often that was. Who decides something by rows, and puts what follows from it later, sees
+    /// by it whether blocks went meanwhile.
+    pub(crate) fn deletions(&self) -> u64 {
+        self.meta.lock().deletions
     }
 
     /// Forgets it in memory; the rows are the caller's.

@@ -94,6 +94,8 @@ struct Meta {
     sealed: Option<Sealed>,
     sums: Sums,
     deleted_early: FxHashMap<LocalId, Early>,
+    /// How often blocks were deleted since the start.
+    deletions: u64,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
     finalized: FxHashSet<LocalId>,
 }

@@ -25,17 +25,19 @@ impl ContainerStore {
         Ok(trusted && past && container.block_row(block.local)?.is_none())
     }
 
-    /// Notes that the block is deleted everywhere else: the entry that its block commit sequence id
-    /// names leaves nothing when it is applied. Durable when it returns. Blocks.
+    /// Notes that the block is deleted everywhere else: its entries up to the one that its block
+    /// commit sequence id names leave nothing when they are applied. Durable when it returns.
+    /// Blocks.
     ///
     /// # Errors
     /// When there is no such container, or its disk fails.
     pub fn note_deleted(&self, block: BlockId) -> Result<()> {
         self.with_rows(block.container, |container| {
-            if container.deleted_early(block.local) == Some(Early::All) {
+            // A client may have put the block several times: the last entry is the one to note.
+            if container.deleted_early(block.local).is_some_and(|e| e.covers(block.bcsid)) {
                 return Ok(());
             }
-            let early = Early::Entry(block.bcsid);
+            let early = Early::Entries(block.bcsid);
             let key = tables::block_key(block.container, block.local);
             let mut batch = Batch::new();
             batch.put(DELETED_EARLY, key, early.encode());

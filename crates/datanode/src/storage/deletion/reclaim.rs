@@ -300,6 +300,7 @@ fn remove_rows(
     disk.db.write(batch, durability(container))?;
     container.set_sums(sums);
     container.note_deleted_early(early, Early::All);
+    container.note_deletion();
     let container = Arc::clone(container);
     let rows = Rows { transactions, end, blocks: portion.blocks, freed };
     Ok(Some((Work { container, rows }, more)))

@@ -39,6 +39,12 @@ pub(super) struct Touched {
     pub segments: BTreeSet<u32>,
     /// Blocks that were deleted before they came, here or everywhere else.
     pub deleted_early: Vec<LocalId>,
+    /// Those of them of which no other entry is known to leave nothing.
+    pub early_ended: Vec<LocalId>,
+    /// Those that were deleted since this round looked for them.
+    pub gone: Vec<LocalId>,
+    /// [`Container::deletions`] before this round looked at any block.
+    pub deletions: u64,
     pub closed: bool,
 }
 
@@ -55,6 +61,19 @@ pub(super) struct Left {
     pub existing: Existing,
     /// Its row.
     pub row: Vec<u8>,
+    /// What this round changed about it.
+    pub change: Change,
+}
+
+/// What a round changes about a block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Change {
+    /// The tables had a row of it.
+    pub was_there: bool,
+    /// The place that row gives it, of which this round took it away.
+    pub left_place: Option<Packed>,
+    pub added_bytes: u64,
+    pub added_blocks: u64,
 }
 
 impl<'a> ApplyBatch<'a> {
@@ -142,6 +161,7 @@ impl<'a> ApplyBatch<'a> {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let container = self.pipeline.store.container(id)?;
+                let deletions = container.deletions();
                 Ok(entry.insert(Touched {
                     container,
                     added_bytes: 0,
@@ -150,6 +170,9 @@ impl<'a> ApplyBatch<'a> {
                     blocks: FxHashMap::default(),
                     segments: BTreeSet::new(),
                     deleted_early: Vec::new(),
+                    early_ended: Vec::new(),
+                    gone: Vec::new(),
+                    deletions,
                     closed: false,
                 }))
             }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Weak};
 
 use blockio::block_on;
 use container::ContainerState;
-use metastore::Durability;
+use metastore::{Batch, Durability};
 
-use super::apply::{ApplyBatch, Touched};
-use crate::storage::containers::{Container, Sums};
+use super::apply::{ApplyBatch, Left, Touched};
+use crate::storage::containers::{Container, Early, Sums};
 use crate::storage::error::{Result, StorageError};
-use crate::storage::tables::{self, DELETED_EARLY, PIPELINES, Reach};
+use crate::storage::tables::{self, BLOCK_DATA, DELETED_EARLY, PIPELINES, Reach};
 
 impl ApplyBatch<'_> {
     /// Writes the round: one batch without RocksDB's log, with the pipeline's position in it.
@@ -22,15 +22,18 @@ impl ApplyBatch<'_> {
         let disk = &pipeline.disk;
         {
             // In the order of their ids, so that two rounds cannot wait for each other.
+            let containers: Vec<_> =
+                self.touched.values().map(|touched| Arc::clone(&touched.container)).collect();
             let _guards: Vec<_> =
-                self.touched.values().map(|touched| touched.container.commit.lock()).collect();
+                containers.iter().map(|container| container.commit.lock()).collect();
             let mut after = Vec::with_capacity(self.touched.len());
-            for touched in self.touched.values() {
+            for touched in self.touched.values_mut() {
+                touched.leave_deleted(&mut self.batch)?;
                 let sums = touched.sums_after();
                 sums.put_changed(&touched.container, &mut self.batch);
                 let numbers = touched.segments.iter().copied();
                 touched.container.put_segment_rows(numbers, &mut self.batch);
-                for local in &touched.deleted_early {
+                for local in &touched.early_ended {
                     let key = tables::block_key(touched.container.id(), *local);
                     self.batch.delete(DELETED_EARLY, key);
                 }
@@ -45,6 +48,7 @@ impl ApplyBatch<'_> {
             disk.db.write(std::mem::take(&mut self.batch), Durability::NoWal)?;
             for (touched, sums) in self.touched.values().zip(after) {
                 touched.container.set_sums(sums);
+                touched.container.note_deleted_early(touched.gone.iter().copied(), Early::All);
             }
         }
         if let Some(reached) = disk.pipelines.lock().get_mut(&pipeline.id) {
@@ -81,6 +85,50 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
+    /// Leaves blocks out that were deleted since this round looked for them: their bytes may be gone
+    /// already, and the transactions that name them done. A round may be long, when it fetches what
+    /// a snapshot lists. The caller holds the commit lock.
+    fn leave_deleted(&mut self, batch: &mut Batch) -> Result<()> {
+        let Self { container, blocks, .. } = &*self;
+        if container.deletions() == self.deletions {
+            return Ok(());
+        }
+        let mut gone = Vec::new();
+        for (local, Left { existing, change, .. }) in blocks {
+            let early = container.deleted_early(*local);
+            let is_gone = match change.was_there {
+                true => container.block_row(*local)?.is_none(),
+                false => early.is_some_and(|early| early.covers(existing.state.bcsid)),
+            };
+            if is_gone {
+                gone.push((*local, existing.packed, *change));
+            }
+        }
+        for (local, packed, change) in gone {
+            let key = tables::block_key(self.container.id(), local);
+            batch.delete(BLOCK_DATA, key.clone());
+            // What else is in the log of it leaves nothing, too.
+            batch.put(DELETED_EARLY, key, Early::All.encode());
+            self.added_bytes = self.added_bytes.saturating_sub(change.added_bytes);
+            self.added_blocks = self.added_blocks.saturating_sub(change.added_blocks);
+            if let Some(packed) = packed {
+                self.container.unplace(&packed);
+            }
+            // The deletion took it away from there as well.
+            if let Some(old) = change.left_place {
+                self.container.place_back(&old);
+                self.segments.insert(old.segment);
+            }
+            self.gone.push(local);
+        }
+        // What SCM had deleted stays noted.
+        let Self { container, gone, early_ended, .. } = self;
+        early_ended.retain(|local| {
+            !gone.contains(local) && container.deleted_early(*local) != Some(Early::All)
+        });
+        Ok(())
+    }
+
     fn sums_after(&self) -> Sums {
         let mut sums = self.container.sums();
         sums.used = sums.used.saturating_add(self.added_bytes);
@@ -92,14 +140,14 @@ impl Touched {
 
 /// Bytes that came after the block was deleted go at once.
 fn remove_early(touched: &Touched) -> Result<()> {
-    if touched.deleted_early.is_empty() {
+    let deleted = touched.deleted_early.iter().chain(&touched.gone);
+    let container = &touched.container;
+    let paths: Vec<_> = deleted.map(|local| container.block_path(*local).to_path_buf()).collect();
+    if paths.is_empty() {
         return Ok(());
     }
-    let container = &touched.container;
-    let paths =
-        touched.deleted_early.iter().map(|local| container.block_path(*local).to_path_buf());
-    let gone = container.disk().io.unlink(paths.collect());
+    let gone = container.disk().io.unlink(paths);
     block_on(gone).map_err(StorageError::io(container.id()))?;
-    container.forget_deleted_early(&touched.deleted_early);
+    container.forget_deleted_early(&touched.early_ended);
     Ok(())
 }

@@ -5,7 +5,7 @@ use proto::datanode::BlockData;
 use types::BlockId;
 
 use super::Position;
-use super::apply::{ApplyBatch, Left};
+use super::apply::{ApplyBatch, Change, Left};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA};
 
@@ -30,7 +30,9 @@ impl ApplyBatch<'_> {
         let encoded = row.encode_to_vec();
         if let Some(mut existing) = touched.existing(id.local)? {
             existing.finalized = true;
-            touched.blocks.insert(id.local, Left { existing, row: encoded.clone() });
+            let of_table = Change { was_there: true, ..Change::default() };
+            let change = touched.blocks.get(&id.local).map_or(of_table, |left| left.change);
+            touched.blocks.insert(id.local, Left { existing, row: encoded.clone(), change });
         }
         self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), encoded);
         Ok(row.into_wire())

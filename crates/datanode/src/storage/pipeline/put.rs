@@ -7,7 +7,7 @@ use proto::datanode::{BlockData, ChunkInfo};
 use types::{BlockId, ContainerId, LocalId};
 
 use super::Position;
-use super::apply::{ApplyBatch, Existing, Left, Touched};
+use super::apply::{ApplyBatch, Change, Existing, Left, Touched};
 use crate::storage::block::Committed;
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA, Packed};
@@ -45,6 +45,7 @@ impl ApplyBatch<'_> {
         if existing.is_some_and(|existing| existing.packed.is_some()) {
             return Err(StorageError::Packed(id));
         }
+        let was_there = existing.is_some();
         let merged = merge(existing, &committed)?;
         let found = touched.container.file_length(id.local)?;
         if found < committed.length {
@@ -55,7 +56,7 @@ impl ApplyBatch<'_> {
             return Err(error);
         }
         let row = tables::encode_block(block, at.index, committed.length, None);
-        touched.note(id.local, merged, None, row.clone());
+        touched.note(id.local, merged, Place { was_there, ..Place::default() }, row.clone());
         self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
         Ok(committed)
     }
@@ -110,7 +111,8 @@ impl ApplyBatch<'_> {
             touched.segments.insert(old.segment);
         }
         let row = tables::encode_block(block, at.index, committed.length, packed.as_ref());
-        touched.note(id.local, merged, packed, row.clone());
+        let place = Place { was_there: existing.is_some(), old, packed };
+        touched.note(id.local, merged, place, row.clone());
         self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), row);
         Ok(committed)
     }
@@ -140,6 +142,9 @@ impl Touched {
     /// are told that the block is gone, not that this replica is behind.
     fn drop_early(&mut self, local: LocalId, at: Position) {
         self.deleted_early.push(local);
+        if self.container.deleted_early(local).is_some_and(|early| early.ends_with(at.index)) {
+            self.early_ended.push(local);
+        }
         self.bcsid = self.bcsid.max(at.index);
     }
 
@@ -151,14 +156,31 @@ impl Touched {
         }
     }
 
-    fn note(&mut self, local: LocalId, merged: Merged, packed: Option<Packed>, row: Vec<u8>) {
+    fn note(&mut self, local: LocalId, merged: Merged, place: Place, row: Vec<u8>) {
+        let Place { was_there, old, packed } = place;
         self.added_bytes = self.added_bytes.saturating_add(merged.added_bytes);
         self.added_blocks = self.added_blocks.saturating_add(merged.added_blocks);
         self.bcsid = self.bcsid.max(merged.block.bcsid);
         self.segments.extend(packed.map(|packed| packed.segment));
         let existing = Existing { state: merged.block, packed, finalized: false };
-        self.blocks.insert(local, Left { existing, row });
+        let earlier = self.blocks.get(&local).map(|left| left.change);
+        let mut change =
+            earlier.unwrap_or(Change { was_there, left_place: old, ..Change::default() });
+        change.added_bytes = change.added_bytes.saturating_add(merged.added_bytes);
+        change.added_blocks = change.added_blocks.saturating_add(merged.added_blocks);
+        self.blocks.insert(local, Left { existing, row, change });
     }
+}
+
+/// Where a block that is put was and is.
+#[derive(Default)]
+struct Place {
+    /// It had a row, of the tables or of this round.
+    was_there: bool,
+    /// Its place in a segment before.
+    old: Option<Packed>,
+    /// Its place in a segment now.
+    packed: Option<Packed>,
 }
 
 /// What the answer will be if nothing stands against it.

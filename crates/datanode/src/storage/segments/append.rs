@@ -103,6 +103,15 @@ impl Container {
         }
     }
 
+    /// Takes an [`unplace`](Self::unplace) back.
+    pub(crate) fn place_back(&self, packed: &Packed) {
+        let len = record_len(packed.len);
+        if let Some(info) = self.segments.lock().infos.get_mut(&packed.segment) {
+            info.live_bytes = info.live_bytes.saturating_add(len);
+            info.live_records = info.live_records.saturating_add(1);
+        }
+    }
+
     /// Puts bytes back at the place their row has, whether or not they are there: how far a segment
     /// is durable says nothing of a record that a crash lost before others were put back behind it.
     pub(crate) fn put_back(

@@ -537,12 +537,123 @@ fn a_block_that_is_deleted_elsewhere_leaves_nothing_when_its_entry_comes_after_a
 }
 
 #[test]
+fn a_block_that_was_written_on_before_it_was_deleted_elsewhere_leaves_nothing() {
+    for rounds in [vec![2], vec![1, 1]] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 10));
+        // A client flushed it and wrote on. The entries have been confirmed when the first of them
+        // is applied: both were noted before.
+        for index in [2, 3] {
+            node.store().note_deleted(BlockId { bcsid: index, ..id(2) }).unwrap();
+        }
+        for entries in rounds {
+            let put = || Entry::Put(block_data(2, &[pattern(2, 300_000)]));
+            let outcomes = node.apply((0..entries).map(|_| put()).collect());
+            outcomes.into_iter().for_each(|outcome| _ = outcome.unwrap());
+        }
+        assert_eq!(node.container().info().state, container::ContainerState::Open);
+        assert_eq!(node.read(2).unwrap_err().result(), ResultCode::NoSuchBlock);
+        assert_eq!(node.container().info().bcsid, 3, "it has come this far");
+        assert!(node.container().deleted_early(LocalId(2)).is_none(), "that is over now");
+    }
+}
+
+#[test]
+fn a_block_that_scm_had_deleted_before_it_came_leaves_nothing_however_often_it_is_put() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.delete(1, &[2]);
+    node.store().reclaim(10).unwrap();
+    for _ in 0..2 {
+        let block = block_data(2, &[pattern(2, 300_000)]);
+        node.apply(vec![Entry::Put(block)]).pop().unwrap().unwrap();
+        node.kill();
+        node.open();
+        node.replay();
+    }
+    assert_eq!(node.container().info().state, container::ContainerState::Open);
+    assert_eq!(node.read(2).unwrap_err().result(), ResultCode::NoSuchBlock);
+}
+
+/// Applies an entry; `meanwhile` comes between what it looks at and what it writes, as when a round
+/// fetches more for a snapshot.
+fn apply_around(node: &mut Node, entry: Entry, meanwhile: impl FnOnce(&Node)) {
+    let (pipe, at) = (node.pipe(), node.log.len() as u64 + 1);
+    node.log.push(entry.clone());
+    let at = Position { term: 1, index: at };
+    let mut batch = pipe.begin();
+    batch.create_container(at, CONTAINER, 0).unwrap();
+    let put = match &entry {
+        Entry::Small(local, data) => {
+            let block = block_data(local.0, std::slice::from_ref(data));
+            batch.put_small_file(at, &block, &block.chunks[0], data.clone())
+        }
+        Entry::Put(block) => batch.put_block(at, block),
+        Entry::Close => unreachable!(),
+    };
+    put.unwrap();
+    meanwhile(node);
+    batch.commit().unwrap();
+}
+
+#[tokio::test]
+async fn a_block_that_is_deleted_while_its_entry_is_applied_leaves_nothing() {
+    let large = || Entry::Put(block_data(2, &[pattern(2, 300_000)]));
+    let small = || Entry::Small(LocalId(2), pattern(2, 5_000));
+    for (is_large, was_there) in [(true, false), (true, true), (false, false), (false, true)] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        match (is_large, was_there) {
+            (true, true) => _ = node.put_large(2, &[pattern(2, 300_000)]),
+            (false, true) => _ = node.put_small(2, pattern(2, 5_000)),
+            (true, false) => {
+                let block = block_data(2, &[pattern(2, 300_000)]);
+                let write = node.store().write_chunk(id(2), &block.chunks[0], pattern(2, 300_000));
+                block_on(write).unwrap();
+                block_on(node.store().sync_block(id(2))).unwrap();
+            }
+            (false, false) => {}
+        }
+        let entry = if is_large { large() } else { small() };
+        apply_around(&mut node, entry, |node| {
+            node.delete(1, &[2]);
+            node.store().reclaim(10).unwrap();
+        });
+        let check = |node: &Node| {
+            let info = node.container().info();
+            assert_eq!(node.read(2).unwrap_err().result(), ResultCode::NoSuchBlock);
+            assert!(!node.chunks_dir().join("2.block").exists());
+            assert_eq!((info.blocks, info.used), (1, 100));
+            assert_eq!(node.read(1).unwrap(), pattern(1, 100));
+        };
+        check(&node);
+        let live = |node: &Node| -> u64 {
+            let segments = node.container().segments.lock().infos.clone();
+            segments.values().map(|info| info.live_records).sum()
+        };
+        assert_eq!(live(&node), 1, "{is_large} {was_there}");
+        if !was_there {
+            // What was noted of the block is durable before its bytes go.
+            node.kill();
+            node.open();
+            node.replay();
+            check(&node);
+        }
+        node.apply(vec![Entry::Close]).pop().unwrap().unwrap();
+        assert_eq!(node.scan(ScanKind::Data).await, Verdict::Sound);
+        check(&node);
+    }
+}
+
+#[test]
 fn an_entry_that_took_the_place_of_one_whose_block_was_deleted_is_applied() {
     let mut node = Node::new();
     node.put_small(1, pattern(1, 10));
-    node.store().note_deleted(BlockId { bcsid: 9, ..id(2) }).unwrap();
+    node.store().note_deleted(BlockId { bcsid: 2, ..id(2) }).unwrap();
+    // Another leader has something else there, and the block comes behind it.
+    node.put_small(3, pattern(3, 10));
     let put = node.put_large(2, &[pattern(2, 300_000)]);
-    assert_ne!(put.block.bcsid, 9);
+    assert_eq!(put.block.bcsid, 3);
     assert_eq!(node.read(2).unwrap(), pattern(2, 300_000));
 }
 
