@@ -47,14 +47,24 @@ macro_rules! scripts {
 
 scripts! {
     failover:
+        balancer_goes_on "failover/balancer-goes-on",
         datanode_killed "failover/datanode-killed",
+        follower_unheard "failover/follower-unheard",
+        leader_unheard "failover/leader-unheard",
+        member_away "failover/member-away",
+        member_behind_the_log "failover/member-behind-the-log",
+        members_apart "failover/members-apart",
         om_answers_once "failover/om-answers-once",
         om_leader_killed "failover/om-leader-killed",
+        pipeline_without_power "failover/pipeline-without-power",
         scm_hands_over "failover/scm-hands-over",
         scm_leader_killed "failover/scm-leader-killed",
+        scm_unheard "failover/scm-unheard",
     ;
     membership:
+        balancer "membership/balancer",
         decommission "membership/decommission",
+        decommission_to "membership/decommission-to",
         om_away "membership/om-away",
         om_joins "membership/om-joins",
         om_killed_while_joining "membership/om-killed-while-joining",
@@ -76,12 +86,16 @@ scripts! {
         wiped "raft/wiped",
     ;
     repair:
+        coordinator_killed "repair/coordinator-killed",
         dead_node "repair/dead-node",
+        deleted_meanwhile "repair/deleted-meanwhile",
+        lacking_member "repair/lacking-member",
         long_absence "repair/long-absence",
         lost_containers "repair/lost-containers",
         lost_disk "repair/lost-disk",
         lost_indexes "repair/lost-indexes",
         missed_writes "repair/missed-writes",
+        undecided "repair/undecided",
         whole_group_away "repair/whole-group-away",
     ;
     safe_mode:

@@ -25,12 +25,14 @@ const START_TIMEOUT: Duration = Duration::from_secs(300);
 pub struct Setup {
     counts: [usize; 3],
     racks: usize,
+    /// Bytes of the disk of each DataNode; 0 for no bound.
+    capacity: u64,
     settings: Vec<(String, String)>,
 }
 
 /// So many SCMs, OMs and DataNodes, on machines of their own.
 pub fn cluster(scms: usize, oms: usize, datanodes: usize) -> Setup {
-    Setup { counts: [scms, oms, datanodes], racks: 1, settings: Vec::new() }
+    Setup { counts: [scms, oms, datanodes], racks: 1, capacity: 0, settings: Vec::new() }
 }
 
 impl Setup {
@@ -46,14 +48,29 @@ impl Setup {
         self
     }
 
+    /// With so many bytes on the disk of each DataNode.
+    pub fn disks(mut self, capacity: u64) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
     /// Starts it, and waits until it takes keys.
     ///
     /// # Errors
     /// When it does not.
     pub fn start(self) -> anyhow::Result<Cluster> {
+        self.start_without(&[])
+    }
+
+    /// Starts it without these servers, which may come later, and waits until it takes keys.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn start_without(self, later: &[Server]) -> anyhow::Result<Cluster> {
         let mut cluster = self.place()?;
-        let all = cluster.machines.servers().to_vec();
-        cluster.start(all)?;
+        let mut servers = cluster.machines.servers().to_vec();
+        servers.retain(|server| !later.contains(server));
+        cluster.start(servers)?;
         cluster.expect("the cluster takes a first key", START_TIMEOUT, keys::prepare)?;
         Ok(cluster)
     }
@@ -76,6 +93,9 @@ impl Setup {
         let mut machines = Machines::default();
         for place in &places {
             machines.add(place.server, &mut random, process(&layout, place));
+            if matches!(place.server, Server::Datanode(_)) {
+                world().machines[machines.number(place.server)?].disk.capacity = self.capacity;
+            }
         }
         let operator = Operator::new(|| Clients::connect(&layout.current()))?;
         Ok(Cluster { machines, layout, places, operator, random })

@@ -10,7 +10,7 @@ use types::ContainerId;
 use super::Server;
 use super::cluster::Cluster;
 use super::stage::Stage;
-use crate::world::disk::damage::DATA;
+use crate::world::disk::damage::{BLOCKS, DATA};
 use crate::world::node;
 
 impl Cluster {
@@ -29,8 +29,28 @@ impl Cluster {
     pub fn on_disk(&self, datanode: Server) -> anyhow::Result<BTreeSet<ContainerId>> {
         let clusters = below(self.home(datanode)?.join(DATA).join("hdds"));
         let containers = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
-        let id = |path: PathBuf| Some(ContainerId(path.file_name()?.to_str()?.parse().ok()?));
-        Ok(containers.filter_map(id).collect())
+        Ok(containers.filter_map(id_of).collect())
+    }
+
+    /// The containers of which a DataNode has a part: a copy, or what is being rebuilt there.
+    ///
+    /// # Errors
+    /// When there is no such DataNode.
+    pub fn arriving(&self, datanode: Server) -> anyhow::Result<BTreeSet<ContainerId>> {
+        let clusters = below(self.home(datanode)?.join(DATA).join("hdds"));
+        let parts = clusters.flat_map(|dir| below(dir.join("tmp").join("arriving-containers")));
+        Ok(parts.filter_map(id_of).collect())
+    }
+
+    /// Bytes of all blocks on a DataNode's disk.
+    ///
+    /// # Errors
+    /// When there is no such DataNode.
+    pub fn bytes_of_blocks(&self, datanode: Server) -> anyhow::Result<u64> {
+        let clusters = below(self.home(datanode)?.join(DATA).join("hdds"));
+        let containers = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
+        let files = containers.flat_map(|dir| below(dir.join(BLOCKS)));
+        Ok(files.filter_map(|path| Some(path.metadata().ok()?.len())).sum())
     }
 
     /// Whether each of these containers is on the disks of so many DataNodes.
@@ -55,6 +75,11 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// The container whose directory it is.
+fn id_of(path: PathBuf) -> Option<ContainerId> {
+    Some(ContainerId(path.file_name()?.to_str()?.parse().ok()?))
 }
 
 fn below(dir: PathBuf) -> impl Iterator<Item = PathBuf> {

@@ -6,6 +6,7 @@
 //! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them.
 //! * [`keys`]: what clients write and read, and what of it is on DataNodes.
 //! * [`state`]: what servers say of themselves and of each other.
+//! * [`pipelines`]: pipelines, and what single DataNodes say.
 //! * The scripts are in folders by subject, a file each.
 
 mod cluster;
@@ -16,6 +17,7 @@ mod keys;
 mod layout;
 mod membership;
 mod operator;
+mod pipelines;
 mod raft;
 mod repair;
 mod safe_mode;
@@ -29,7 +31,7 @@ use crate::world::world;
 
 /// What scripts use.
 mod prelude {
-    pub use anyhow::{Context, Result, ensure};
+    pub use anyhow::{Context, Result, bail, ensure};
 
     pub use super::Script;
     pub use super::Server;
@@ -37,6 +39,7 @@ mod prelude {
     pub use super::cluster::{Cluster, cluster};
     pub use super::hosts::hosts;
     pub use super::keys::Key;
+    pub use super::operator::Clients;
     pub use super::stage::{Stage, minutes, seconds};
     pub use crate::world::disk::damage::Part;
 }

@@ -1,19 +1,35 @@
 //! A server that leads, or that clients write through, goes: others go on with all that was
 //! acknowledged.
 
+mod balancer_goes_on;
 mod datanode_killed;
+mod follower_unheard;
+mod leader_unheard;
+mod member_away;
+mod member_behind_the_log;
+mod members_apart;
 mod om_answers_once;
 mod om_leader_killed;
+mod pipeline_without_power;
 mod scm_hands_over;
 mod scm_leader_killed;
+mod scm_unheard;
 
 use super::Script;
 
 /// The scripts of this subject.
 pub const SCRIPTS: &[Script] = &[
+    balancer_goes_on::SCRIPT,
     datanode_killed::SCRIPT,
+    follower_unheard::SCRIPT,
+    leader_unheard::SCRIPT,
+    member_away::SCRIPT,
+    member_behind_the_log::SCRIPT,
+    members_apart::SCRIPT,
     om_answers_once::SCRIPT,
     om_leader_killed::SCRIPT,
+    pipeline_without_power::SCRIPT,
     scm_hands_over::SCRIPT,
     scm_leader_killed::SCRIPT,
+    scm_unheard::SCRIPT,
 ];

@@ -17,6 +17,8 @@ fn run() -> Result<()> {
     let container = c.containers(&keys[..1])?.into_iter().next().unwrap_or_default();
     c.close_containers()?;
     let leaving = c.replicas(container)?[0].on;
+    let containers = c.containers(&keys)?;
+    c.holds(leaving, &containers)?;
     let host = c.machines().address(leaving)?;
     let refused = c.ask(|it| async move { it.scm.decommission(&[host], false, None).await })??;
     ensure!(refused.is_empty(), "{refused:?}");

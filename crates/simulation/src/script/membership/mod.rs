@@ -1,6 +1,8 @@
 //! Members of services and DataNodes come and go.
 
+mod balancer;
 mod decommission;
+mod decommission_to;
 mod om_away;
 mod om_joins;
 mod om_killed_while_joining;
@@ -13,7 +15,9 @@ use super::Script;
 
 /// The scripts of this subject.
 pub const SCRIPTS: &[Script] = &[
+    balancer::SCRIPT,
     decommission::SCRIPT,
+    decommission_to::SCRIPT,
     om_away::SCRIPT,
     om_joins::SCRIPT,
     om_killed_while_joining::SCRIPT,

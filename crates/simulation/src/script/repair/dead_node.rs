@@ -39,7 +39,9 @@ fn run() -> Result<()> {
     c.expect("three replicas in two racks", minutes(5), in_two_racks)?;
 
     let victim = c.written_to(&keys)?[0];
+    let stale = c.holds(victim, &containers)?;
     c.kill([victim])?;
+    c.lack_replicas(&keys)?;
     c.expect("it is dead", minutes(2), |c| c.node_is(victim, NodeState::Dead))?;
     c.expect("its replicas are made again elsewhere", minutes(5), |c| {
         in_two_racks(c)?;
@@ -51,6 +53,8 @@ fn run() -> Result<()> {
     })?;
     c.read(&keys)?;
 
+    // With its own there are too many.
+    c.are_on_disks(&stale, 4)?;
     c.start([victim])?;
     c.expect("it is back", minutes(2), |c| c.node_is(victim, NodeState::Healthy))?;
     c.expect("replicas too many are gone from disks", minutes(10), |c| {

@@ -16,6 +16,8 @@ fn run() -> Result<()> {
     keys.push(c.put("closed later", 1 << 20)?);
     keys.push(c.put("small", 3_000)?);
     let holders = [Datanode(0), Datanode(1), Datanode(2)];
+    let containers = c.containers(&keys)?;
+    c.are_on_disks(&containers, 3)?;
     c.power_off(holders.into_iter().chain([Scm(0), Scm(1), Scm(2)]))?;
     c.start([Scm(0), Scm(1), Scm(2)])?;
     // Others, so that SCM has nodes and a pipeline.
@@ -23,6 +25,10 @@ fn run() -> Result<()> {
         c.join(Datanode(number))?;
     }
     c.advance(minutes(15))?;
+    for id in &containers {
+        let there = c.replicas(*id)?;
+        ensure!(there.is_empty(), "container {id} is not away: {there:?}");
+    }
     for holder in holders {
         c.start([holder])?;
         c.advance(minutes(2))?;

@@ -17,7 +17,10 @@ fn run() -> Result<()> {
     c.expect("all is settled", minutes(5), |c| c.settled())?;
     let victim = c.written_to(&keys)?[0];
     c.kill([victim])?;
+    c.holds(victim, &containers)?;
     c.wipe(victim, Part::Data)?;
+    ensure!(c.on_disk(victim)?.is_empty(), "{victim} has lost nothing");
+    c.lack_replicas(&keys)?;
     c.start([victim])?;
     c.expect("three replicas of each block again", minutes(10), |c| {
         c.settled()?;

@@ -14,14 +14,20 @@ fn run() -> Result<()> {
     let keys = [c.put("small", 3_000)?, c.put("large", 1 << 20)?, c.put("another", 300_000)?];
     c.close_containers()?;
     c.expect("three replicas of each block", minutes(2), |c| c.whole(&keys))?;
-    let container = c.containers(&keys[1..2])?.into_iter().next();
-    let holders = c.replicas(container.unwrap_or_default())?;
-    let victim = holders.first().map_or(Datanode(0), |replica| replica.on);
+    let containers = c.containers(&keys)?;
+    let victim = c.written_to(&keys)?[0];
+    let lost = c.holds(victim, &containers)?;
 
     c.power_off([victim])?;
     c.wipe(victim, Part::All)?;
+    ensure!(c.on_disk(victim)?.is_empty(), "{victim} has lost nothing");
+    c.lack_replicas(&keys)?;
     c.read(&keys)?;
     c.start([victim])?;
-    c.expect("three replicas of each block again", minutes(10), |c| c.whole(&keys))?;
+    c.expect("what it had is on three disks again", minutes(10), |c| {
+        c.settled()?;
+        c.are_on_disks(&lost, 3)?;
+        c.whole(&keys)
+    })?;
     c.read(&keys)
 }

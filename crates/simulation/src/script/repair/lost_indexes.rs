@@ -33,22 +33,34 @@ fn run() -> Result<()> {
     let all = |c: &mut Cluster| c.close_containers().and_then(|()| is_whole(c, &keys, &[]));
     c.expect("every index is there", minutes(5), all)?;
 
-    let first = [Datanode(0), Datanode(1)];
+    let containers = c.containers(&keys)?;
+    let holders = c.written_to(&keys[..1])?;
+    let first = [holders[0], holders[1]];
+    for server in first {
+        c.holds(server, &containers)?;
+    }
     c.power_off(first)?;
     for server in first {
         c.wipe(server, Part::All)?;
     }
+    c.lack_replicas(&keys)?;
     c.read(&keys)?;
     c.expect("it is rebuilt elsewhere", minutes(10), |c| is_whole(c, &keys, &first))?;
 
-    let second = [Datanode(2), Datanode(3)];
+    let second = [holders[2], holders[3]];
+    for server in second {
+        c.holds(server, &containers)?;
+    }
     c.kill(second)?;
+    c.lack_replicas(&keys)?;
     c.start(first)?;
     c.read(&keys)?;
     c.expect("it is rebuilt on new nodes", minutes(10), |c| is_whole(c, &keys, &second))?;
 
+    for server in second {
+        c.holds(server, &containers).context("nothing is too many")?;
+    }
     c.start(second)?;
-    let containers = c.containers(&keys)?;
     c.expect("what is too many is gone", minutes(10), |c| {
         is_whole(c, &keys, &[])?;
         c.are_on_disks(&containers, 5)

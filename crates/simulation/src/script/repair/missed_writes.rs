@@ -18,6 +18,9 @@ fn run() -> Result<()> {
     let victim = c.written_to(&writers.keys())?[0];
     c.kill([victim])?;
     let before = writers.keys().len();
+    c.advance(seconds(6))?;
+    let missed = c.containers(&writers.keys()[before..])?;
+    c.holds(victim, &missed).context("it misses no end of what it has")?;
     c.expect("it is dead", minutes(2), |c| c.node_is(victim, NodeState::Dead))?;
     c.expect("much is written without it", minutes(3), |_| writers.reached(before + 60))?;
     writers.end_well(&mut c)?;

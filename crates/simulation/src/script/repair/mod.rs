@@ -1,22 +1,30 @@
 //! Replicas that are lost, spoiled or away are made again, and none that is needed is removed.
 
+mod coordinator_killed;
 mod dead_node;
+mod deleted_meanwhile;
+mod lacking_member;
 mod long_absence;
 mod lost_containers;
 mod lost_disk;
 mod lost_indexes;
 mod missed_writes;
+mod undecided;
 mod whole_group_away;
 
 use super::Script;
 
 /// The scripts of this subject.
 pub const SCRIPTS: &[Script] = &[
+    coordinator_killed::SCRIPT,
     dead_node::SCRIPT,
+    deleted_meanwhile::SCRIPT,
+    lacking_member::SCRIPT,
     long_absence::SCRIPT,
     lost_containers::SCRIPT,
     lost_disk::SCRIPT,
     lost_indexes::SCRIPT,
     missed_writes::SCRIPT,
+    undecided::SCRIPT,
     whole_group_away::SCRIPT,
 ];

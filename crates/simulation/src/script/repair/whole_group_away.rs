@@ -2,6 +2,10 @@
 //! SCM starts once more meanwhile. An SCM that deletes containers of which it hears nothing loses
 //! the key.
 
+use std::collections::BTreeSet;
+
+use types::ContainerId;
+
 use crate::script::prelude::*;
 
 /// The script, for the list.
@@ -10,6 +14,15 @@ pub const SCRIPT: Script = Script {
     about: "a whole EC group is away while SCM starts twice, and comes back in twos: the key stays",
     run,
 };
+
+/// Whether SCM has these containers, and has heard of no replica of them.
+fn nothing_is_heard_of(c: &mut Cluster, containers: &BTreeSet<ContainerId>) -> Result<()> {
+    for id in containers {
+        let there = c.replicas(*id)?;
+        ensure!(there.is_empty(), "container {id} is not away: {there:?}");
+    }
+    Ok(())
+}
 
 fn run() -> Result<()> {
     let mut c = cluster(1, 1, 9).start()?;
@@ -20,11 +33,13 @@ fn run() -> Result<()> {
     // Before any of them has reported that there is something in the container.
     c.kill(group.iter().copied().chain([Scm(0)]))?;
     c.start([Scm(0)])?;
+    let containers = c.containers(&keys)?;
     c.advance(minutes(12))?;
     // SCM starts once more, its pipeline is gone: now only the record has who may have it.
     c.kill([Scm(0)])?;
     c.start([Scm(0)])?;
     c.advance(minutes(12))?;
+    nothing_is_heard_of(&mut c, &containers)?;
     for two in group.chunks(2) {
         c.start(two.iter().copied())?;
         c.advance(minutes(5))?;

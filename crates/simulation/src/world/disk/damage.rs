@@ -15,7 +15,7 @@ pub const LOG: &str = "log";
 /// The directory of a DataNode's containers, in its machine's home.
 pub const DATA: &str = "data";
 /// The directory of a container's blocks and segments.
-pub(super) const BLOCKS: &str = "chunks";
+pub const BLOCKS: &str = "chunks";
 
 /// Where the last synced write to a Raft log is.
 #[derive(Debug, Clone)]
