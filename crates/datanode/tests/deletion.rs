@@ -115,50 +115,6 @@ async fn a_block_that_is_deleted_before_it_comes_does_not_appear() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_that_comes_to_a_block_after_all_others_have_deleted_it_stays_healthy() {
-    let mut cluster = quick(3).await;
-    let mut pipe = cluster.pipeline().await;
-    let data = bytes(1, 4 << 20);
-    pipe.put_large(block(1, 1), &data, 1 << 20).await.unwrap();
-    let late = cluster.ids().into_iter().find(|id| *id != pipe.leader).unwrap();
-    cluster.scm.scm.wait_for_container(late, 1).await;
-    cluster.node(late).stop().await;
-    let others: Vec<usize> = (0..3).filter(|n| cluster.nodes[*n].id != late).collect();
-    let gone = pipe.put_large(block(1, 2), &data, 1 << 20).await.unwrap();
-    for n in &others {
-        let (node, before) = (cluster.nodes[*n].id, space(&cluster.nodes[*n].dir));
-        pipe.eventually(|| pipe.get_block(node, gone)).await;
-        assert!(cluster.scm.scm.delete_blocks(node, 1, 7, &[2]).await);
-        let dir = cluster.nodes[*n].dir.clone();
-        until("the space to come back", async || space(&dir) + (4 << 20) <= before).await;
-    }
-    // A leader has the last entries in memory, bytes and all; not after a restart.
-    for n in others {
-        cluster.nodes[n].stop().await;
-        cluster.nodes[n].restart().await;
-    }
-    cluster.node(late).restart().await;
-    let mut pipe = cluster.pipe(pipe.id, pipe.leader);
-    let last = pipe.put_small(block(1, 3), data.slice(..10)).await.unwrap();
-    assert_eq!(pipe.eventually(|| pipe.get_small(late, last)).await, data.slice(..10));
-    let answer = pipe.get_block(late, gone).await.unwrap_err();
-    assert_eq!(answer.code(), Some(ResultCode::NoSuchBlock));
-    let mut closed = Box::pin(async {
-        for node in cluster.ids() {
-            cluster.scm.scm.wait_for_replica(node, 1, State::Closed).await;
-        }
-    });
-    // A command may go to the session of a former life.
-    while tokio::time::timeout(Duration::from_millis(500), &mut closed).await.is_err() {
-        for node in cluster.ids() {
-            cluster.scm.scm.send_close_container(node, 1, pipe.id, false);
-        }
-    }
-    drop(closed);
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_container_is_reported_and_leaves_nothing() {
     let mut cluster = quick(1).await;
     let mut pipe = cluster.pipeline().await;

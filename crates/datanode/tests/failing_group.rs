@@ -128,38 +128,3 @@ async fn an_scm_that_was_away_when_a_pipeline_failed_is_told_of_it() {
     cluster.scm.scm.wait("the failed pipeline", told).await;
     cluster.stop().await;
 }
-
-/// A cluster of three in which one of the two limits is short, yet longer than a busy
-/// machine stands still, a pipeline in it, and its leader.
-async fn impatient(key: &str) -> (Cluster, PipelineId, DatanodeId) {
-    let cluster = Cluster::start_with(3, |conf| conf.with(key, "5s")).await;
-    let (id, leader) = cluster.scm.scm.create_pipeline(&cluster.ids()).await;
-    (cluster, id, leader)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn scm_is_asked_to_close_a_pipeline_that_has_no_leader() {
-    let key = "hdds.ratis.raft.server.notification.no-leader.timeout";
-    let (mut cluster, id, leader) = impatient(key).await;
-    let others: Vec<_> = cluster.ids().into_iter().filter(|node| *node != leader).collect();
-    cluster.node(others[0]).stop().await;
-    // Two lead on, however silent the third one is.
-    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
-    assert!(cluster.scm.scm.with(|known| known.failed.is_empty()));
-    cluster.node(others[1]).stop().await;
-    let told = |known: &crate::support::scm::Known| known.failed.get(&id).cloned();
-    let why = cluster.scm.scm.wait("the pipeline without a leader", told).await;
-    assert!(why.contains("no leader for 5s"), "{why}");
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn scm_is_asked_to_close_a_pipeline_with_a_follower_that_does_not_answer() {
-    let (mut cluster, id, leader) = impatient("hdds.ratis.raft.server.rpc.slowness.timeout").await;
-    let silent = cluster.ids().into_iter().find(|node| *node != leader).unwrap();
-    cluster.node(silent).stop().await;
-    let told = |known: &crate::support::scm::Known| known.failed.get(&id).cloned();
-    let why = cluster.scm.scm.wait("the pipeline with a silent follower", told).await;
-    assert!(why.contains(&silent.to_string()), "{why}");
-    cluster.stop().await;
-}

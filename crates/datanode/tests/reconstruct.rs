@@ -308,41 +308,6 @@ async fn a_target_that_is_away_does_not_keep_the_others_from_theirs() {
     cluster.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_coordinator_that_ends_leaves_no_replica_and_another_one_goes_on() {
-    let slow =
-        |conf: config::Configuration| conf.with("trioxide.datanode.replication.bandwidth", "1MB");
-    let mut cluster = Cluster::start_with(7, slow).await;
-    let groups = Groups::new(&cluster, 5, SCHEME);
-    // More than goes in one step.
-    for (local, length) in [(1, 100_000), (2, 20 << 20), (3, 100_000)] {
-        groups.write(local, &bytes(local, length), Writing::default()).await;
-    }
-    groups.close(&cluster).await;
-    let [.., coordinator, target] = cluster.ids()[..] else { unreachable!() };
-    let mut before = Vec::new();
-    for local in 1..=3 {
-        before.push(groups.read(&cluster, groups.nodes[4], 5, local).await.unwrap());
-    }
-    groups.lose(&cluster, &[3, 5]).await;
-    let (left, scm) = (groups.members(&[1, 2, 4]), cluster.scm.scm.clone());
-    let (config, sources) = (groups.config, left.clone());
-    let order = tokio::spawn(async move {
-        scm.reconstruct(5, config, &sources, &[(3, coordinator), (5, target)]).await
-    });
-    let home = cluster.node(target).dir.clone();
-    until("something has arrived", async || find(&home, "2.block").is_some()).await;
-    cluster.node(coordinator).stop().await;
-    order.abort();
-    assert_eq!(groups.state(&cluster, target).await, None, "it is no replica");
-    // SCM orders it from another one.
-    succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(5, target)]).await);
-    for (local, before) in (1..=3).zip(before) {
-        assert_eq!(groups.read(&cluster, target, 5, local).await.unwrap(), before, "block {local}");
-    }
-    cluster.stop().await;
-}
-
 /// A file of this name below a directory.
 pub fn find(dir: &std::path::Path, name: &str) -> Option<std::path::PathBuf> {
     for entry in std::fs::read_dir(dir).ok()?.flatten() {

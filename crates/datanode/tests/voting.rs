@@ -81,22 +81,6 @@ async fn what_was_acknowledged_survives_a_leader_that_scm_did_not_hear() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_hears_no_scm_closes_its_containers() {
-    let conf = |conf: config::Configuration| conf.with("ozone.scm.dead.node.interval", "6s");
-    let cluster = Cluster::start_with(3, conf).await;
-    let mut pipe = cluster.pipeline().await;
-    let (id, data) = put(&mut pipe, 1).await.unwrap();
-    cluster.scm.scm.cut(pipe.leader);
-    for node in others(&cluster, pipe.leader) {
-        cluster.scm.scm.wait_for_replica(node, 1, State::Closed).await;
-        assert_eq!(pipe.get_large(node, id).await.unwrap(), data);
-    }
-    let problem = put(&mut pipe, 3).await.unwrap_err();
-    assert_eq!(problem.code(), Some(ResultCode::ClosedContainerIo));
-    cluster.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_full_container_is_closed_although_scm_says_nothing() {
     let cluster = Cluster::start_with(3, |conf| conf.with("ozone.scm.container.size", "4MB")).await;
     let mut pipe = cluster.pipeline().await;

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod admin;
-mod balancing;
 mod blocks;
 mod datanode;
 mod deletion_status;

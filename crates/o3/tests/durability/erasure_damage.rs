@@ -1,7 +1,7 @@
 //! Seven DataNodes as processes and keys of rs-3-2: their disks lose and change what they have
 //! while clients write and read, and nodes are gone while others are rebuilt.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use rand::seq::index::sample;
 use testkit::until;
-use types::ReplicationConfig;
+use types::{ContainerId, ReplicationConfig};
 
 use super::cluster::{Cluster, containers};
 use super::flipped_bits::files;
 use super::ledger::Ledger;
-use super::reconstruction::is_whole;
 use super::{BUCKET, VOLUME, make_bucket_of, runtime};
 use crate::process::{run, stderr, stdout};
 
@@ -35,6 +34,44 @@ const SCANS: [(&str, &str); 3] = [
     ("hdds.container.scrub.volume.bytes.per.second", "100MB"),
     ("hdds.container.scrub.min.gap", "0s"),
 ];
+
+/// Indexes of rs-3-2.
+const INDEXES: [i64; 5] = [1, 2, 3, 4, 5];
+
+/// Containers with blocks, and the nodes of their CLOSED replicas by index.
+async fn indexes(scm: &ScmClient) -> BTreeMap<ContainerId, Vec<(i64, String)>> {
+    let mut found = BTreeMap::new();
+    for (id, state, keys) in containers(scm).await {
+        if keys == 0 || matches!(state, LifeCycleState::Deleted | LifeCycleState::Deleting) {
+            continue;
+        }
+        let replicas = scm.replicas(id).await.unwrap();
+        let closed = replicas.iter().filter(|_| state == LifeCycleState::Closed);
+        let closed = closed.filter(|r| r.state == "CLOSED");
+        let mut all: Vec<_> =
+            closed.map(|r| (r.replica_index(), r.datanode_details.host_name.clone())).collect();
+        all.sort();
+        found.insert(id, all);
+    }
+    found
+}
+
+/// Whether each container with blocks has each index once, none of them on these nodes.
+async fn is_whole(scm: &ScmClient, without: &[&str]) -> bool {
+    let found = indexes(scm).await;
+    let report = scm.container_report().await.unwrap();
+    let troubles =
+        ["UNDER_REPLICATED", "OVER_REPLICATED", "MIS_REPLICATED", "MISSING", "UNHEALTHY"];
+    let is_well = |stat: &proto::hdds::KeyIntValue| {
+        !troubles.contains(&stat.key.as_str()) || stat.value() == 0
+    };
+    !found.is_empty()
+        && report.stat.iter().all(is_well)
+        && found.values().all(|replicas| {
+            replicas.iter().map(|(index, _)| *index).eq(INDEXES)
+                && !replicas.iter().any(|(_, node)| without.contains(&node.as_str()))
+        })
+}
 
 struct Test {
     runtime: tokio::runtime::Runtime,

@@ -1,7 +1,7 @@
 //! What is acknowledged stays, whatever is killed, filled or flipped.
 //!
 //! * [`kill_all`]: kill -9 of a whole cluster at random moments, again and again
-//! * [`balancing`]: containers move to a node that came later, under load and kills
+//! * [`balancing`]: containers move to a node that came later, under load
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
 //! * [`flipped_bits`]: stored bytes change behind our back
 //! * [`full_disk`]: no room, and room again
@@ -10,10 +10,8 @@
 //! * [`erasure_damage`]: the same; disks lose and change what they have, nodes go while others are
 //!   rebuilt
 //! * [`cluster`]: separate processes in two racks
-//! * [`healing`]: six processes in two racks: dead, wiped, returning nodes and a replaced disk
+//! * [`healing`]: six processes in two racks: a dead node and a replaced disk
 //! * [`point_to_point`]: a node is emptied to one other
-//! * [`reconstruction`]: seven processes: erasure-coded keys whose indexes are lost, rebuilt, come
-//!   back
 //! * [`om_maintenance`]: three OMs that compact, delete and copy their tables, killed in turn
 //! * [`ledger`]: what writers were told, and whether a cluster still holds it
 
@@ -29,7 +27,6 @@ mod kill_all;
 mod ledger;
 mod om_maintenance;
 mod point_to_point;
-mod reconstruction;
 mod sick_disk;
 mod why;
 mod wrong_disks;
