@@ -50,9 +50,6 @@ fn run() -> Result<()> {
     c.lack_replicas(&keys)?;
     c.expect("it is dead", minutes(2), |c| c.node_is(follower, NodeState::Dead))?;
     c.close_containers()?;
-    c.expect("three others have each block", minutes(10), |c| {
-        c.settled()?;
-        c.whole(&keys)
-    })?;
+    c.expect("three others have each block", minutes(10), |c| c.whole(&keys))?;
     c.read(&keys)
 }

@@ -35,9 +35,6 @@ fn run() -> Result<()> {
 
     c.mend(&[silent], &others)?;
     c.close_containers()?;
-    c.expect("three replicas of each block", minutes(15), |c| {
-        c.settled()?;
-        c.whole(&keys)
-    })?;
+    c.expect("three replicas of each block", minutes(15), |c| c.whole(&keys))?;
     c.read(&keys)
 }

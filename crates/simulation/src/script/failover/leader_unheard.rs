@@ -36,9 +36,6 @@ fn run() -> Result<()> {
     c.mend(&[leader], &[Scm(0)])?;
     c.start([leader])?;
     c.close_containers()?;
-    c.expect("three replicas of each block", minutes(10), |c| {
-        c.settled()?;
-        c.whole(&keys)
-    })?;
+    c.expect("three replicas of each block", minutes(10), |c| c.whole(&keys))?;
     c.read(&keys)
 }

@@ -37,9 +37,6 @@ fn run() -> Result<()> {
     c.start([fourth])?;
     keys.push(c.expect("keys can be written", minutes(10), |c| c.put("after", 300_000))?);
     c.close_containers()?;
-    c.expect("three replicas of each block", minutes(15), |c| {
-        c.settled()?;
-        c.whole(&keys)
-    })?;
+    c.expect("three replicas of each block", minutes(15), |c| c.whole(&keys))?;
     c.read(&keys)
 }

@@ -52,9 +52,6 @@ fn run() -> Result<()> {
     c.expect("both have all that was acknowledged", minutes(3), |c| c.read(&keys))?;
     c.start([leader])?;
     c.close_containers()?;
-    c.expect("three replicas of each block", minutes(15), |c| {
-        c.settled()?;
-        c.whole(&keys)
-    })?;
+    c.expect("three replicas of each block", minutes(15), |c| c.whole(&keys))?;
     c.read(&keys)
 }

@@ -72,9 +72,6 @@ fn run() -> Result<()> {
     c.start([fourth])?;
     writers.stop();
     c.close_containers()?;
-    c.expect("three replicas of each block", minutes(15), |c| {
-        c.settled()?;
-        c.whole(std::slice::from_ref(&key))
-    })?;
+    c.expect("three replicas of each block", minutes(15), |c| c.whole(std::slice::from_ref(&key)))?;
     c.read(&[key])
 }
