@@ -98,6 +98,12 @@ scripts! {
         undecided "repair/undecided",
         whole_group_away "repair/whole-group-away",
     ;
+    restore:
+        machine_back "restore/machine-back",
+        om_log_back "restore/om-log-back",
+        om_tables_back "restore/om-tables-back",
+        scm_tables_back "restore/scm-tables-back",
+    ;
     safe_mode:
         power_loss "safe-mode/power-loss",
     ;

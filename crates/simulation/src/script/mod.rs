@@ -20,6 +20,7 @@ mod operator;
 mod pipelines;
 mod raft;
 mod repair;
+mod restore;
 mod safe_mode;
 mod stage;
 mod state;
@@ -82,10 +83,15 @@ impl fmt::Display for Server {
 
 /// All scripts.
 fn all() -> impl Iterator<Item = Script> {
-    [failover::SCRIPTS, membership::SCRIPTS, raft::SCRIPTS, repair::SCRIPTS, safe_mode::SCRIPTS]
-        .into_iter()
-        .flatten()
-        .copied()
+    let subjects = [
+        failover::SCRIPTS,
+        membership::SCRIPTS,
+        raft::SCRIPTS,
+        repair::SCRIPTS,
+        restore::SCRIPTS,
+        safe_mode::SCRIPTS,
+    ];
+    subjects.into_iter().flatten().copied()
 }
 
 /// Prints each script with what it shows.

@@ -4,6 +4,7 @@
 //! A server that ends by itself is started again, as a service manager would; one that the script
 //! ended stays so until the script starts it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
@@ -12,6 +13,7 @@ use super::Server;
 use crate::scenario::fleet::{Fleet, Run};
 use crate::scenario::{now, sleep};
 use crate::world::clock::{Clock, SECOND};
+use crate::world::disk;
 use crate::world::disk::damage::{self, Part};
 use crate::world::node::{self, End};
 use crate::world::random::Random;
@@ -190,6 +192,42 @@ pub trait Stage: Sized {
         Ok(())
     }
 
+    /// Copies a part of what is on the disk of a server, which may run, as of this moment.
+    ///
+    /// # Errors
+    /// When it cannot be copied.
+    fn copy(&self, server: Server, part: Part) -> anyhow::Result<()> {
+        let number = self.machines().number(server)?;
+        damage::copy(number, part, &copy_of(number, part))?;
+        Ok(())
+    }
+
+    /// Puts the last copy in place of what a server has that does not run.
+    ///
+    /// # Errors
+    /// When it runs.
+    fn put_back(&mut self, server: Server, part: Part) -> anyhow::Result<()> {
+        if self.runs(server) {
+            bail!("{server} runs: its disk cannot be changed");
+        }
+        let number = self.machines().number(server)?;
+        damage::put_back(number, part, &copy_of(number, part))?;
+        Ok(())
+    }
+
+    /// Starts a server that is to end by itself, and looks that it does and that it stays so.
+    ///
+    /// # Errors
+    /// When it runs.
+    fn expect_refusal(&mut self, server: Server, within: Duration) -> anyhow::Result<()> {
+        self.start([server])?;
+        self.let_end(server)?;
+        self.expect(&format!("{server} does not start"), within, |stage| {
+            ensure!(!stage.runs(server), "{server} runs");
+            Ok(())
+        })
+    }
+
     /// Cuts all links between servers of one side and those of the other, both ways.
     ///
     /// # Errors
@@ -284,6 +322,11 @@ pub trait Stage: Sized {
         }
         Ok(())
     }
+}
+
+/// Where a part of a machine's disk is copied to.
+fn copy_of(machine: usize, part: Part) -> PathBuf {
+    disk::aside(&format!("copy-of-{machine}-{part:?}"))
 }
 
 fn failure(

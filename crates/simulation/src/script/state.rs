@@ -12,6 +12,7 @@ use types::{ContainerId, DatanodeDetails};
 
 use super::Server;
 use super::cluster::Cluster;
+use super::keys::Key;
 use super::stage::{Stage, minutes};
 
 /// A replica as SCM knows it.
@@ -94,6 +95,20 @@ impl Cluster {
         let found =
             self.machines().servers().iter().find(|server| server.to_string() == leader.node_id);
         found.copied().with_context(|| format!("{} leads", leader.node_id))
+    }
+
+    /// Has an OM lead, and reads everything there.
+    ///
+    /// # Errors
+    /// When it does not lead, or a key is not there or another one.
+    pub fn leads_and_has_all(&mut self, om: Server, keys: &[Key]) -> anyhow::Result<()> {
+        self.expect(&format!("{om} leads"), minutes(1), |c| {
+            c.transfer_om_leadership(om)?;
+            let leader = c.om_leader()?;
+            ensure!(leader == om, "{leader} leads");
+            Ok(())
+        })?;
+        self.read(keys)
     }
 
     /// Whether an OM has applied what the service has committed.

@@ -9,17 +9,6 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// Has an OM lead, and reads everything there.
-fn leads_and_has_all(c: &mut Cluster, om: Server, keys: &[Key]) -> Result<()> {
-    c.expect("it leads", minutes(1), |c| {
-        c.transfer_om_leadership(om)?;
-        let leader = c.om_leader()?;
-        ensure!(leader == om, "{leader} leads");
-        Ok(())
-    })?;
-    c.read(keys)
-}
-
 fn run() -> Result<()> {
     // Tables are made durable and the log is trimmed behind each twenty changes.
     let setup = cluster(1, 3, 3).with("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
@@ -34,7 +23,7 @@ fn run() -> Result<()> {
     }
     c.start([away])?;
     c.expect("it has all", minutes(2), |c| c.om_is_even(away))?;
-    leads_and_has_all(&mut c, away, &keys)?;
+    c.leads_and_has_all(away, &keys)?;
 
     c.power_off([lost])?;
     let manifest = c.home(lost)?.join("om/raft-log.manifest");
@@ -44,7 +33,7 @@ fn run() -> Result<()> {
     c.start([lost])?;
     c.expect("it has all", minutes(2), |c| c.om_is_even(lost))?;
     for om in [lost, leader, away] {
-        leads_and_has_all(&mut c, om, &keys)?;
+        c.leads_and_has_all(om, &keys)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What happens to data that was synced: bits flip, a directory or all of a disk is lost and
 //! replaced by an empty one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -74,6 +75,47 @@ pub fn replace(machine: usize, part: Part) -> io::Result<()> {
         }
         Ok(())
     })
+}
+
+/// Copies a part of what a machine keeps to another directory, in place of what is there: all
+/// that was written until now, synced or not, as of one moment.
+pub fn copy(machine: usize, part: Part, to: &Path) -> io::Result<()> {
+    let home = node::home(machine);
+    unobserved(|| {
+        if to.exists() {
+            fs::remove_dir_all(to)?;
+        }
+        copy_below(&home, to, &|name| part.has(Path::new(name)))
+    })
+}
+
+/// Puts what was copied in place of what a part of a machine's disk has. The machine's process must
+/// not run.
+pub fn put_back(machine: usize, part: Part, from: &Path) -> io::Result<()> {
+    replace(machine, part)?;
+    let home = node::home(machine);
+    unobserved(|| copy_below(from, &home, &|_| true))
+}
+
+fn copy_below(from: &Path, to: &Path, which: &dyn Fn(&OsStr) -> bool) -> io::Result<()> {
+    // Directories that are still to be copied.
+    let mut left = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from_dir, to_dir)) = left.pop() {
+        fs::create_dir_all(&to_dir)?;
+        for entry in fs::read_dir(&from_dir)? {
+            let entry = entry?;
+            if from_dir == from && !which(&entry.file_name()) {
+                continue;
+            }
+            let target = to_dir.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                left.push((entry.path(), target));
+            } else {
+                fs::copy(entry.path(), target)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Flips a bit in one of the machine's files; says where.
