@@ -1,6 +1,6 @@
 //! Many seeds, each in a process of its own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -31,6 +31,17 @@ struct Sum {
     answered: u64,
     unknown: u64,
     undecided: u64,
+    /// What all runs counted, by name.
+    counts: BTreeMap<String, u64>,
+}
+
+/// What a result says that its run counted: `counts={"joined": 3, "keys moved": 1}`.
+fn counts(result: &str) -> impl Iterator<Item = (String, u64)> {
+    let counts = result.split_once(" counts={").map_or("", |(_, counts)| counts);
+    counts.trim_end_matches('}').split(", ").filter_map(|count| {
+        let (name, count) = count.split_once(": ")?;
+        Some((name.trim_matches('"').to_owned(), count.parse().ok()?))
+    })
 }
 
 /// The processors that this program may use, as a set with one of them: the one at a place, counted
@@ -117,6 +128,9 @@ fn end(running: Running, sum: &mut Sum) -> anyhow::Result<()> {
     sum.answered += number("answered");
     sum.unknown += number("unknown");
     sum.undecided += number("undecided");
+    for (name, count) in counts(result.unwrap_or_default()) {
+        *sum.counts.entry(name).or_default() += count;
+    }
     if !output.status.success() {
         println!("seed {} failed: {}", running.seed, output.status);
         sum.bad.push(running.seed);
@@ -145,6 +159,14 @@ pub fn run(many: &Many) -> anyhow::Result<bool> {
     for left in running {
         end(left, &mut sum)?;
     }
+    if !sum.counts.is_empty() {
+        println!("counts of all runs: {:?}", sum.counts);
+    }
+    let is_missing = |name: &&String| sum.counts.get(*name).is_none_or(|count| *count == 0);
+    let missing: Vec<&String> = many.expect.iter().filter(is_missing).collect();
+    if !missing.is_empty() {
+        println!("no run has counted any of {missing:?}");
+    }
     println!(
         "{} runs, {:.2} simulated hours in {:.0} s: {} calls answered, {} of unknown outcome, {} histories undecided, failed: {:?}",
         sum.runs,
@@ -155,5 +177,19 @@ pub fn run(many: &Many) -> anyhow::Result<bool> {
         sum.undecided,
         sum.bad,
     );
-    Ok(sum.bad.is_empty())
+    Ok(sum.bad.is_empty() && missing.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts;
+
+    #[test]
+    fn the_counts_of_a_result_are_read() {
+        let result = "result seed=1 faults={\"kill\": 2} counts={\"joined\": 3, \"keys moved\": 1}";
+        let found: Vec<_> = counts(result).collect();
+        assert_eq!(found, [("joined".to_owned(), 3), ("keys moved".to_owned(), 1)]);
+        assert_eq!(counts("result seed=1 counts={}").count(), 0);
+        assert_eq!(counts("").count(), 0);
+    }
 }

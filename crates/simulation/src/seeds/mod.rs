@@ -83,6 +83,10 @@ pub struct Many {
     /// How many at the same time.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
+    /// Something that a result has in its `counts`, such as `containers moved`: it is a failure
+    /// when no run of all has counted it. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    expect: Vec<String>,
 }
 
 /// A script.
@@ -121,7 +125,7 @@ impl Scripted {
         let (scenario, faults) = (Scenario::Cluster, Faults::Usual);
         let script = Some(script::find(&name)?.name.to_owned());
         let first = One { scenario, faults, seed, seconds: 0, picks, log_from, dir: None, script };
-        many::run(&Many { first, count, jobs })
+        many::run(&Many { first, count, jobs, expect: Vec::new() })
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Board {
     pub idle: AtomicU64,
     /// Sets of replicas that a block was decoded from.
     pub decoded: AtomicU64,
-    /// What an operator did, by name.
+    /// What an operator did, and what servers did by themselves, by name.
     pub upkeep: Mutex<BTreeMap<&'static str, u64>>,
     numbers: AtomicU64,
 }
@@ -159,7 +159,12 @@ impl Board {
 
     /// An operator did something.
     pub fn upkeep(&self, what: &'static str) {
-        *self.upkeep.lock().entry(what).or_default() += 1;
+        self.count(what, 1);
+    }
+
+    /// Something was done so many times.
+    pub fn count(&self, what: &'static str, times: u64) {
+        *self.upkeep.lock().entry(what).or_default() += times;
     }
 
     /// Something that must not be.

@@ -14,6 +14,7 @@
 
 mod absence;
 mod apart;
+mod scans;
 mod upkeep;
 mod volumes;
 mod watch;
@@ -51,6 +52,8 @@ const SCAN_INTERVAL: u64 = 2 * SECOND;
 const CAPACITY: u64 = 1 << 30;
 /// Clients that write.
 const WRITERS: usize = 3;
+/// How long it takes to ask all DataNodes what they scanned, in seconds.
+const SCANS_TIME: u64 = 2;
 /// Keys that clients leave where they can only delete.
 const MIN_KEYS: u64 = 12;
 
@@ -139,6 +142,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let end = now() + seconds * SECOND;
     while now() < end && cluster.outcome.violations.is_empty() {
         (kind.round)(&mut cluster)?;
+        cluster.ask_for_scans();
         cluster.board.is_quiet.store(true, Ordering::Release);
         if cluster.random.one_in(2) {
             cluster.all_lose_power()?;
@@ -228,6 +232,13 @@ impl Cluster {
         self.fleet.start_all()
     }
 
+    /// Asks the DataNodes that run what they have scanned: they forget it when they start.
+    fn ask_for_scans(&mut self) {
+        let (of, here) = (self.layout.clone(), self.board.clone());
+        node::start(self.first, "scans", move || scans::count(&of, &here));
+        self.pass(SCANS_TIME);
+    }
+
     /// Everything must become whole. The space of blocks that were deleted while their DataNodes
     /// were away may be lost (docs/internals/deletions.md): that is not looked at.
     fn verify(&mut self) -> std::io::Result<()> {
@@ -235,9 +246,12 @@ impl Cluster {
         let done = Arc::new(AtomicBool::new(false));
         let (of, here, seen) = (self.layout.clone(), self.board.clone(), done.clone());
         node::start(self.first, "verify", move || whole::verify(&of, &here, false, &seen));
-        let is_whole =
-            |cluster: &mut Self| cluster.fleet.start_all().is_ok() && done.load(Ordering::Acquire);
-        if !self.within(WHOLE_TIMEOUT, is_whole) {
+        // What must not be will not become whole either.
+        let is_decided =
+            |board: &Board| done.load(Ordering::Acquire) || !board.violations.lock().is_empty();
+        let is_over =
+            |cluster: &mut Self| cluster.fleet.start_all().is_ok() && is_decided(&cluster.board);
+        if !self.within(WHOLE_TIMEOUT, is_over) {
             let lacking = std::mem::take(&mut *self.board.lacking.lock());
             let told = format!("not all is whole {WHOLE_TIMEOUT} s after a round:");
             self.outcome.violations.push(format!("{told}\n  {}", lacking.join("\n  ")));

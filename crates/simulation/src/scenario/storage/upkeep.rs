@@ -2,6 +2,7 @@
 //! DataNodes out of service, at times point to point, and back, has replicas reconciled and
 //! containers closed.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,12 +15,13 @@ use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// What makes the balancer move a few small containers soon.
+/// What makes the balancer move a few small containers soon. It refuses to start unless there are
+/// nine minutes of a move's time left for the deletion.
 pub const SETTINGS: [(&str, &str); 5] = [
     ("hdds.container.balancer.utilization.threshold", "0.1"),
     ("hdds.container.balancer.datanodes.involved.max.percentage.per.iteration", "100"),
-    ("hdds.container.balancer.balancing.iteration.interval", "65s"),
-    ("hdds.container.balancer.move.timeout", "60s"),
+    ("hdds.container.balancer.balancing.iteration.interval", "5s"),
+    ("hdds.container.balancer.move.timeout", "12m"),
     ("hdds.container.balancer.move.replication.timeout", "40s"),
 ];
 
@@ -38,17 +40,9 @@ pub fn work(layout: &Layout, board: &Board, seed: u64) {
             pass(board, random.range(INTERVAL.0, INTERVAL.1)).await;
             board.while_quiet().await;
             let stays = random.range(WHILE.0, WHILE.1);
-            let what = random.below(5);
+            let what = random.below(6);
             match what {
-                0 => {
-                    let started = scm.start_container_balancer(Default::default()).await;
-                    tracing::info!(?started, "the balancer is started");
-                    if matches!(started, Ok(answer) if answer.start) {
-                        board.upkeep("balancer started");
-                        pass(board, stays).await;
-                        let _ = scm.stop_container_balancer().await;
-                    }
-                }
+                0 | 5 => balance(&scm, board, stays).await,
                 1 | 2 => {
                     let datanode = random.below(layout.datanodes() as u64) as usize;
                     let hosts = [address(machine(datanode))];
@@ -59,7 +53,11 @@ pub fn work(layout: &Layout, board: &Board, seed: u64) {
                     };
                     tracing::info!(datanode, ?to, ?left, "is taken out of service");
                     if matches!(left, Ok(failed) if failed.is_empty()) {
-                        board.upkeep(if to.is_some() { "left, to one" } else { "left" });
+                        board.upkeep(match (what, to) {
+                            (1, Some(_)) => "left to one",
+                            (1, None) => "left",
+                            _ => "maintained",
+                        });
                         pass(board, stays).await;
                     }
                     while !matches!(scm.recommission(&hosts).await, Ok(none) if none.is_empty()) {
@@ -78,6 +76,37 @@ pub fn work(layout: &Layout, board: &Board, seed: u64) {
             }
         }
     });
+}
+
+/// Lets the container balancer run for so many seconds.
+async fn balance(scm: &ScmClient, board: &Board, seconds: u64) {
+    let started = scm.start_container_balancer(Default::default()).await;
+    tracing::info!(?started, "the balancer is started");
+    if !matches!(started, Ok(answer) if answer.start) {
+        return;
+    }
+    board.upkeep("balancer started");
+    // Moves that completed in each iteration; it tells no more of them once it has stopped.
+    let mut moved: BTreeMap<i32, u64> = BTreeMap::new();
+    for _ in 0..seconds {
+        pass(board, 1).await;
+        if let Ok(status) = scm.container_balancer_status().await
+            && let Some(info) = status.container_balancer_status_info
+        {
+            for iteration in &info.iterations_status_info {
+                let completed = iteration.container_moves_completed().cast_unsigned();
+                let before = moved.entry(iteration.iteration_number()).or_default();
+                *before = completed.max(*before);
+            }
+        }
+        if board.is_quiet.load(Ordering::Acquire) {
+            break;
+        }
+    }
+    while scm.stop_container_balancer().await.is_err() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    board.count("containers moved", moved.values().sum());
 }
 
 /// Has a container closed, or its replicas reconciled.
