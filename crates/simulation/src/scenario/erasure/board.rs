@@ -30,8 +30,30 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Kept {
     /// How long it is.
     pub length: usize,
+    /// What its bytes are made of: its number, or a later one when it was written again.
+    pub content: u64,
     /// Whether somebody is about to delete it.
     pub is_leaving: bool,
+    /// Whether somebody is about to write it again.
+    pub is_changing: bool,
+}
+
+impl Kept {
+    /// A key that was just written.
+    pub fn new(content: u64, length: usize) -> Self {
+        Self { length, content, is_leaving: false, is_changing: false }
+    }
+
+    /// Whether its bytes are known: nobody is about to change or delete it, or died in the
+    /// middle of that.
+    pub fn is_settled(&self) -> bool {
+        !self.is_leaving && !self.is_changing
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> Bytes {
+        bytes_of(self.content, self.length)
+    }
 }
 
 /// The state of a run.
@@ -67,6 +89,8 @@ pub struct Board {
     pub decoded: AtomicU64,
     /// What an operator did, and what servers did by themselves, by name.
     pub upkeep: Mutex<BTreeMap<&'static str, u64>>,
+    /// Whether keys have storage policies, and are written again.
+    pub has_policies: AtomicBool,
     numbers: AtomicU64,
 }
 
@@ -89,6 +113,7 @@ impl Board {
             idle: AtomicU64::default(),
             decoded: AtomicU64::default(),
             upkeep: Mutex::default(),
+            has_policies: AtomicBool::default(),
             numbers: AtomicU64::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use client::{BucketSpec, Client, CreateKey, ErrorKind, FinishOptions};
-use types::BlockId;
+use types::{BlockId, StoragePolicy};
 
 use super::board::{BUCKET, Board, Kept, VOLUME, bytes_of, connect, path};
 use super::layout::Layout;
@@ -53,6 +53,9 @@ pub fn write(layout: &Layout, board: &Board, seed: u64) {
             board.while_quiet().await;
             let kept = board.kept.lock().len();
             let few = (kept as u64) < board.least.load(Ordering::Relaxed);
+            if board.has_policies.load(Ordering::Relaxed) && !few && random.one_in(4) {
+                rewrite(&client, board, &mut random).await;
+            }
             match (random.one_in(6) && !few) || kept >= KEYS {
                 true => delete(&client, board, &mut random).await,
                 false => {
@@ -79,7 +82,7 @@ async fn put(client: &Client, board: &Board, length: usize, random: &mut Random)
     let parts = random.range(1, 6) as usize;
     let write = async {
         let create = CreateKey::new(path(number)).size_hint(length as u64);
-        let mut writer = client.create_key(create).await?;
+        let mut writer = client.create_key(with_policy(create, board, random)).await?;
         let step = length.div_ceil(parts);
         for at in (0..length).step_by(step) {
             writer.write(bytes.slice(at..(at + step).min(length))).await?;
@@ -95,7 +98,7 @@ async fn put(client: &Client, board: &Board, length: usize, random: &mut Random)
     match write.await {
         Ok(true) => {
             board.answered.fetch_add(1, Ordering::Relaxed);
-            board.kept.lock().insert(number, Kept { length, is_leaving: false });
+            board.kept.lock().insert(number, Kept::new(number, length));
         }
         Ok(false) => {}
         Err(error) => {
@@ -105,12 +108,50 @@ async fn put(client: &Client, board: &Board, length: usize, random: &mut Random)
     }
 }
 
+/// A key with a storage policy of its own, at times.
+fn with_policy(create: CreateKey, board: &Board, random: &mut Random) -> CreateKey {
+    if !board.has_policies.load(Ordering::Relaxed) || !random.one_in(3) {
+        return create;
+    }
+    let policy = random.pick(&StoragePolicy::ALL).name().to_owned();
+    create.metadata(vec![(StoragePolicy::METADATA_KEY.to_owned(), policy)])
+}
+
+/// Writes a key again, with other bytes. One whose outcome is not known is not looked at any more.
+async fn rewrite(client: &Client, board: &Board, random: &mut Random) {
+    let Some((number, _)) = board.any_key(random) else { return };
+    match board.kept.lock().get_mut(&number) {
+        Some(kept) if !kept.is_leaving && !kept.is_changing => kept.is_changing = true,
+        _ => return,
+    }
+    let (content, length) = (board.number(), random.range(1, board.unit() * STRIPES) as usize);
+    let write = async {
+        let create = CreateKey::new(path(number)).size_hint(length as u64);
+        let mut writer = client.create_key(with_policy(create, board, random)).await?;
+        writer.write(bytes_of(content, length)).await?;
+        tokio::time::sleep(Duration::from_millis(random.below(PAUSE))).await;
+        writer.finish(FinishOptions::default()).await.map(drop)
+    };
+    match write.await {
+        Ok(()) => {
+            board.answered.fetch_add(1, Ordering::Relaxed);
+            board.count("keys written again", 1);
+            board.kept.lock().insert(number, Kept::new(content, length));
+        }
+        Err(error) => {
+            board.failed.fetch_add(1, Ordering::Relaxed);
+            board.kept.lock().remove(&number);
+            tracing::debug!(%error, number, "a key was not written again");
+        }
+    }
+}
+
 /// Deletes a key; what becomes of one whose deletion is not answered is not looked at.
 async fn delete(client: &Client, board: &Board, random: &mut Random) {
     let Some((number, _)) = board.any_key(random) else { return };
     let Ok(info) = client.key_info(&path(number)).await else { return };
     match board.kept.lock().get_mut(&number) {
-        Some(kept) if !kept.is_leaving => kept.is_leaving = true,
+        Some(kept) if !kept.is_leaving && !kept.is_changing => kept.is_leaving = true,
         _ => return,
     }
     let deleted = client.delete_key(&path(number)).await;
@@ -131,9 +172,13 @@ pub fn read(layout: &Layout, board: &Board, seed: u64) {
             board.while_quiet().await;
             if let Some((number, kept)) = board.any_key(&mut random) {
                 let read = client.read_key(&path(number)).await;
-                let still_there = board.kept.lock().get(&number).is_some_and(|k| !k.is_leaving);
+                let after = board.kept.lock().get(&number).copied();
+                let still_there = after.is_some_and(|k| !k.is_leaving);
+                let changed = |k: Kept| k.is_changing || k.content != kept.content;
                 match read {
-                    Ok(bytes) if bytes == bytes_of(number, kept.length) => {
+                    // Old bytes or new ones.
+                    Ok(_) if kept.is_changing || after.is_some_and(changed) => {}
+                    Ok(bytes) if bytes == kept.bytes() => {
                         board.answered.fetch_add(1, Ordering::Relaxed);
                     }
                     Ok(bytes) => board.violates(format!(

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use config::Configuration;
+use types::StorageType;
 
 use crate::scenario::process::{ended, on_runtime};
 use crate::scenario::servers;
@@ -72,11 +73,16 @@ pub struct Shape {
     pub disks: usize,
 }
 
+/// The types of a DataNode's disks, in their order.
+pub type Types = Vec<StorageType>;
+
 /// The configuration of a run.
 #[derive(Clone)]
 pub struct Layout {
     conf: Configuration,
     shape: Shape,
+    /// The types of each DataNode's disks; of those that have none here all disks are DISK.
+    types: Vec<Types>,
 }
 
 /// A directory for containers, below a DataNode's home.
@@ -101,12 +107,30 @@ impl Layout {
         let conf = CHOICES.iter().fold(conf, |conf, (key, of)| conf.with(key, *random.pick(of)));
         let conf = conf.with("ozone.scm.address.scms.scm1", address(SCM));
         let conf = conf.with("ozone.om.address.oms.om1", format!("{}:9862", address(OM)));
-        Self { conf, shape }
+        Self { conf, shape, types: Vec::new() }
     }
 
     /// With a setting.
     pub fn with(self, key: &str, value: &str) -> Self {
         Self { conf: self.conf.with(key, value), ..self }
+    }
+
+    /// With disks of these types, for each DataNode.
+    pub fn with_types(self, types: Vec<Types>) -> Self {
+        Self { types, ..self }
+    }
+
+    /// The type of a DataNode's disk.
+    pub fn type_of(&self, datanode: usize, disk: usize) -> StorageType {
+        let types = self.types.get(datanode);
+        types.and_then(|types| types.get(disk)).copied().unwrap_or_default()
+    }
+
+    /// The type of the disk that a container's directory is on.
+    pub fn type_at(&self, datanode: usize, dir: &Path) -> Option<StorageType> {
+        let home = node::home(machine(datanode));
+        let on = |number: &usize| dir.starts_with(home.join(self.disk(*number)));
+        (0..self.shape.disks).find(on).map(|number| self.type_of(datanode, number))
     }
 
     /// How many DataNodes there are.
@@ -170,8 +194,14 @@ impl Layout {
         let here = address(machine(number));
         let conf = self.conf.clone().with("ozone.metadata.dirs", dir.display());
         let conf = conf.with("ozone.scm.datanode.id.dir", dir.display());
-        let disks = (0..self.shape.disks).map(|number| dir.join(disk(self.shape, number)));
-        let disks: Vec<String> = disks.map(|disk| disk.display().to_string()).collect();
+        let disks = (0..self.shape.disks).map(|disk| {
+            let dir = dir.join(self.disk(disk));
+            match self.type_of(number, disk) {
+                StorageType::Disk => dir.display().to_string(),
+                of => format!("[{of}]{}", dir.display()),
+            }
+        });
+        let disks: Vec<String> = disks.collect();
         let conf = conf.with("hdds.datanode.dir", disks.join(","));
         let log = dir.join(LOG);
         let conf = conf.with("hdds.container.ratis.datanode.storage.dir", log.display());

@@ -12,6 +12,7 @@ pub(super) mod board;
 pub(super) mod clients;
 mod idle;
 pub(super) mod layout;
+mod placed;
 pub(super) mod whole;
 
 use std::sync::Arc;

@@ -14,8 +14,9 @@ use proto::hdds::LifeCycleState;
 use types::replication::EcConfig;
 use types::{BlockId, ContainerId, DatanodeDetails, ReplicationConfig};
 
-use super::board::{Board, bytes_of, connect, path};
+use super::board::{Board, connect, path};
 use super::layout::{Layout, replica_file};
+use super::placed;
 use crate::scenario::process::on_runtime;
 use crate::scenario::replica::{Absent, read};
 use crate::scenario::safe_mode::Operator;
@@ -48,6 +49,9 @@ pub fn verify(layout: &Layout, board: &Board, is_last: bool, done: &AtomicBool) 
             let mut lacking = looker.lacking().await;
             if !lacking.is_empty() {
                 lacking.extend(operator.look(&looker.scm).await);
+            }
+            if board.has_policies.load(Ordering::Acquire) && lacking.is_empty() {
+                lacking = placed::misplaced(&looker.client, &looker.scm, board, layout).await;
             }
             if is_last && lacking.is_empty() {
                 lacking = looker.left_over().await;
@@ -103,13 +107,14 @@ impl Looker<'_> {
 
     /// The blocks of all keys that were acknowledged.
     async fn wanted(&self) -> anyhow::Result<Vec<Wanted>> {
-        let kept = self.board.kept.lock().clone();
+        let mut kept = self.board.kept.lock().clone();
+        kept.retain(|_, kept| kept.is_settled());
         let (mut wanted, mut holding) = (Vec::new(), BTreeSet::new());
         for (number, kept) in kept {
             let name = format!("key {number}");
             let info = self.client.key_info(&path(number)).await;
             let info = info.map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-            let mut rest = bytes_of(number, kept.length);
+            let mut rest = kept.bytes();
             for location in info.key_location_list.iter().flat_map(|list| &list.key_locations) {
                 let id = BlockId::from_wire(&location.block_id);
                 let data = rest.split_to((location.length as usize).min(rest.len()));

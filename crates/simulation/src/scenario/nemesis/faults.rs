@@ -182,6 +182,8 @@ pub enum Faults {
     Volumes,
     /// Links between DataNodes are cut, and no others.
     Apart,
+    /// Disks of several types, storage policies that change, and the mover.
+    Tiers,
 }
 
 impl Faults {
@@ -240,7 +242,7 @@ impl Faults {
             Self::Suspends => [&few[..], &[Kind::Suspend; 2], &[Kind::Partition]].concat(),
             Self::Hooks => USUAL_KINDS.to_vec(),
             // Those of a scenario of its own.
-            Self::Absent | Self::Volumes | Self::Apart => few.to_vec(),
+            Self::Absent | Self::Volumes | Self::Apart | Self::Tiers => few.to_vec(),
             // The stranger has runs of its own: it disturbs no other fault there.
             Self::Any => {
                 let rest = [

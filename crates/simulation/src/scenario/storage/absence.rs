@@ -26,6 +26,7 @@ pub const KIND: Kind = Kind {
     round,
     think: 3_000,
     honest: false,
+    tiers: false,
 };
 
 /// Before a group leaves, in seconds.

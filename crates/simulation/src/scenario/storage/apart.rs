@@ -26,6 +26,7 @@ pub const KIND: Kind = Kind {
     round,
     think: 600,
     honest: true,
+    tiers: false,
 };
 
 /// Before the first cut, in seconds.

@@ -6,7 +6,8 @@
 //!   and come back a few at a time;
 //! * [`volumes`]: disks of a DataNode fail singly and come back;
 //! * [`apart`]: DataNodes do not reach each other, and all others reach them, while containers are
-//!   copied slowly.
+//!   copied slowly;
+//! * [`tiers`]: disks are of three types, storage policies change, and the mover is at work.
 //!
 //! In half of the seeds an operator is at work besides ([`upkeep`]). After each round everything
 //! must be whole again, as in the scenario `erasure`; and the disks are looked at all the time
@@ -14,7 +15,9 @@
 
 mod absence;
 mod apart;
+mod policies;
 mod scans;
+mod tiers;
 mod upkeep;
 mod volumes;
 mod watch;
@@ -72,6 +75,8 @@ struct Kind {
     think: u64,
     /// No DataNode may find a replica damaged: no disk spoils anything.
     honest: bool,
+    /// Disks are of several types, and keys have storage policies.
+    tiers: bool,
 }
 
 impl Kind {
@@ -80,8 +85,9 @@ impl Kind {
             Faults::Absent => Ok(absence::KIND),
             Faults::Volumes => Ok(volumes::KIND),
             Faults::Apart => Ok(apart::KIND),
+            Faults::Tiers => Ok(tiers::KIND),
             _ => Err(std::io::Error::other(
-                "the scenario has faults of its own: --faults absent, volumes or apart",
+                "the scenario has faults of its own: --faults absent, volumes, apart or tiers",
             )),
         }
     }
@@ -117,7 +123,12 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         upkeep::SETTINGS.iter().fold(layout, |layout, (key, value)| layout.with(key, value));
     let name = *random.pick(kind.replications);
     let replication = replication(name)?;
+    let layout = match kind.tiers {
+        true => layout.with_types(tiers::types(kind.shape, &mut random)),
+        false => layout,
+    };
     let board = Arc::new(Board::new(replication));
+    board.has_policies.store(kind.tiers, Ordering::Relaxed);
     board.think.store(kind.think, Ordering::Relaxed);
     board.least.store(MIN_KEYS, Ordering::Relaxed);
     let mut fleet = servers(&layout, &mut random);
@@ -169,7 +180,12 @@ type Work = fn(&Layout, &Board, u64);
 impl Cluster {
     fn add_clients(&mut self) -> std::io::Result<()> {
         let writers = std::iter::repeat_n(("writer", clients::write as Work), WRITERS);
-        for (name, work) in writers.chain([("reader", clients::read as Work)]) {
+        let of_policies: [(&str, Work); 2] =
+            [("policies", policies::change), ("mover", policies::bring)];
+        let has_policies = self.board.has_policies.load(Ordering::Relaxed);
+        let of_policies = of_policies.into_iter().filter(|_| has_policies);
+        let all = writers.chain([("reader", clients::read as Work)]).chain(of_policies);
+        for (name, work) in all {
             let (layout, board) = (self.layout.clone(), self.board.clone());
             let seed = self.random.next();
             let run = move |_: &std::path::Path| work(&layout, &board, seed);

@@ -26,6 +26,7 @@ pub const KIND: Kind = Kind {
     round,
     think: 2_000,
     honest: false,
+    tiers: false,
 };
 
 /// Before the first fault, in seconds.
@@ -41,7 +42,7 @@ const REBUILD_TIME: (u64, u64) = (40, 75);
 
 /// What is wrong with a DataNode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+pub enum Trouble {
     /// It is down.
     Down,
     /// One of its disks fails.
@@ -109,7 +110,7 @@ fn displaced(cluster: &mut Cluster) -> std::io::Result<()> {
 }
 
 /// Something goes wrong with a DataNode.
-fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
+pub fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
     let server = FIRST_DATANODE + datanode;
     if cluster.random.one_in(3) {
         cluster.count("DataNode down");
@@ -139,7 +140,7 @@ fn fail(cluster: &mut Cluster, datanode: usize, number: usize) -> std::io::Resul
 }
 
 /// A DataNode is all right again: it starts.
-fn end(cluster: &mut Cluster, datanode: usize, trouble: Trouble) -> std::io::Result<()> {
+pub fn end(cluster: &mut Cluster, datanode: usize, trouble: Trouble) -> std::io::Result<()> {
     let server = FIRST_DATANODE + datanode;
     tracing::info!(datanode, ?trouble, "is over");
     if let Trouble::Disk(number) = trouble {

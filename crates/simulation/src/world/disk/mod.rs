@@ -63,6 +63,8 @@ pub struct Disk {
     pub capacity: u64,
     /// Directories below the home of the machine's process whose disks fail.
     pub failing: Vec<PathBuf>,
+    /// Such directories on whose disks something else has taken all the room.
+    pub crowded: Vec<PathBuf>,
 }
 
 impl Default for Disk {
@@ -77,6 +79,7 @@ impl Default for Disk {
             late: None,
             capacity: 0,
             failing: Vec::new(),
+            crowded: Vec::new(),
         }
     }
 }

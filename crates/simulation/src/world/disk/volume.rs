@@ -26,6 +26,21 @@ pub fn heal(machine: usize, dir: &Path) {
     world().machines[machine].disk.failing.retain(|of| of != dir);
 }
 
+/// Has something else take all the room of the disk below a directory of a machine's home: it says
+/// that nothing is free. What is written all the same is taken, as from the blocks that a file
+/// system keeps back.
+pub fn crowd(machine: usize, dir: &Path) {
+    let crowded = &mut world().machines[machine].disk.crowded;
+    if !crowded.iter().any(|of| of == dir) {
+        crowded.push(dir.to_owned());
+    }
+}
+
+/// Gives the room of all disks of a machine back.
+pub fn relieve(machine: usize) {
+    world().machines[machine].disk.crowded.clear();
+}
+
 /// Whether what is below a machine's home is on a disk that fails.
 pub(super) fn fails(machine: usize, below: &Path) -> bool {
     world().machines[machine].disk.failing.iter().any(|dir| below.starts_with(dir))
@@ -58,6 +73,9 @@ pub(super) unsafe fn blocks(path: *const c_char) -> Option<(u64, u64)> {
     }
     // A disk is the directory below that of all containers.
     let volume = below.iter().take(2).collect::<PathBuf>();
+    if world().machines[machine].disk.crowded.contains(&volume) {
+        return Some((capacity / BLOCK, 0));
+    }
     let used = size(&node::home(machine).join(volume));
     Some((capacity / BLOCK, capacity.saturating_sub(used) / BLOCK))
 }
