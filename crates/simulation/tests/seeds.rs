@@ -5,10 +5,12 @@
 use std::process::Command;
 use std::sync::{Condvar, Mutex};
 
-/// A scenario, its faults, its first seed and how many, simulated seconds of faults.
+/// A scenario, its faults, where settings come from, its first seed and how many, simulated seconds
+/// of faults.
 struct Runs {
     scenario: &'static str,
     faults: &'static str,
+    settings: &'static str,
     seed: u64,
     count: u64,
     seconds: u64,
@@ -49,12 +51,21 @@ fn run(runs: &Runs) -> String {
 
 /// The same on another processor than a run beside it has.
 fn run_beside(runs: &Runs, beside: u64) -> String {
-    let (success, text, errors) = PROCESSORS.with_one(|number| simulate(runs, number, beside));
-    let Runs { scenario, faults, seed, count, seconds } = runs;
+    let once = |number| simulate(runs, &[], number, beside);
+    judge(runs, PROCESSORS.with_one(once))
+}
+
+/// The same, and something must have been counted.
+fn run_and_expect(runs: &Runs, counts: &[&str]) -> String {
+    judge(runs, PROCESSORS.with_one(|number| simulate(runs, counts, number, 0)))
+}
+
+fn judge(runs: &Runs, (success, text, errors): (bool, String, String)) -> String {
+    let Runs { scenario, faults, settings, seed, count, seconds } = runs;
     assert!(
         success,
         "{text}\n{errors}\nagain: make simulate SEED={seed} COUNT={count} \
-         ARGS='--scenario {scenario} --faults {faults} --seconds {seconds}'"
+         ARGS='--scenario {scenario} --faults {faults} --settings {settings} --seconds {seconds}'"
     );
     text
 }
@@ -66,11 +77,13 @@ pub fn processor(number: u64) -> u64 {
     slot.unwrap_or(number)
 }
 
-fn simulate(runs: &Runs, number: u64, beside: u64) -> (bool, String, String) {
+fn simulate(runs: &Runs, counts: &[&str], number: u64, beside: u64) -> (bool, String, String) {
     let place = processor(number) + beside;
     let output = Command::new(env!("CARGO_BIN_EXE_simulation"))
         .env("SIMULATION_PROCESSOR", place.to_string())
         .args(["run", "--scenario", runs.scenario, "--faults", runs.faults])
+        .args(["--settings", runs.settings])
+        .args(counts.iter().flat_map(|name| ["--expect", *name]))
         .args(["--seed", &runs.seed.to_string(), "--count", &runs.count.to_string()])
         // Each keeps one processor busy, and further tests are beside it.
         .args(["--seconds", &runs.seconds.to_string(), "--jobs", "1"])
@@ -80,7 +93,8 @@ fn simulate(runs: &Runs, number: u64, beside: u64) -> (bool, String, String) {
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Seeds that found something, a test each, with what it was.
+/// Seeds that found something, a test each, with what it was. They draw no settings, as they did
+/// not when they found it.
 macro_rules! found {
     ($($name:ident: $scenario:ident $faults:ident $seed:literal x $count:literal,
        $seconds:literal s, $what:literal;)+) => {$(
@@ -90,6 +104,7 @@ macro_rules! found {
             run(&Runs {
                 scenario: stringify!($scenario),
                 faults: stringify!($faults),
+                settings: "usual",
                 seed: $seed,
                 count: $count,
                 seconds: $seconds,
@@ -163,9 +178,10 @@ pub fn new_seed() -> u64 {
     1_000_000 + of_commit.unwrap_or(of_day)
 }
 
-/// Runs new seeds.
+/// Runs new seeds; `scripts/test-long` has those that draw settings.
 fn explore(scenario: &'static str, faults: &'static str, count: u64, seconds: u64) {
-    let text = run(&Runs { scenario, faults, seed: new_seed(), count, seconds });
+    let settings = "usual";
+    let text = run(&Runs { scenario, faults, settings, seed: new_seed(), count, seconds });
     println!("{}", text.lines().last().unwrap_or_default());
 }
 
@@ -234,19 +250,28 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
     explore("cluster", "maintenance", 1, 120);
 }
 
-// A seed that stays the same: those of this scenario are long. `scripts/test-long` runs new ones,
-// and those of the other kinds.
+// Seeds of `storage` that stay the same: they are long. `scripts/test-long` runs new ones, and
+// those of the other kinds.
 #[test]
 fn groups_that_are_away_while_scm_starts_lose_nothing() {
-    run(&Runs { scenario: "storage", faults: "absent", seed: 1000, count: 1, seconds: 60 });
+    let (scenario, faults, settings) = ("storage", "absent", "usual");
+    run(&Runs { scenario, faults, settings, seed: 1000, count: 1, seconds: 60 });
+}
+
+#[test]
+fn keys_follow_policies_that_change_and_nothing_is_lost() {
+    let (scenario, faults, settings) = ("storage", "tiers", "drawn");
+    let runs = Runs { scenario, faults, settings, seed: 1010, count: 1, seconds: 60 };
+    run_and_expect(&runs, &["keys moved", "keys written again", "policies changed"]);
 }
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
     // Beside each other, and beside other tests: neither the directory nor the load may show.
     let once = |scenario, faults, beside| {
-        let text =
-            run_beside(&Runs { scenario, faults, seed: 70_007, count: 1, seconds: 60 }, beside);
+        let settings = "drawn";
+        let runs = Runs { scenario, faults, settings, seed: 70_007, count: 1, seconds: 60 };
+        let text = run_beside(&runs, beside);
         text.lines().find(|line| line.starts_with("result ")).map(str::to_owned)
     };
     for (scenario, faults) in [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks")] {

@@ -52,7 +52,7 @@ type EndedWith = Arc<Mutex<Option<Result<(), Violation>>>>;
 
 /// Runs the scenario.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults } = plan;
+    let Plan { seed, seconds, faults, draws: _ } = plan;
     let mut random = Random::new(seed);
     let mut choices = random.clone();
     world().contract = faults.of_seed(&mut choices).1;

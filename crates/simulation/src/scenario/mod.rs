@@ -11,6 +11,7 @@ pub mod raft;
 pub mod replica;
 mod safe_mode;
 pub mod servers;
+pub mod settings;
 pub mod storage;
 
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub struct Plan {
     pub seconds: u64,
     /// Which faults.
     pub faults: Faults,
+    /// Whether the seed draws settings ([`settings`]), in scenarios of whole clusters.
+    pub draws: bool,
 }
 
 /// What a run came to.
@@ -43,6 +46,8 @@ pub struct Outcome {
     pub undecided: usize,
     /// What the observer did beside the faults, or saw: by name.
     pub counts: std::collections::BTreeMap<&'static str, u64>,
+    /// Settings that the seed has drawn.
+    pub settings: Vec<settings::Drawn>,
     /// Faults, by kind.
     pub faults: std::collections::BTreeMap<&'static str, usize>,
 }

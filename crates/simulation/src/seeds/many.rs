@@ -77,6 +77,8 @@ fn begin(many: &Many, seed: u64, place: u64) -> anyhow::Result<Running> {
     let faults = format!("{:?}", one.faults).to_lowercase();
     command.args(["one", "--scenario", &scenario, "--faults", &faults]);
     command.args(["--seed", &seed.to_string()]);
+    let settings = format!("{:?}", one.settings).to_lowercase();
+    command.args(["--settings", &settings]);
     // The same name in each run: names are in files and logs.
     command.args(["--seconds", &one.seconds.to_string(), "--dir", CURRENT_DIR]).current_dir(&dir);
     command.args(["--log-from", &one.log_from.to_string()]);

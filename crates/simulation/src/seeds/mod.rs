@@ -40,6 +40,17 @@ pub enum Scenario {
     Storage,
 }
 
+/// Where settings come from, beside what a scenario and its faults need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Settings {
+    /// Seeds of `cluster` and `storage` draw them from ranges, but for `cluster` with the usual
+    /// faults.
+    Drawn,
+    /// They are the same in all runs: seeds that found something before settings were drawn take
+    /// the course of then.
+    Usual,
+}
+
 /// One seed.
 #[derive(Debug, Clone, Args)]
 pub struct One {
@@ -52,6 +63,9 @@ pub struct One {
     /// Where every choice comes from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Where settings come from.
+    #[arg(long, value_enum, default_value = "drawn")]
+    settings: Settings,
     /// Simulated seconds of faults; what comes before and after is not counted in.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
@@ -124,7 +138,8 @@ impl Scripted {
         };
         let (scenario, faults) = (Scenario::Cluster, Faults::Usual);
         let script = Some(script::find(&name)?.name.to_owned());
-        let first = One { scenario, faults, seed, seconds: 0, picks, log_from, dir: None, script };
+        let (settings, seconds, dir) = (Settings::Usual, 0, None);
+        let first = One { scenario, faults, seed, settings, seconds, picks, log_from, dir, script };
         many::run(&Many { first, count, jobs, expect: Vec::new() })
     }
 }

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
-use super::{One, Scenario};
+use super::{One, Scenario, Settings};
 use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft, storage};
 use crate::script;
 use crate::world::clock::SECOND;
@@ -103,7 +103,8 @@ fn live(one: &One) -> anyhow::Result<bool> {
             }
         });
     }
-    let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults };
+    let draws = one.settings == Settings::Drawn;
+    let plan = Plan { seed: one.seed, seconds: one.seconds, faults: one.faults, draws };
     let script = one.script.as_deref().map(script::find).transpose()?;
     let mut outcome = match (script, one.scenario) {
         (Some(script), _) => script::run(script),
@@ -143,6 +144,10 @@ fn report(seed: u64, outcome: &Outcome) -> bool {
     let mut text = String::new();
     for violation in &outcome.violations {
         text.push_str(&format!("seed {seed}: {violation}\n"));
+    }
+    if !outcome.settings.is_empty() {
+        let drawn = outcome.settings.iter().map(|(key, value)| format!(" {key}={value}"));
+        text.push_str(&format!("settings seed={seed}{}\n", drawn.collect::<String>()));
     }
     text.push_str(&format!(
         "result seed={seed} seconds={} answered={} unknown={} undecided={} switches={switches} trace={trace:016x} violations={} faults={:?} counts={counts:?}\n",

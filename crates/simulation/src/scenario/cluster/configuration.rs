@@ -9,6 +9,7 @@ use config::keys::scm::OZONE_SCM_DEAD_NODE_INTERVAL;
 use super::services::{self, Services};
 use super::settings;
 use crate::scenario::nemesis::faults::Kind;
+use crate::scenario::settings::{Drawn, apply};
 use crate::world::disk::damage::LOG;
 use crate::world::node::address;
 use crate::world::random::Random;
@@ -111,6 +112,11 @@ impl Layout {
     /// With settings that the seed picks.
     pub fn varied(self, kinds: &[Kind], random: &mut Random) -> Self {
         Self { conf: settings::vary(self.conf, kinds, random), ..self }
+    }
+
+    /// With settings that the seed has drawn.
+    pub fn drawn(self, drawn: &[Drawn]) -> Self {
+        Self { conf: apply(self.conf, drawn), ..self }
     }
 
     /// Of an SCM whose tables are in a directory, and its Raft log in another one.

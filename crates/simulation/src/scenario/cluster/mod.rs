@@ -140,7 +140,7 @@ impl Board {
 
 /// Runs the scenario.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults } = plan;
+    let Plan { seed, seconds, faults, draws } = plan;
     let mut random = Random::new(seed);
     let mut choices = random.clone();
     let (kinds, contract) = faults.of_seed(&mut choices);
@@ -154,6 +154,12 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         }
         _ => Layout::new().varied(&kinds, &mut random),
     };
+    let drawn = match faults {
+        Faults::Usual => Vec::new(),
+        _ if draws => settings::draw_beside(seed, &kinds),
+        _ => Vec::new(),
+    };
+    let layout = layout.drawn(&drawn);
     let spares = usize::from(layout.services().is_some());
     let buckets = seconds.div_ceil(BUCKET_SECONDS);
     let mut fleet = Fleet::default();
@@ -196,7 +202,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let bucket_layout = has_snapshots.then(|| *random.pick(&BUCKET_LAYOUTS));
     let board = Board { write_once: buckets, coding, honest, bucket_layout, ..Board::default() };
     let board = Arc::new(board);
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome { settings: drawn, ..Outcome::default() };
 
     let first = node::add_machine(Clock::default());
     let (of, here) = (layout.clone(), board.clone());

@@ -4,6 +4,7 @@
 use config::Configuration;
 
 use crate::scenario::nemesis::faults::Kind;
+use crate::scenario::settings::{Drawn, draw};
 use crate::world::random::Random;
 
 /// A key and the values that it may have.
@@ -70,6 +71,17 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 26] = [
     (Kind::BlockedReader, ("ozone.om.http.enabled", &["true"])),
     (Kind::Copies, ("trioxide.om.checkpoint.rate", &["100KB", "1MB", "100MB"])),
 ];
+
+/// What a seed draws of the settings of all scenarios: those that a kind of fault is about are
+/// left as they are, and the pace of repairs and of what waits for it, since links are cut for
+/// minutes here and the end has its bounds.
+pub fn draw_beside(seed: u64, kinds: &[Kind]) -> Vec<Drawn> {
+    let of_kinds = |key: &str| {
+        let mut kept = CHOICES_OF_KINDS.iter().filter(|(kind, _)| kinds.contains(kind));
+        kept.any(|(_, (of, _))| *of == key)
+    };
+    draw(seed, |key| of_kinds(key) || key.starts_with("hdds.scm.replication."))
+}
 
 /// Takes each of them from the seed, or leaves it as it is.
 pub fn vary(conf: Configuration, kinds: &[Kind], random: &mut Random) -> Configuration {

@@ -52,7 +52,7 @@ const SHAPE: Shape = Shape { datanodes: 7, disks: 1 };
 
 /// Runs it.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults } = plan;
+    let Plan { seed, seconds, faults, draws: _ } = plan;
     if faults != Faults::Usual {
         return Err(std::io::Error::other(
             "the scenario has faults of its own: leave --faults out",

@@ -42,7 +42,7 @@ const RECOVERY_TIMEOUT: u64 = 120;
 
 /// Runs the scenario.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults } = plan;
+    let Plan { seed, seconds, faults, draws: _ } = plan;
     let mut random = Random::new(seed);
     let mut choices = random.clone();
     let (mut kinds, contract) = faults.of_seed(&mut choices);

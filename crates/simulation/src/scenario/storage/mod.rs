@@ -33,7 +33,7 @@ use super::erasure::layout::{Layout, Shape};
 use super::erasure::{clients, clock, servers, whole};
 use super::fleet::Fleet;
 use super::nemesis::faults::Faults;
-use super::{Outcome, Plan, now, sleep};
+use super::{Outcome, Plan, now, settings, sleep};
 use crate::world::clock::{Clock, SECOND};
 use crate::world::disk::Contract;
 use crate::world::disk::names::Names;
@@ -107,7 +107,7 @@ struct Cluster {
 
 /// Runs it.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults } = plan;
+    let Plan { seed, seconds, faults, draws } = plan;
     let kind = Kind::of(faults)?;
     let mut random = Random::new(seed);
     let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
@@ -121,6 +121,9 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     });
     let layout =
         upkeep::SETTINGS.iter().fold(layout, |layout, (key, value)| layout.with(key, value));
+    let settled = |key: &str| kind.settings.iter().any(|(of, _)| *of == key);
+    let drawn = if draws { settings::draw(seed, settled) } else { Vec::new() };
+    let layout = drawn.iter().fold(layout, |layout, (key, value)| layout.with(key, value));
     let name = *random.pick(kind.replications);
     let replication = replication(name)?;
     let layout = match kind.tiers {
@@ -138,7 +141,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     fleet.start_all()?;
 
     let first = node::add_machine(Clock::default());
-    let (watch, outcome) = (Watch::default(), Outcome::default());
+    let (watch, outcome) = (Watch::default(), Outcome { settings: drawn, ..Outcome::default() });
     let mut cluster = Cluster { layout, board, fleet, watch, random, outcome, first };
     let (of, here) = (cluster.layout.clone(), cluster.board.clone());
     node::start(first, "prepare", move || clients::prepare(&of, &here));
