@@ -110,6 +110,23 @@ async fn a_deletion_whose_answer_was_lost_is_sent_again_as_the_same_call() {
 }
 
 #[tokio::test]
+async fn an_abort_whose_answer_was_lost_is_sent_again_as_the_same_call() {
+    let cluster = Cluster::start(1).await;
+    let upload =
+        CreateUpload { path: path("k"), replication: None, metadata: vec![], tags: vec![] };
+    let id = cluster.client.create_upload(upload).await.unwrap();
+    *cluster.state().lose_answer_of.lock() = Some(Type::AbortMultiPartUpload);
+    // This OM forgot the call, too. The upload may as well have been completed meanwhile, and a
+    // client that takes it for aborted gives an object up that is there.
+    let error = cluster.client.abort_upload(&path("k"), &id).await.unwrap_err();
+    assert!(error.is_status(Status::NoSuchMultipartUploadError), "{error}");
+    let asked = cluster.state().asked(Type::AbortMultiPartUpload);
+    assert_eq!(asked.len(), 2);
+    let call = |n: usize| (asked[n].rpc_client_id.clone(), asked[n].rpc_call_id);
+    assert!(call(0).1.is_some() && call(0) == call(1));
+}
+
+#[tokio::test]
 async fn safe_mode_is_waited_out() {
     let cluster = Cluster::start(1).await;
     cluster.state().safe_mode.store(2, Ordering::Relaxed);

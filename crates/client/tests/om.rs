@@ -272,6 +272,12 @@ impl State {
                     }
                 }
             }
+            Type::AbortMultiPartUpload => {
+                let args = &request.abort_multi_part_upload_request.as_ref().unwrap().key_args;
+                if self.uploads.lock().remove(args.multipart_upload_id()).is_none() {
+                    fail(&mut response, Status::NoSuchMultipartUploadError);
+                }
+            }
             Type::CompleteMultiPartUpload => {
                 let asked = request.complete_multi_part_upload_request.as_ref().unwrap();
                 let args = &asked.key_args;

@@ -157,12 +157,9 @@ impl Client {
         Box::pin(async move {
             let request =
                 om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
-            let (reply, repeated) =
-                self.om_reply::<command::AbortMultiPartUpload>(&request).await?;
-            if repeated && reply.status == Status::NoSuchMultipartUploadError {
-                return Ok(());
-            }
-            reply.ok().map(drop)
+            // OM remembers a call that comes again: that there is no such upload is said of one that
+            // another call ended.
+            self.om::<command::AbortMultiPartUpload>(&request).await.map(drop)
         })
     }
 
