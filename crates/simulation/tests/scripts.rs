@@ -104,6 +104,10 @@ scripts! {
         om_tables_back "restore/om-tables-back",
         scm_tables_back "restore/scm-tables-back",
     ;
+    s3:
+        conditional_put_over_leader_change "s3/conditional-put-over-leader-change",
+        multipart_over_leader_change "s3/multipart-over-leader-change",
+    ;
     safe_mode:
         power_loss "safe-mode/power-loss",
     ;

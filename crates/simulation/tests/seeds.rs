@@ -250,6 +250,11 @@ fn new_seeds_of_oms_that_compact_and_keep_snapshots_have_the_same_rows() {
     explore("cluster", "maintenance", 1, 120);
 }
 
+#[test]
+fn new_seeds_of_s3_gateways_carry_out_one_of_many_conditional_writes() {
+    explore("s3", "usual", 1, 60);
+}
+
 // Seeds of `storage` that stay the same: they are long. `scripts/test-long` runs new ones, and
 // those of the other kinds.
 #[test]
@@ -274,7 +279,8 @@ fn a_seed_gives_the_same_run_again() {
         let text = run_beside(&runs, beside);
         text.lines().find(|line| line.starts_with("result ")).map(str::to_owned)
     };
-    for (scenario, faults) in [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks")] {
+    let all = [("raft", "usual"), ("cluster", "usual"), ("cluster", "hooks"), ("s3", "usual")];
+    for (scenario, faults) in all {
         let (first, second) = std::thread::scope(|scope| {
             let first = scope.spawn(|| once(scenario, faults, 1));
             let second = once(scenario, faults, 0);

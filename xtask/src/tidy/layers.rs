@@ -6,9 +6,9 @@ use super::manifest::Manifest;
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
 /// [`ALLOWED_IN_GROUP`] names.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("simulation", &["simulation"]),
     // What is shipped may not use it; tests may.
     ("for tests", &["testkit", "benchmark"]),
-    ("simulation", &["simulation"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),

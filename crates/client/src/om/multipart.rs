@@ -157,8 +157,8 @@ impl Client {
         Box::pin(async move {
             let request =
                 om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
-            // OM remembers a call that comes again: that there is no such upload is said of one that
-            // another call ended.
+            // OM remembers a call that comes again: that there is no such upload is said of one
+            // that another call ended.
             self.om::<command::AbortMultiPartUpload>(&request).await.map(drop)
         })
     }

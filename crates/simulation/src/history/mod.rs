@@ -2,6 +2,7 @@
 //! same (linearizability; the search is Wing and Gong's, with what was tried before remembered as
 //! Lowe does).
 
+pub mod conditional;
 pub mod register;
 
 use std::collections::HashSet;

@@ -9,6 +9,7 @@ pub mod nemesis;
 pub mod process;
 pub mod raft;
 pub mod replica;
+pub mod s3;
 mod safe_mode;
 pub mod servers;
 pub mod settings;

@@ -5,6 +5,7 @@ use std::future::Future;
 use config::Configuration;
 use datanode::{Datanode, DatanodeOptions};
 use om::{Bootstrap, Om, OmOptions};
+use s3gateway::{GatewayOptions, S3Gateway};
 use scm::{Scm, ScmOptions};
 
 use super::process::after_delay;
@@ -37,6 +38,18 @@ pub async fn om(conf: &Configuration, bootstrap: bool, over: impl Future<Output 
 pub async fn datanode(conf: &Configuration) -> String {
     match Datanode::start(conf, DatanodeOptions::default()).await {
         Ok(handle) => handle.failed().await.to_string(),
+        Err(error) => after_delay(error).await,
+    }
+}
+
+/// An S3 gateway, which goes on for ever.
+pub async fn gateway(conf: &Configuration) -> String {
+    let options = match GatewayOptions::from_configuration(conf) {
+        Ok(options) => options,
+        Err(error) => return after_delay(error).await,
+    };
+    match S3Gateway::start(conf, options).await {
+        Ok(_handle) => std::future::pending().await,
         Err(error) => after_delay(error).await,
     }
 }

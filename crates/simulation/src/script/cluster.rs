@@ -24,6 +24,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(300);
 /// What a cluster is to be.
 pub struct Setup {
     counts: [usize; 3],
+    gateways: usize,
     racks: usize,
     /// Bytes of the disk of each DataNode; 0 for no bound.
     capacity: u64,
@@ -32,13 +33,20 @@ pub struct Setup {
 
 /// So many SCMs, OMs and DataNodes, on machines of their own.
 pub fn cluster(scms: usize, oms: usize, datanodes: usize) -> Setup {
-    Setup { counts: [scms, oms, datanodes], racks: 1, capacity: 0, settings: Vec::new() }
+    let counts = [scms, oms, datanodes];
+    Setup { counts, gateways: 0, racks: 1, capacity: 0, settings: Vec::new() }
 }
 
 impl Setup {
     /// With another value of a setting than the default.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.settings.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With so many S3 gateways, on machines of their own.
+    pub fn gateways(mut self, gateways: usize) -> Self {
+        self.gateways = gateways;
         self
     }
 
@@ -84,6 +92,7 @@ impl Setup {
         let scms = (0..scms).map(Server::Scm);
         let servers =
             scms.chain((0..oms).map(Server::Om)).chain((0..datanodes).map(Server::Datanode));
+        let servers = servers.chain((0..self.gateways).map(Server::Gateway));
         // The next machines are those of the servers, in this order.
         let first = world().machines.len();
         let of_number = |(number, server)| Place::new(server, node::address(first + number), false);
@@ -113,6 +122,7 @@ fn process(layout: &Layout, place: &Place) -> Arc<dyn Fn(&Path) + Send + Sync> {
             Server::Scm(_) => on_runtime(servers::scm(&conf, joins, never())),
             Server::Om(_) => on_runtime(servers::om(&conf, joins, never())),
             Server::Datanode(_) | Server::Host(_) => on_runtime(servers::datanode(&conf)),
+            Server::Gateway(_) => on_runtime(servers::gateway(&conf)),
         };
         ended(&place.server.to_string(), 0, why.unwrap_or_default());
     })
@@ -148,7 +158,7 @@ impl Cluster {
     /// # Errors
     /// When the file cannot be written.
     pub fn join(&mut self, server: Server) -> anyhow::Result<()> {
-        let joins = !matches!(server, Server::Datanode(_));
+        let joins = matches!(server, Server::Scm(_) | Server::Om(_));
         let place = Place::new(server, node::address(world().machines.len()), joins);
         self.machines.add(server, &mut self.random, process(&self.layout, &place));
         self.places.push(place);

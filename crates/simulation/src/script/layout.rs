@@ -99,6 +99,7 @@ impl Layout {
                 .with("hdds.container.ratis.datanode.storage.dir", dir.join(LOG).display())
                 .with("hdds.datanode.hostname", address)
                 .with("trioxide.datanode.bind.host", address),
+            Server::Gateway(_) => conf.with("ozone.s3g.webadmin.http.enabled", "false"),
         }
     }
 }
@@ -126,7 +127,7 @@ fn write_file(path: &Path, places: &[Place]) -> anyhow::Result<()> {
                 let address = format!("{address}:9862");
                 text += &property(&format!("ozone.om.address.oms.{server}"), &address);
             }
-            Server::Datanode(_) | Server::Host(_) => {}
+            Server::Datanode(_) | Server::Host(_) | Server::Gateway(_) => {}
         }
     }
     text += "</configuration>\n";

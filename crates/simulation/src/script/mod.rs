@@ -5,6 +5,7 @@
 //!   it expects. Start here.
 //! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them.
 //! * [`keys`]: what clients write and read, and what of it is on DataNodes.
+//! * [`s3`]: what S3 clients ask of gateways, and its scripts.
 //! * [`state`]: what servers say of themselves and of each other.
 //! * [`pipelines`]: pipelines, and what single DataNodes say.
 //! * The scripts are in folders by subject, a file each.
@@ -21,6 +22,7 @@ mod pipelines;
 mod raft;
 mod repair;
 mod restore;
+mod s3;
 mod safe_mode;
 mod stage;
 mod state;
@@ -67,6 +69,8 @@ pub enum Server {
     Datanode(usize),
     /// A host of Raft groups.
     Host(usize),
+    /// An S3 gateway.
+    Gateway(usize),
 }
 
 impl fmt::Display for Server {
@@ -77,6 +81,7 @@ impl fmt::Display for Server {
             Self::Om(number) => write!(f, "om{}", number + 1),
             Self::Datanode(number) => write!(f, "dn{}", number + 1),
             Self::Host(number) => write!(f, "host{}", number + 1),
+            Self::Gateway(number) => write!(f, "s3g{}", number + 1),
         }
     }
 }
@@ -89,6 +94,7 @@ fn all() -> impl Iterator<Item = Script> {
         raft::SCRIPTS,
         repair::SCRIPTS,
         restore::SCRIPTS,
+        s3::SCRIPTS,
         safe_mode::SCRIPTS,
     ];
     subjects.into_iter().flatten().copied()

@@ -38,6 +38,8 @@ pub enum Scenario {
     /// An OM, an SCM, DataNodes with several disks, and native clients: whole groups are away,
     /// disks fail singly, DataNodes are parted from each other.
     Storage,
+    /// The servers of `cluster` and S3 gateways, with S3 clients.
+    S3,
 }
 
 /// Where settings come from, beside what a scenario and its faults need.

@@ -11,7 +11,7 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
 use super::{One, Scenario, Settings};
-use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft, storage};
+use crate::scenario::{Outcome, Plan, cluster, erasure, machines, raft, s3, storage};
 use crate::script;
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
@@ -113,6 +113,7 @@ fn live(one: &One) -> anyhow::Result<bool> {
         (None, Scenario::Machines) => machines::run(plan)?,
         (None, Scenario::Erasure) => erasure::run(plan)?,
         (None, Scenario::Storage) => storage::run(plan)?,
+        (None, Scenario::S3) => s3::run(plan)?,
     };
     let panics = PANICS.load(Ordering::Relaxed);
     if panics > 0 {

@@ -148,6 +148,13 @@ impl Layout {
             .with("trioxide.datanode.bind.host", address(1 + SCMS + OMS + number))
     }
 
+    /// Of an S3 gateway.
+    pub fn gateway(&self, dir: &Path) -> Configuration {
+        self.current()
+            .with("ozone.metadata.dirs", dir.display())
+            .with("ozone.s3g.webadmin.http.enabled", "false")
+    }
+
     /// After so many seconds SCM makes up for what a node that is gone had.
     pub fn dead_after(&self) -> u64 {
         self.conf.get(&OZONE_SCM_DEAD_NODE_INTERVAL).as_secs()

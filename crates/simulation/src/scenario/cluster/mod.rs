@@ -8,8 +8,8 @@
 
 mod blocked_reader;
 mod bucket;
-mod client;
-mod configuration;
+pub mod client;
+pub mod configuration;
 mod copies;
 mod deletions;
 mod isolated_leader;
@@ -17,7 +17,7 @@ mod lease;
 mod operator;
 mod recommission;
 mod replicas;
-mod server;
+pub mod server;
 mod services;
 mod settings;
 mod slow;

@@ -57,3 +57,9 @@ pub fn datanode(layout: &Layout, number: usize, dir: &Path) {
     let conf = layout.datanode(number, dir);
     ended("datanode", number, on_runtime(servers::datanode(&conf)).unwrap_or_default());
 }
+
+/// An S3 gateway's process.
+pub fn gateway(layout: &Layout, number: usize, dir: &Path) {
+    let conf = layout.gateway(dir);
+    ended("s3g", number, on_runtime(servers::gateway(&conf)).unwrap_or_default());
+}
