@@ -116,6 +116,22 @@ fn a_pipeline_closed_meanwhile_is_not_waited_for() {
 }
 
 #[test]
+fn what_is_waited_for_is_counted_anew_when_another_scm_leads() {
+    let mut cluster = restarted();
+    let ratis = |cluster: &Cluster| rule(cluster, "RatisContainerSafeModeRule").text;
+    assert!(ratis(&cluster).contains("Containers(0 / 1)"), "{}", ratis(&cluster));
+    // Closed, and reported, while this SCM followed.
+    let pipeline = cluster.pipelines.iter().next().unwrap().record.id;
+    let later = open_container(&mut cluster, 3, pipeline);
+    close(&mut cluster, later, 5, START);
+    assert!(ratis(&cluster).contains("Containers(0 / 1)"), "{}", ratis(&cluster));
+    cluster.note_state_machine_ready();
+    assert!(ratis(&cluster).contains("Containers(1 / 2)"), "{}", ratis(&cluster));
+    assert!(!rule(&cluster, "RatisContainerSafeModeRule").holds);
+    assert!(rule(&cluster, "StateMachineReadyRule").holds);
+}
+
+#[test]
 fn an_erasure_coded_container_needs_as_many_replicas_as_it_has_data_parts() {
     let mut cluster = Cluster::new(Settings::default());
     let config = types::ReplicationConfig::Ec(types::EcConfig {

@@ -3,6 +3,9 @@
 //! DataNodes report to all SCMs, so a follower knows nodes and replicas when it becomes the leader.
 //! What it cannot know is what it dropped because the log had not reached it; therefore a new
 //! leader has every node register anew.
+//!
+//! A follower leaves safe mode by itself, too: by the same rules, once it has all that its leader
+//! had committed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,12 +51,13 @@ fn on_leader_change(core: &Core, now: LeaderState) {
     }
 }
 
-/// Waits until what the leader had committed is applied here, for the rules that begin with it.
+/// Waits until what the leader had committed is applied here, whichever SCM leads, for the rules
+/// that begin with it.
 async fn catch_up(core: &Core, now: LeaderState) {
     if now.leader.is_none() {
         return;
     }
-    while core.group().read_index().await.is_err() {
+    while core.group().read_index_anywhere().await.is_err() {
         tokio::time::sleep(RETRY_DELAY).await;
     }
     core.state_machine_is_ready();

@@ -112,10 +112,10 @@ impl Cluster {
         };
     }
 
-    /// The replicated state has caught up with the log: what is waited for may have grown since the
-    /// start.
+    /// The replicated state has all that a new leader had committed: what is waited for may have
+    /// grown since the start, or since the leader before.
     pub fn note_state_machine_ready(&mut self) {
-        if self.safe_mode.on && !self.safe_mode.ready {
+        if self.safe_mode.on {
             self.begin_safe_mode();
         }
         self.safe_mode.ready = true;
