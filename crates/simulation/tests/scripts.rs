@@ -48,6 +48,7 @@ macro_rules! scripts {
 scripts! {
     failover:
         balancer_goes_on "failover/balancer-goes-on",
+        datanode_back "failover/datanode-back",
         datanode_killed "failover/datanode-killed",
         follower_unheard "failover/follower-unheard",
         leader_unheard "failover/leader-unheard",
@@ -56,6 +57,9 @@ scripts! {
         members_apart "failover/members-apart",
         om_answers_once "failover/om-answers-once",
         om_leader_killed "failover/om-leader-killed",
+        om_leaders_under_load "failover/om-leaders-under-load",
+        om_local_reads "failover/om-local-reads",
+        om_reads_anywhere "failover/om-reads-anywhere",
         pipeline_without_power "failover/pipeline-without-power",
         scm_hands_over "failover/scm-hands-over",
         scm_leader_killed "failover/scm-leader-killed",
@@ -69,6 +73,7 @@ scripts! {
         om_joins "membership/om-joins",
         om_killed_while_joining "membership/om-killed-while-joining",
         om_wiped "membership/om-wiped",
+        scm_first_start "membership/scm-first-start",
         scm_joins "membership/scm-joins",
         scm_wiped "membership/scm-wiped",
         scms_replaced "membership/scms-replaced",
@@ -109,6 +114,7 @@ scripts! {
         multipart_over_leader_change "s3/multipart-over-leader-change",
     ;
     safe_mode:
+        followers "safe-mode/followers",
         power_loss "safe-mode/power-loss",
     ;
 }

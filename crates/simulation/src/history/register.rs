@@ -1,4 +1,4 @@
-//! One value that is read, replaced and compared.
+//! One value that is read, replaced, compared and added to.
 
 use super::{Event, Model, Verdict, check};
 
@@ -11,6 +11,15 @@ pub enum Op {
     Write(String),
     /// Put the second there if the first is.
     Swap(String, String),
+    /// Put this behind what is there, with a comma between them.
+    Append(String),
+}
+
+impl Op {
+    /// What is there after something was put behind it.
+    pub fn appended(there: Option<&str>, value: &str) -> String {
+        there.map_or_else(|| value.to_owned(), |there| format!("{there},{value}"))
+    }
 }
 
 /// What it answers.
@@ -44,6 +53,7 @@ impl Model for Register {
             (Op::Read, Some(Answer::Value(value))) => (value == state).then(|| state.clone()),
             (Op::Read, _) => Some(state.clone()),
             (Op::Write(value), _) => Some(Some(value.clone())),
+            (Op::Append(value), _) => Some(Some(Op::appended(state.as_deref(), value))),
             (Op::Swap(from, to), answer) => {
                 let fits = state.as_ref() == Some(from);
                 let after = if fits { Some(to.clone()) } else { state.clone() };
@@ -73,6 +83,7 @@ pub fn verdict(mut events: Vec<Event<Op, Answer>>, most: u64) -> Verdict {
     let known = |value: &String| met.binary_search(value).is_ok();
     events.retain(|event| match &event.op {
         Op::Read => event.answer.is_some(),
+        Op::Append(_) => true,
         Op::Write(value) | Op::Swap(_, value) => event.answer.is_some() || known(value),
     });
     events.sort_by_key(|event| event.asked);
@@ -152,6 +163,18 @@ mod tests {
         let swap = event(Op::Swap("a".into(), "c".into()), Some(refused), 4, 5);
         let events = vec![write("a", 0, 1), write("b", 2, NEVER), swap];
         assert_eq!(verdict(events, 1000), Verdict::Linearizable);
+    }
+
+    #[test]
+    fn what_is_added_is_there_once_and_behind_what_was_there() {
+        let add = |value: &str, asked| {
+            event(Op::Append(value.into()), Some(Answer::Written), asked, asked + 1)
+        };
+        let seen = |list: &str| vec![add("a", 0), add("b", 2), read(Some(list), 4, 5)];
+        assert_eq!(verdict(seen("a,b"), 1000), Verdict::Linearizable);
+        for wrong in ["a", "b", "b,a", "a,b,b"] {
+            assert_eq!(verdict(seen(wrong), 1000), Verdict::Not, "{wrong}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use client::ClientOptions;
 
 use super::layout::{Layout, Place};
 use super::operator::{Clients, Operator};
@@ -192,6 +193,11 @@ impl Cluster {
             .joins
             .store(joins, Ordering::Release);
         Ok(())
+    }
+
+    /// Options of a client of this cluster, by the file that all read.
+    pub fn client_options(&self) -> ClientOptions {
+        ClientOptions::from_configuration(&self.layout.current())
     }
 
     /// Has the operator do something, and waits for it.

@@ -1,7 +1,6 @@
-//! A Raft group of registers on hosts of its own, those of the scenario `raft`: for what happens in
-//! a group, whatever is replicated.
+//! A Raft group of lists on hosts of its own, those of the scenario `raft`: for what happens in a
+//! group, whatever is replicated.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +11,10 @@ use framed::{Client, ClientOptions};
 use multiraft::Membership;
 
 use super::Server;
+use super::ledger::{Ledger, lists};
 use super::operator::Operator;
 use super::stage::{Machines, Stage, minutes};
+use super::watch::Watch;
 use crate::history::register::{Answer, Op};
 use crate::scenario::raft::limits::Limits;
 use crate::scenario::raft::message::{
@@ -24,6 +25,8 @@ use crate::world::world;
 
 /// The only group.
 const GROUP: u64 = 0;
+/// Lists that a script writes to in turn.
+const LISTS: u64 = 10;
 /// How long a host may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -52,17 +55,29 @@ pub fn hosts(count: usize, spares: usize, log: u64) -> anyhow::Result<Hosts> {
     let connect = |host| Client::new(host_address(host), ClientOptions::default());
     let clients: Arc<[Client]> = (0..count + spares).map(connect).collect();
     let operator = Operator::new(|| Ok(clients))?;
-    let mut hosts = Hosts { machines, operator, written: BTreeMap::new() };
+    let mut hosts = Hosts { machines, operator, ledger: Ledger::default(), written: 0 };
     hosts.start((0..count).map(Server::Host))?;
-    hosts.expect("the group takes a value", minutes(1), |h| h.write(0, "first"))?;
+    hosts.expect("the group takes a value", minutes(1), Hosts::write)?;
     Ok(hosts)
 }
 
-/// Hosts, and what was acknowledged of their registers.
+/// Has a host carry something out, or read.
+///
+/// # Errors
+/// When it does not, or does not answer.
+pub async fn carry_out(client: &Client, key: u64, op: Op) -> anyhow::Result<Answer> {
+    let text = Request { group: GROUP, key, op, through: Through::Leader }.encode();
+    let reply = client.call(CALL, text.into(), Bytes::new(), TIMEOUT).await?;
+    decode_answer(&String::from_utf8_lossy(&reply.header)).context("no answer")
+}
+
+/// Hosts, and what was acknowledged of their lists.
 pub struct Hosts {
     machines: Machines,
     operator: Operator<Arc<[Client]>>,
-    written: BTreeMap<u64, String>,
+    ledger: Ledger,
+    /// Values that the script has written.
+    written: u64,
 }
 
 impl Stage for Hosts {
@@ -101,26 +116,52 @@ impl Hosts {
     ///
     /// # Errors
     /// When it does not, or does not answer.
-    pub fn at(&mut self, host: Server, key: u64, op: Op) -> anyhow::Result<Answer> {
-        let text = Request { group: GROUP, key, op, through: Through::Leader }.encode();
-        let answer = self.call(host, CALL, text, Bytes::new())?;
-        decode_answer(&String::from_utf8_lossy(&answer)).context("no answer")
+    pub fn at(&mut self, host: Server, list: u64, op: Op) -> anyhow::Result<Answer> {
+        let Server::Host(number) = host else { bail!("{host} is no host") };
+        let Self { machines, operator, .. } = self;
+        let work =
+            |clients: Arc<[Client]>| async move { carry_out(&clients[number], list, op).await };
+        operator.ask(work, || machines.tick())?.with_context(|| host.to_string())
+    }
+
+    /// Has a host put the next value into a list.
+    ///
+    /// # Errors
+    /// When it does not acknowledge it.
+    fn write_at(&mut self, host: Server, list: u64) -> anyhow::Result<()> {
+        let value = self.ledger.next();
+        let answer = self.at(host, list, Op::Append(value.clone()))?;
+        ensure!(answer == Answer::Written, "{host} answers {answer:?}");
+        self.ledger.acknowledge(list, value);
+        Ok(())
+    }
+
+    /// Has clients write and read at each host, until they are ended.
+    pub fn watch(&self) -> Watch {
+        let count = self.machines.servers().len();
+        let watch = Watch::new(self.ledger.clone(), count);
+        for number in 0..count {
+            let (of_writer, of_reader) = (watch.clone(), watch.clone());
+            self.operator.begin(move |clients| of_writer.write(number, clients[number].clone()));
+            self.operator.begin(move |clients| of_reader.read(number, clients[number].clone()));
+        }
+        watch
     }
 
     fn running(&self) -> Vec<Server> {
         self.machines.servers().iter().copied().filter(|host| self.runs(*host)).collect()
     }
 
-    /// Writes a register at whichever host leads.
+    /// Puts the next value into the next list, at whichever host leads.
     ///
     /// # Errors
     /// When none does.
-    pub fn write(&mut self, key: u64, value: &str) -> anyhow::Result<()> {
+    pub fn write(&mut self) -> anyhow::Result<()> {
         let mut last = anyhow::anyhow!("no host runs");
         for host in self.running() {
-            match self.at(host, key, Op::Write(value.to_owned())) {
-                Ok(_) => {
-                    self.written.insert(key, value.to_owned());
+            match self.write_at(host, self.written % LISTS) {
+                Ok(()) => {
+                    self.written += 1;
                     return Ok(());
                 }
                 Err(error) => last = error,
@@ -129,14 +170,13 @@ impl Hosts {
         Err(last)
     }
 
-    /// Writes so many values, and waits for each; they have numbers from `first` on.
+    /// Writes so many values, one after the other.
     ///
     /// # Errors
     /// When one of them is not acknowledged.
-    pub fn write_all(&mut self, first: u64, count: u64) -> anyhow::Result<()> {
-        for number in first..first + count {
-            let value = format!("value-{number}");
-            self.expect("a value is acknowledged", minutes(1), |h| h.write(number % 10, &value))?;
+    pub fn write_all(&mut self, count: u64) -> anyhow::Result<()> {
+        for _ in 0..count {
+            self.expect("a value is acknowledged", minutes(1), Self::write)?;
         }
         Ok(())
     }
@@ -223,18 +263,19 @@ impl Hosts {
         })
     }
 
-    /// Waits until these hosts hold what was acknowledged, and nothing else.
+    /// Waits until these hosts hold the same: all that was acknowledged, each value once and in
+    /// order, and nothing that was not sent.
     ///
     /// # Errors
     /// When they do not within two minutes.
     pub fn agree(&mut self, hosts: &[Server]) -> anyhow::Result<()> {
-        let lines = self.written.iter().map(|(key, value)| format!("{key} {value}\n"));
-        let wanted: String = lines.collect();
         self.expect("replicas hold what was acknowledged", minutes(2), |h| {
+            let mut first = None;
             for host in hosts {
-                let held = h.dump(*host)?;
-                let held = held.split_once('\n').map_or("", |(_, registers)| registers);
-                ensure!(held == wanted, "{host} holds {held:?}, acknowledged is {wanted:?}");
+                let held = lists(&h.dump(*host)?);
+                h.ledger.judge(&held).with_context(|| host.to_string())?;
+                let first = first.get_or_insert_with(|| held.clone());
+                ensure!(*first == held, "{host} holds {held:?}, {} {first:?}", hosts[0]);
             }
             Ok(())
         })

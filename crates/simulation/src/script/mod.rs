@@ -3,10 +3,11 @@
 //!
 //! * [`stage`]: servers that a script starts, ends, damages and parts; time that it lets pass; what
 //!   it expects. Start here.
-//! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them.
+//! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them, with
+//!   what clients put into it ([`ledger`]) and clients that look for stale reads ([`watch`]).
 //! * [`keys`]: what clients write and read, and what of it is on DataNodes.
 //! * [`s3`]: what S3 clients ask of gateways, and its scripts.
-//! * [`state`]: what servers say of themselves and of each other.
+//! * [`state`], [`scms`]: what servers say of themselves and of each other.
 //! * [`pipelines`]: pipelines, and what single DataNodes say.
 //! * The scripts are in folders by subject, a file each.
 
@@ -16,7 +17,9 @@ mod failover;
 mod hosts;
 mod keys;
 mod layout;
+mod ledger;
 mod membership;
+mod metrics;
 mod operator;
 mod pipelines;
 mod raft;
@@ -24,8 +27,10 @@ mod repair;
 mod restore;
 mod s3;
 mod safe_mode;
+mod scms;
 mod stage;
 mod state;
+mod watch;
 
 use std::fmt;
 
@@ -40,7 +45,7 @@ mod prelude {
     pub use super::Server;
     pub use super::Server::{Datanode, Host, Om, Scm};
     pub use super::cluster::{Cluster, cluster};
-    pub use super::hosts::hosts;
+    pub use super::hosts::{Hosts, hosts};
     pub use super::keys::Key;
     pub use super::operator::Clients;
     pub use super::stage::{Stage, minutes, seconds};

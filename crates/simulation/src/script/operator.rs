@@ -24,7 +24,7 @@ const PATIENCE: u64 = 900;
 pub struct Clients {
     /// To the OMs, and by what they say to DataNodes.
     pub om: Client,
-    /// To the SCMs.
+    /// To the SCM that leads.
     pub scm: ScmClient,
     /// To single DataNodes.
     pub pool: ClientPool,

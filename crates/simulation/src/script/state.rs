@@ -8,7 +8,7 @@ use proto::hdds::{
     LifeCycleState, Node, NodeOperationalState, NodeState, TransferLeadershipRequestProto,
 };
 use proto::ozone::{OmRequest, Status, Type};
-use types::{ContainerId, DatanodeDetails};
+use types::{ContainerId, DatanodeDetails, Pipeline, PipelineState};
 
 use super::Server;
 use super::cluster::Cluster;
@@ -63,6 +63,17 @@ impl Cluster {
         Ok(())
     }
 
+    /// Has an OM lead, whichever does.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn have_om_lead(&mut self, om: Server) -> anyhow::Result<()> {
+        self.transfer_om_leadership(om)?;
+        let leader = self.om_leader()?;
+        ensure!(leader == om, "{leader} leads");
+        Ok(())
+    }
+
     /// Decommissions an OM; whether that was done, and why not.
     ///
     /// # Errors
@@ -72,15 +83,6 @@ impl Cluster {
         let asked = self.ask(move |it| async move { it.om.decommission_om(&name, &host).await });
         let answer = asked??;
         Ok((answer.success, answer.error_msg.unwrap_or_default()))
-    }
-
-    /// Decommissions an SCM; says why that was not done.
-    ///
-    /// # Errors
-    /// When no SCM answers.
-    pub fn decommission_scm(&mut self, scm: Server) -> anyhow::Result<Option<String>> {
-        let name = scm.to_string();
-        Ok(self.ask(move |it| async move { it.scm.decommission_scm(&name).await })??)
     }
 
     /// The OM that leads and serves.
@@ -142,35 +144,13 @@ impl Cluster {
         Ok(self.voters(&last))
     }
 
-    /// The names of the SCMs with a vote.
-    ///
-    /// # Errors
-    /// When no SCM says.
-    pub fn scm_voters(&mut self) -> anyhow::Result<Vec<Server>> {
-        let info = self.ask(|it| async move { it.scm.scm_info().await })??;
-        let members = info.membership.context("no members are told")?;
-        let members = multiraft::Membership::decode(members)?;
-        Ok(self.voters(&members))
-    }
-
-    fn voters(&self, members: &multiraft::Membership) -> Vec<Server> {
+    /// The servers with a vote, in order.
+    pub fn voters(&self, members: &multiraft::Membership) -> Vec<Server> {
         let hosts = members.voters().filter_map(|voter| voter.peer.address.rsplit_once(':'));
         let mut found: Vec<Server> =
             hosts.filter_map(|(host, _)| self.machines().server_at(host)).collect();
         found.sort_unstable();
         found
-    }
-
-    /// The SCM that leads.
-    ///
-    /// # Errors
-    /// When none does.
-    pub fn scm_leader(&mut self) -> anyhow::Result<Server> {
-        let info = self.ask(|it| async move { it.scm.scm_info().await })??;
-        let leader = info.peer_roles.iter().find(|role| role.contains(":LEADER:"));
-        let leader = leader.with_context(|| format!("no SCM leads: {:?}", info.peer_roles))?;
-        let host = leader.split(':').next().unwrap_or_default();
-        self.machines().server_at(host).with_context(|| format!("{leader} leads"))
     }
 
     /// The DataNodes as SCM knows them, some of them twice when they came with another disk.
@@ -210,6 +190,23 @@ impl Cluster {
             .collect();
         ensure!(states.contains(&state), "{server} is {states:?}");
         Ok(())
+    }
+
+    /// The members of each pipeline that is open.
+    ///
+    /// # Errors
+    /// When SCM does not say.
+    pub fn open_pipelines(&mut self) -> anyhow::Result<Vec<Vec<Server>>> {
+        let told = self.ask(|it| async move { it.scm.pipelines().await })??;
+        let mut found = Vec::new();
+        for pipeline in told {
+            let pipeline = Pipeline::from_wire(&pipeline)?;
+            if pipeline.state == PipelineState::Open {
+                let on = pipeline.members.iter().filter_map(|m| self.machines().server_at(&m.host));
+                found.push(on.collect());
+            }
+        }
+        Ok(found)
     }
 
     /// The replicas of a container that SCM knows, in order.
@@ -297,21 +294,6 @@ impl Cluster {
             .collect();
         ensure!(troubled.is_empty(), "{troubled:?}");
         Ok(())
-    }
-
-    /// The open rules of safe mode, if the SCM that leads is in it.
-    ///
-    /// # Errors
-    /// When SCM does not say.
-    pub fn safe_mode(&mut self) -> anyhow::Result<Option<Vec<String>>> {
-        // Any SCM answers for itself; what only the leader answers brings the client to it.
-        self.nodes()?;
-        if !self.ask(|it| async move { it.scm.in_safe_mode().await })?? {
-            return Ok(None);
-        }
-        let rules = self.ask(|it| async move { it.scm.safe_mode_rules().await })??;
-        let open = rules.into_iter().filter(|rule| !rule.validate);
-        Ok(Some(open.map(|rule| format!("{}: {}", rule.rule_name, rule.status_text)).collect()))
     }
 
     /// State of all servers, for the text of a failure.

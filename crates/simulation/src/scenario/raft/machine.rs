@@ -101,6 +101,12 @@ impl StateMachine for Registers {
                     held.values.insert(request.key, value);
                     Answer::Written
                 }
+                Op::Append(value) => {
+                    let there = held.value(request.key);
+                    let list = Op::appended(there.as_deref(), &value);
+                    held.values.insert(request.key, list);
+                    Answer::Written
+                }
                 Op::Swap(from, to) => {
                     let there = held.value(request.key);
                     if there.as_ref() == Some(&from) {

@@ -51,6 +51,7 @@ impl Request {
             Op::Read => "anywhere".to_owned(),
             Op::Write(value) => format!("write {value}"),
             Op::Swap(from, to) => format!("swap {from} {to}"),
+            Op::Append(value) => format!("append {value}"),
         };
         format!("{} {} {op}", self.group, self.key)
     }
@@ -64,6 +65,7 @@ impl Request {
             "read" => (Op::Read, Through::Leader),
             "anywhere" => (Op::Read, Through::Anywhere),
             "write" => (Op::Write(words.next()?.to_owned()), Through::Leader),
+            "append" => (Op::Append(words.next()?.to_owned()), Through::Leader),
             "swap" => {
                 let from = words.next()?.to_owned();
                 (Op::Swap(from, words.next()?.to_owned()), Through::Leader)
@@ -106,7 +108,13 @@ mod tests {
 
     #[test]
     fn requests_and_answers_come_back_as_they_were() {
-        for op in [Op::Read, Op::Write("a".into()), Op::Swap("a".into(), "b".into())] {
+        let ops = [
+            Op::Read,
+            Op::Write("a".into()),
+            Op::Swap("a".into(), "b".into()),
+            Op::Append("a".into()),
+        ];
+        for op in ops {
             let request = Request { group: 1, key: 2, op, through: Through::Leader };
             assert_eq!(Request::decode(&request.encode()), Some(request));
         }

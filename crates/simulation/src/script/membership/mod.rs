@@ -7,6 +7,7 @@ mod om_away;
 mod om_joins;
 mod om_killed_while_joining;
 mod om_wiped;
+mod scm_first_start;
 mod scm_joins;
 mod scm_wiped;
 mod scms_replaced;
@@ -22,6 +23,7 @@ pub const SCRIPTS: &[Script] = &[
     om_joins::SCRIPT,
     om_killed_while_joining::SCRIPT,
     om_wiped::SCRIPT,
+    scm_first_start::SCRIPT,
     scm_joins::SCRIPT,
     scm_wiped::SCRIPT,
     scms_replaced::SCRIPT,

@@ -9,10 +9,13 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
+/// Checkpoints of another OM that one has taken since it started.
+const SNAPSHOTS: &str = "om_raft_snapshots_restored";
+
 fn run() -> Result<()> {
     // Tables are made durable and the log is trimmed behind each twenty changes.
     let setup = cluster(1, 3, 3).with("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
-    let mut c = setup.start()?;
+    let mut c = setup.with("ozone.om.http.enabled", "true").start()?;
     let mut keys = vec![c.put("before", 3_000)?];
     let leader = c.om_leader()?;
     let mut others = [Om(0), Om(1), Om(2)].into_iter().filter(|om| *om != leader);
@@ -23,6 +26,11 @@ fn run() -> Result<()> {
     }
     c.start([away])?;
     c.expect("it has all", minutes(2), |c| c.om_is_even(away))?;
+    let restored = c.metric(away, SNAPSHOTS)?;
+    ensure!(
+        restored > 0.0,
+        "{away} restored no checkpoint: the log reached back to what it lacked"
+    );
     c.leads_and_has_all(away, &keys)?;
 
     c.power_off([lost])?;

@@ -12,12 +12,12 @@ pub const SCRIPT: Script = Script {
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    for round in 0..4 {
-        h.write_all(100 * round, 60)?;
+    for _ in 0..4 {
+        h.write_all(60)?;
         h.power_off(all)?;
         h.start(all)?;
         h.agree(&all)?;
     }
-    h.write_all(1_000, 1)?;
+    h.write_all(1)?;
     h.agree(&all)
 }

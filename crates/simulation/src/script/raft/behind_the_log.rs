@@ -16,7 +16,7 @@ fn run() -> Result<()> {
     let away = if leader == Host(0) { Host(1) } else { Host(0) };
     h.kill([away])?;
     // More than a leader waits for a member.
-    h.write_all(0, 300)?;
+    h.write_all(300)?;
     let leader = h.leader()?;
     h.expect("the log begins behind what it lacks", minutes(5), |h| {
         let first = h.number(leader, "first_index")?;
@@ -28,7 +28,7 @@ fn run() -> Result<()> {
     let restored = h.number(away, "snapshots_restored")?;
     ensure!(restored == 1, "it restored {restored} snapshots");
     // It goes on with entries.
-    h.write_all(300, 20)?;
+    h.write_all(20)?;
     h.agree(&all)?;
     let restored = h.number(away, "snapshots_restored")?;
     ensure!(restored == 1, "it restored {restored} snapshots");

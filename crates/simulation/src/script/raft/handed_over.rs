@@ -1,6 +1,7 @@
 //! A leader is asked to hand over.
 
 use crate::history::register::Op;
+use crate::scenario::raft::server::node_id;
 use crate::script::prelude::*;
 
 /// The script, for the list.
@@ -11,22 +12,26 @@ pub const SCRIPT: Script = Script {
 };
 
 fn run() -> Result<()> {
-    let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    for to in all {
+    for number in 0..3 {
+        let to = Host(number);
         let old = h.leader()?;
+        let term = h.number(old, "term")?;
         h.hand_over(to)?;
         h.expect("the host that was named leads", seconds(5), |h| {
             let leader = h.leader()?;
             ensure!(leader == to, "{leader} leads");
             Ok(())
         })?;
+        let now = h.number(to, "term")?;
+        ensure!(now == term + u64::from(old != to), "it took the terms {term} to {now}");
         if old != to {
-            let refused = h.at(old, 1, Op::Write("lost".to_owned()));
+            let refused = h.at(old, 1, Op::Append("lost".to_owned()));
             let refused = refused.err().map(|error| format!("{error:#}")).unwrap_or_default();
-            ensure!(refused.contains("not the leader"), "{refused:?}");
+            let names_it = refused.contains(&node_id(number).to_string());
+            ensure!(refused.contains("not the leader") && names_it, "{to} leads: {refused:?}");
         }
-        h.write_all(1, 5)?;
+        h.write_all(5)?;
     }
-    h.agree(&all)
+    h.agree(&[Host(0), Host(1), Host(2)])
 }

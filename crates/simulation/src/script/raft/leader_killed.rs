@@ -12,12 +12,12 @@ pub const SCRIPT: Script = Script {
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    for round in 0..3 {
-        h.write_all(100 * round, 50)?;
+    for _ in 0..3 {
+        h.write_all(50)?;
         let leader = h.leader()?;
         h.kill([leader])?;
         h.another_leader(&[leader])?;
-        h.write_all(100 * round + 50, 50)?;
+        h.write_all(50)?;
         h.start([leader])?;
         h.agree(&all)?;
         for host in all {

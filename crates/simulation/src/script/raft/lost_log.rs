@@ -12,14 +12,14 @@ pub const SCRIPT: Script = Script {
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    h.write_all(0, 20)?;
+    h.write_all(20)?;
     h.agree(&all)?;
     let leader = h.leader()?;
     let others: Vec<Server> = all.into_iter().filter(|host| *host != leader).collect();
     let (lost, behind) = (others[0], others[1]);
     // What is written now is on the leader and the one that is to lose it.
     h.kill([behind])?;
-    h.write_all(20, 20)?;
+    h.write_all(20)?;
     h.kill([leader])?;
     h.power_off([lost])?;
     h.wipe(lost, Part::Log)?;
@@ -30,9 +30,9 @@ fn run() -> Result<()> {
     h.agree(&all)?;
     h.counts_again(lost)?;
     h.kill([behind])?;
-    h.write_all(40, 5)?;
+    h.write_all(5)?;
     h.kill([leader])?;
     h.start([behind])?;
-    h.write_all(45, 5)?;
+    h.write_all(5)?;
     h.agree(&[lost, behind])
 }

@@ -1,45 +1,62 @@
-//! Members are added and removed, the leader and one that is away among them.
+//! All members that one of them knows of go, the leader by its own hand, while it is away.
 
 use crate::script::prelude::*;
 
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "raft/members-change",
-    about: "members come with everything and a vote; a leader removes itself; one that was away hears of it",
+    about: "members come with everything and a vote; a leader removes itself; one that was away finds others",
     run,
 };
 
 fn run() -> Result<()> {
     let mut h = hosts(3, 2, 40)?;
-    h.write_all(0, 100)?;
-    h.add(Host(3))?;
-    h.agree(&[Host(0), Host(1), Host(2), Host(3)])?;
-    // One is away while the others change.
+    h.write_all(100)?;
     let leader = h.leader()?;
     let away = if leader == Host(0) { Host(1) } else { Host(0) };
+    let mut known = [Host(0), Host(1), Host(2)].into_iter().filter(|host| *host != away);
+    let (gone, other) = (known.next().context("one")?, known.next().context("two")?);
     h.kill([away])?;
-    h.add(Host(4))?;
-    h.write_all(100, 100)?;
+    for new in [Host(3), Host(4)] {
+        h.add(new)?;
+        let restored = h.number(new, "snapshots_restored")?;
+        ensure!(restored > 0, "the log reaches back to what {new} lacks");
+    }
+    h.agree(&[gone, other, Host(3), Host(4)])?;
+
     // The leader goes by its own hand.
-    let gone = h.leader()?;
+    h.expect("it leads", minutes(1), |h| {
+        h.hand_over(gone)?;
+        let leader = h.leader()?;
+        ensure!(leader == gone, "{leader} leads");
+        Ok(())
+    })?;
     h.remove(gone)?;
     let next = h.another_leader(&[gone])?;
     ensure!(!h.votes(gone)?, "{gone} still votes");
     let term = h.number(next, "term")?;
-    h.write_all(200, 20)?;
-    h.start([away])?;
-    let left: Vec<Server> = (0..5).map(Host).filter(|host| *host != gone).collect();
-    h.agree(&left)?;
-    // One that was removed and runs on disturbs nobody.
+    h.write_all(20)?;
+    // It runs on, and disturbs nobody.
     h.expect_always("the leader stays", minutes(2), |h| {
         let (leader, now) = (h.leader()?, h.number(next, "term")?);
         ensure!(
             leader == next && now == term,
-            "{leader} leads in term {now}, {next} did in {term}"
+            "{leader} leads in term {now}, {next} did in term {term}"
         );
         Ok(())
     })?;
+
+    // So does the last one that the one that is away has ever heard of.
+    h.remove(other)?;
+    h.kill([gone, other])?;
+    h.write_all(60)?;
+    h.start([away])?;
+    h.agree(&[away, Host(3), Host(4)])?;
     let members = h.members(away)?;
-    ensure!(members.voters().count() == 4, "{away} knows {members:?}");
-    Ok(())
+    ensure!(members.voters().count() == 3, "{away} has the members {members:?}");
+    // It counts: another one may go.
+    let (down, left) = if h.leader()? == Host(3) { (3, 4) } else { (4, 3) };
+    h.kill([Host(down)])?;
+    h.write_all(5)?;
+    h.agree(&[away, Host(left)])
 }

@@ -12,13 +12,13 @@ pub const SCRIPT: Script = Script {
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 40)?;
-    h.write_all(0, 100)?;
+    h.write_all(100)?;
     h.agree(&all)?;
     let leader = h.leader()?;
     let others: Vec<Server> = all.into_iter().filter(|host| *host != leader).collect();
     let (wiped, behind) = (others[0], others[1]);
     h.kill([behind])?;
-    h.write_all(100, 20)?;
+    h.write_all(20)?;
     h.power_off([leader, wiped])?;
     h.wipe(wiped, Part::All)?;
     h.start([wiped, behind])?;
@@ -28,6 +28,6 @@ fn run() -> Result<()> {
     h.agree(&all)?;
     h.counts_again(wiped)?;
     h.kill([leader])?;
-    h.expect("the two others go on", minutes(1), |h| h.write(3, "alone"))?;
+    h.expect("the two others go on", minutes(1), Hosts::write)?;
     h.agree(&others)
 }

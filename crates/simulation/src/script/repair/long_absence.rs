@@ -29,6 +29,9 @@ fn run() -> Result<()> {
         let there = c.replicas(*id)?;
         ensure!(there.is_empty(), "container {id} is not away: {there:?}");
     }
+    // The SCMs have not heard of them since they started.
+    let known: Vec<Server> = c.nodes()?.into_iter().map(|(server, _)| server).collect();
+    ensure!(known.iter().all(|server| !holders.contains(server)), "SCM has heard of {known:?}");
     for holder in holders {
         c.start([holder])?;
         c.advance(minutes(2))?;
