@@ -14,7 +14,7 @@
 //! * [`words`]: what must not stand in the tree
 //! * [`paths`]: what documents name must be there
 //! * [`book`]: headings that documents link to, pages that the contents leave out
-//! * [`promises`]: the tests that docs/reliability.md and its list of bugs name
+//! * [`promises`]: the tests and scripts that documents name, too
 
 mod book;
 mod circles;
