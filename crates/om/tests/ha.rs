@@ -1,12 +1,8 @@
 //! Several OMs as one: which one answers, and what survives when leaders go.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use bytes::Bytes;
-use client::Client;
 use framed::Code;
 use prost::Message;
 use proto::method;
@@ -15,13 +11,6 @@ use proto::ozone::*;
 use crate::support::requests::*;
 use crate::support::service::{NODES, Service, ok};
 use crate::support::{TIMEOUT, World};
-
-fn delete_volume(volume: &str) -> OmRequest {
-    OmRequest {
-        delete_volume_request: Some(Box::new(DeleteVolumeRequest { volume_name: volume.into() })),
-        ..request(Type::DeleteVolume)
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn followers_send_clients_to_the_leader_and_the_leader_names_all() {
@@ -81,100 +70,6 @@ async fn all_oms_have_one_root_key_pair_and_the_volume_of_s3() {
     let next = service.leader().await;
     let pair = service.om(next).root_credentials().unwrap();
     assert!(pairs.contains(&(pair.access_key, pair.secret_key)));
-    service.stop().await;
-}
-
-/// What writers know.
-#[derive(Default)]
-struct Ledger {
-    /// Volumes that were made and not deleted, by what clients were told.
-    there: Mutex<BTreeSet<String>>,
-    /// Volumes whose deletion was acknowledged.
-    gone: Mutex<BTreeSet<String>>,
-    answers: AtomicU64,
-    longest_wait: AtomicU64,
-    stop: AtomicBool,
-}
-
-/// Makes volumes, and deletes every third again. Names are used once and every call is sent until
-/// it is answered, so an answer other than OK means that a call was done twice.
-async fn write(ledger: Arc<Ledger>, client: Client, writer: usize) {
-    let mut n = 0;
-    while !ledger.stop.load(Ordering::Relaxed) {
-        let volume = format!("volume-{writer}-{n}");
-        let asked = Instant::now();
-        let mut create = create_volume(&volume);
-        // No user may own many volumes.
-        let owner = format!("owner-{writer}-{}", n / 100);
-        create.create_volume_request.as_mut().unwrap().volume_info.owner_name = owner;
-        ok(&client, create).await;
-        let waited = asked.elapsed().as_millis() as u64;
-        ledger.longest_wait.fetch_max(waited, Ordering::Relaxed);
-        ledger.there.lock().unwrap().insert(volume.clone());
-        if n % 3 == 0 {
-            ok(&client, delete_volume(&volume)).await;
-            ledger.there.lock().unwrap().remove(&volume);
-            ledger.gone.lock().unwrap().insert(volume);
-        }
-        ledger.answers.fetch_add(1, Ordering::Relaxed);
-        n += 1;
-    }
-}
-
-async fn verify(ledger: &Ledger, client: &Client) {
-    let there = ledger.there.lock().unwrap().clone();
-    for volume in there {
-        let answer = client.submit(info_volume(&volume)).await.unwrap();
-        assert_eq!(answer.status(), Status::Ok, "{volume} was acknowledged");
-    }
-    let gone = ledger.gone.lock().unwrap().clone();
-    for volume in gone {
-        let answer = client.submit(info_volume(&volume)).await.unwrap();
-        assert_eq!(answer.status(), Status::VolumeNotFound, "{volume} was deleted");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn acknowledged_writes_survive_their_leaders_and_no_call_is_done_twice() {
-    const ROUNDS: usize = 6;
-    let mut service = Service::start(World::new().await).await;
-    service.leader().await;
-    let ledger = Arc::new(Ledger::default());
-    let client = service.client();
-    let writers: Vec<_> =
-        (0..8).map(|w| tokio::spawn(write(Arc::clone(&ledger), client.clone(), w))).collect();
-    for round in 0..ROUNDS {
-        let before = ledger.answers.load(Ordering::Relaxed);
-        testkit::until(format!("writes of round {round}"), async || {
-            ledger.answers.load(Ordering::Relaxed) >= before + 40
-        })
-        .await;
-        let leader = service.leader().await;
-        service.kill(leader).await;
-        service.leader().await;
-        service.revive(leader).await;
-    }
-    ledger.stop.store(true, Ordering::Relaxed);
-    for writer in writers {
-        writer.await.unwrap();
-    }
-    // The leader has everything.
-    let mut seen = BTreeSet::new();
-    while seen.len() < 3 {
-        let leader = service.leader().await;
-        if seen.insert(leader) {
-            verify(&ledger, &service.client()).await;
-        }
-        service.kill(leader).await;
-        service.leader().await;
-        service.revive(leader).await;
-    }
-    let (answers, longest) = (&ledger.answers, &ledger.longest_wait);
-    eprintln!(
-        "{} writes over {ROUNDS} lost leaders, the longest waited {} ms",
-        answers.load(Ordering::Relaxed),
-        longest.load(Ordering::Relaxed)
-    );
     service.stop().await;
 }
 

@@ -12,7 +12,7 @@ use scm::{Scm, ScmError, ScmHandle, ScmOptions};
 use testkit::{free_addresses, until};
 use tokio::runtime::Handle;
 
-use crate::members::{TIMEOUT, configuration, leader, three_of, write_file};
+use crate::members::{TIMEOUT, configuration, leader, write_file};
 
 /// Longer than an SCM needs to ask all others several times.
 const ROUNDS: Duration = Duration::from_millis(1500);
@@ -102,26 +102,6 @@ async fn the_primordial_scm_makes_a_cluster_when_all_others_are_there() {
     let (_, scms) = one_cluster(vec![first, second, Starting::new(dir.path(), "scm3")]).await;
     leader(&scms).await;
     assert_eq!(asked_by_om(nodes[1].1[1]).await, None, "it serves");
-    stop(scms).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_primordial_scm_without_its_disk_makes_no_second_cluster() {
-    let (dir, scms) = three_of(3).await;
-    let cluster_id = scms[0].as_ref().unwrap().cluster_id().to_owned();
-    stop(scms).await;
-    std::fs::remove_dir_all(dir.path().join("scm1")).unwrap();
-    let first = Starting::new(dir.path(), "scm1");
-    tokio::time::sleep(ROUNDS).await;
-    assert!(first.waits() && !is_formatted(dir.path(), "scm1"));
-    // Nor when another one without a disk answers.
-    std::fs::remove_dir_all(dir.path().join("scm2")).unwrap();
-    let second = Starting::new(dir.path(), "scm2");
-    tokio::time::sleep(ROUNDS).await;
-    assert!(first.waits() && !is_formatted(dir.path(), "scm1"));
-    // Two of three have lost what they had: the group stands still, and is not begun anew.
-    let (found, scms) = one_cluster(vec![first, second, Starting::new(dir.path(), "scm3")]).await;
-    assert_eq!(found, cluster_id);
     stop(scms).await;
 }
 
