@@ -1,7 +1,7 @@
 //! What servers count, by their web servers. OMs and SCMs have one in scripts that set
 //! `ozone.om.http.enabled` or `ozone.scm.http.enabled`, DataNodes in all.
 
-use anyhow::{Context, bail};
+use anyhow::{bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -10,7 +10,8 @@ use super::cluster::Cluster;
 use super::stage::Stage;
 
 impl Cluster {
-    /// A number that a server has counted since it started.
+    /// A number that a server has counted since it started; all of its kind added up where there
+    /// are several.
     ///
     /// # Errors
     /// When it does not answer, or counts no such thing.
@@ -19,14 +20,19 @@ impl Cluster {
             Server::Om(_) => 9874,
             Server::Scm(_) => 9876,
             Server::Datanode(_) => 9882,
-            Server::Host(_) => bail!("{server} has no web server"),
+            Server::Host(_) | Server::Gateway(_) => bail!("{server} has no web server here"),
         };
         let address = format!("{}:{port}", self.machines().address(server)?);
         let text = self.ask(move |_| get(address, "/metrics"))??;
-        let mut values = text.lines().filter_map(|line| line.strip_prefix(name));
-        let value = values.find(|rest| rest.starts_with([' ', '{']));
-        let value = value.and_then(|rest| rest.split_whitespace().last()?.parse().ok());
-        value.with_context(|| format!("{server} counts no {name}: {text}"))
+        let value = |line: &str| {
+            let (key, value) = line.rsplit_once(' ')?;
+            let labels = key.strip_prefix(name)?;
+            let is_it = labels.is_empty() || labels.starts_with('{');
+            is_it.then(|| value.parse::<f64>().ok()).flatten()
+        };
+        let found: Vec<f64> = text.lines().filter_map(value).collect();
+        ensure!(!found.is_empty(), "{server} counts no {name}");
+        Ok(found.iter().sum())
     }
 }
 

@@ -7,8 +7,6 @@ use bytes::Bytes;
 use proto::datanode as dn;
 use proto::datanode::container_data_proto::State;
 use proto::hdds::NodeState;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use types::{ContainerId, DatanodeDetails, Pipeline, PipelineId, PipelineState};
 
 use super::Server;
@@ -16,9 +14,6 @@ use super::cluster::Cluster;
 use super::keys::Key;
 use super::stage::Stage;
 use crate::scenario::replica;
-
-/// The web port of each DataNode.
-const HTTP: u16 = 9882;
 
 /// An open pipeline of three as SCM knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,31 +155,5 @@ impl Cluster {
         let (answer, _) = answer.map_err(|absent| anyhow::anyhow!("{datanode}: {absent:?}"))?;
         let data = answer.read_container.and_then(|of| of.container_data);
         Ok(data.with_context(|| format!("{datanode} says nothing of container {id}"))?.state())
-    }
-
-    /// A figure of a DataNode's metrics; all of its kind added up where there are several.
-    ///
-    /// # Errors
-    /// When the DataNode does not answer, or has none of that name.
-    pub fn metric(&mut self, datanode: Server, name: &str) -> anyhow::Result<f64> {
-        let host = self.machines().address(datanode)?;
-        let page = self.ask(move |it| async move {
-            drop(it);
-            let mut stream = TcpStream::connect((host.as_str(), HTTP)).await?;
-            let request =
-                format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-            stream.write_all(request.as_bytes()).await?;
-            let mut page = String::new();
-            stream.read_to_string(&mut page).await.map(|_| page)
-        })?;
-        let page = page.with_context(|| format!("metrics of {datanode}"))?;
-        let value = |line: &str| {
-            let (key, value) = line.rsplit_once(' ')?;
-            let rest = key.strip_prefix(name)?;
-            (rest.is_empty() || rest.starts_with('{')).then(|| value.parse::<f64>().ok()).flatten()
-        };
-        let found: Vec<f64> = page.lines().filter_map(value).collect();
-        ensure!(!found.is_empty(), "{datanode} has no {name}");
-        Ok(found.iter().sum())
     }
 }

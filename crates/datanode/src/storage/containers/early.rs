@@ -67,8 +67,8 @@ impl Container {
         self.meta.lock().deleted_early.extend(noted);
     }
 
-    /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came. The
-    /// caller holds the commit lock.
+    /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came.
+    /// The caller holds the commit lock.
     pub(crate) fn note_deletion(&self) {
         let deletions = &mut self.meta.lock().deletions;
         *deletions = deletions.wrapping_add(1);

@@ -85,9 +85,9 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
-    /// Leaves blocks out that were deleted since this round looked for them: their bytes may be gone
-    /// already, and the transactions that name them done. A round may be long, when it fetches what
-    /// a snapshot lists. The caller holds the commit lock.
+    /// Leaves blocks out that were deleted since this round looked for them: their bytes may be
+    /// gone already, and the transactions that name them done. A round may be long, when it fetches
+    /// what a snapshot lists. The caller holds the commit lock.
     fn leave_deleted(&mut self, batch: &mut Batch) -> Result<()> {
         let Self { container, blocks, .. } = &*self;
         if container.deletions() == self.deletions {
