@@ -70,6 +70,7 @@ scripts! {
         decommission "membership/decommission",
         decommission_to "membership/decommission-to",
         om_away "membership/om-away",
+        om_gives_up "membership/om-gives-up",
         om_joins "membership/om-joins",
         om_killed_while_joining "membership/om-killed-while-joining",
         om_wiped "membership/om-wiped",
@@ -92,6 +93,7 @@ scripts! {
     ;
     repair:
         coordinator_killed "repair/coordinator-killed",
+        copy_meets_log "repair/copy-meets-log",
         dead_node "repair/dead-node",
         deleted_meanwhile "repair/deleted-meanwhile",
         lacking_member "repair/lacking-member",

@@ -30,12 +30,13 @@ pub struct Setup {
     /// Bytes of the disk of each DataNode; 0 for no bound.
     capacity: u64,
     settings: Vec<(String, String)>,
+    own: Vec<(Server, String, String)>,
 }
 
 /// So many SCMs, OMs and DataNodes, on machines of their own.
 pub fn cluster(scms: usize, oms: usize, datanodes: usize) -> Setup {
     let counts = [scms, oms, datanodes];
-    Setup { counts, gateways: 0, racks: 1, capacity: 0, settings: Vec::new() }
+    Setup { counts, gateways: 0, racks: 1, capacity: 0, settings: Vec::new(), own: Vec::new() }
 }
 
 impl Setup {
@@ -48,6 +49,12 @@ impl Setup {
     /// With so many S3 gateways, on machines of their own.
     pub fn gateways(mut self, gateways: usize) -> Self {
         self.gateways = gateways;
+        self
+    }
+
+    /// With another value of a setting on one server.
+    pub fn with_of(mut self, server: Server, key: &str, value: &str) -> Self {
+        self.own.push((server, key.to_owned(), value.to_owned()));
         self
     }
 
@@ -98,7 +105,7 @@ impl Setup {
         let first = world().machines.len();
         let of_number = |(number, server)| Place::new(server, node::address(first + number), false);
         let places: Vec<Place> = servers.enumerate().map(of_number).collect();
-        let layout = Layout::new(&places, self.racks, &self.settings)?;
+        let layout = Layout::new(&places, self.racks, &self.settings)?.with_own(self.own);
         let mut random = world().random.split();
         let mut machines = Machines::default();
         for place in &places {

@@ -42,6 +42,8 @@ pub struct Place {
 pub struct Layout {
     conf: Configuration,
     file: PathBuf,
+    /// Settings of single servers.
+    own: Vec<(Server, String, String)>,
 }
 
 impl Layout {
@@ -65,7 +67,12 @@ impl Layout {
         let more = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let conf =
             always.chain(more).try_fold(conf, |conf, (key, value)| conf.try_with(key, value))?;
-        Ok(Self { conf, file })
+        Ok(Self { conf, file, own: Vec::new() })
+    }
+
+    /// With settings of single servers.
+    pub fn with_own(self, own: Vec<(Server, String, String)>) -> Self {
+        Self { own, ..self }
     }
 
     /// Writes the file anew: members have come or gone.
@@ -84,6 +91,8 @@ impl Layout {
     /// What a server reads that starts now, with its data in a directory.
     pub fn of(&self, server: Server, address: &str, dir: &Path) -> Configuration {
         let conf = self.current().with("ozone.metadata.dirs", dir.display());
+        let own = self.own.iter().filter(|(of, ..)| *of == server);
+        let conf = own.fold(conf, |conf, (_, key, value)| conf.with(key, value));
         match server {
             Server::Scm(_) => conf
                 .with("ozone.scm.node.id", server)

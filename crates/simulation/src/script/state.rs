@@ -209,6 +209,29 @@ impl Cluster {
         Ok(found)
     }
 
+    /// The members of the pipelines of three, each with the one that leads.
+    ///
+    /// # Errors
+    /// When SCM does not say, or no member leads one of them.
+    pub fn led_pipelines(&mut self) -> anyhow::Result<Vec<(Server, Vec<Server>)>> {
+        let told = self.ask(|it| async move { it.scm.pipelines().await })??;
+        let mut found = Vec::new();
+        for pipeline in told.iter().filter(|pipeline| pipeline.members.len() == 3) {
+            let mut members = Vec::new();
+            let mut leader = None;
+            for member in &pipeline.members {
+                let node = DatanodeDetails::from_wire(member)?;
+                let here = self.machines().server_at(&node.host);
+                let server = here.with_context(|| node.host.clone())?;
+                leader = leader.or((node.id.to_string() == pipeline.leader_id()).then_some(server));
+                members.push(server);
+            }
+            members.sort_unstable();
+            found.push((leader.context("a pipeline has no leader")?, members));
+        }
+        Ok(found)
+    }
+
     /// The replicas of a container that SCM knows, in order.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ mod balancer;
 mod decommission;
 mod decommission_to;
 mod om_away;
+mod om_gives_up;
 mod om_joins;
 mod om_killed_while_joining;
 mod om_wiped;
@@ -20,6 +21,7 @@ pub const SCRIPTS: &[Script] = &[
     decommission::SCRIPT,
     decommission_to::SCRIPT,
     om_away::SCRIPT,
+    om_gives_up::SCRIPT,
     om_joins::SCRIPT,
     om_killed_while_joining::SCRIPT,
     om_wiped::SCRIPT,

@@ -1,6 +1,7 @@
 //! Replicas that are lost, spoiled or away are made again, and none that is needed is removed.
 
 mod coordinator_killed;
+mod copy_meets_log;
 mod dead_node;
 mod deleted_meanwhile;
 mod lacking_member;
@@ -17,6 +18,7 @@ use super::Script;
 /// The scripts of this subject.
 pub const SCRIPTS: &[Script] = &[
     coordinator_killed::SCRIPT,
+    copy_meets_log::SCRIPT,
     dead_node::SCRIPT,
     deleted_meanwhile::SCRIPT,
     lacking_member::SCRIPT,

@@ -1,0 +1,57 @@
+//! A member of a pipeline is behind in its log, and what it lacks is copied to it. Then the log
+//! comes, while copies are on their way.
+
+use crate::script::prelude::*;
+
+/// The script, for the list.
+pub const SCRIPT: Script = Script {
+    name: "repair/copy-meets-log",
+    about: "a pipeline's log makes the replicas of which copies are on their way",
+    run,
+};
+
+fn run() -> Result<()> {
+    // A copy is on its way for as long as those before it would have taken.
+    let setup = cluster(1, 1, 3).with("trioxide.datanode.replication.bandwidth", "1KB");
+    let mut c = setup.with("ozone.datanode.pipeline.limit", "1").start()?;
+    let (leader, members) = c.expect("a pipeline has a leader", minutes(2), |c| {
+        c.led_pipelines()?.into_iter().next().context("no pipeline")
+    })?;
+    let behind = members.into_iter().find(|of| *of != leader).context("one that follows")?;
+    c.cut(&[behind], &[leader])?;
+    let mut keys = Vec::new();
+    for round in 0..4 {
+        // What was open before is on all three.
+        c.close_open_containers()?;
+        c.advance(seconds(5))?;
+        for number in 0..12 {
+            keys.push(c.put(&format!("missed-{round}-{number}"), 3_000)?);
+        }
+    }
+    c.close_open_containers()?;
+    let has = c.on_disk(behind)?;
+    c.expect("copies are on their way", minutes(4), |c| {
+        let coming = c.arriving(behind)?;
+        ensure!(coming.len() > 1 && coming.is_disjoint(&has), "{coming:?} come");
+        Ok(())
+    })?;
+    c.mend(&[behind], &[leader])?;
+    // The copies come to their ends, and the next start finds what is left of them.
+    c.advance(minutes(2))?;
+    c.kill([behind])?;
+    c.start([behind])?;
+    c.expect_always("no replica is damaged", seconds(40), |c| {
+        for container in c.containers(&keys)? {
+            let replicas = c.replicas(container)?;
+            let is_damaged = replicas.iter().any(|replica| replica.state == "UNHEALTHY");
+            ensure!(!is_damaged, "container {container}: {replicas:?}");
+        }
+        Ok(())
+    })?;
+    // A copy that was whole before the log came takes none of its entries: the pipeline goes, and
+    // other replicas may lack their ends. A node with such a one is not copied to, so that another
+    // node is needed.
+    c.join(Datanode(3))?;
+    c.expect("three replicas of each block", minutes(15), |c| c.whole(&keys))?;
+    c.read(&keys)
+}
