@@ -93,6 +93,19 @@ fn disk(shape: Shape, number: usize) -> PathBuf {
     }
 }
 
+fn below(dir: PathBuf) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+}
+
+/// Directories whose names are the ids of containers, by these. In the order of the real file
+/// system they would not be the same in each run.
+fn by_ids(dirs: impl Iterator<Item = PathBuf>) -> Vec<(u64, PathBuf)> {
+    let id = |dir: &Path| dir.file_name()?.to_str()?.parse().ok();
+    let mut found: Vec<_> = dirs.filter_map(|dir| Some((id(&dir)?, dir))).collect();
+    found.sort_unstable();
+    found
+}
+
 /// What a container's file says, in the container's directory; nothing when there is none.
 pub fn replica_file(dir: &Path) -> String {
     let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -150,18 +163,20 @@ impl Layout {
 
     /// The containers on a DataNode's disks, with their directories.
     pub fn containers(&self, datanode: usize) -> Vec<(u64, PathBuf)> {
-        let home = node::home(machine(datanode));
-        let disks = (0..self.shape.disks).map(|number| home.join(disk(self.shape, number)));
-        let below = |dir: PathBuf| {
-            fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
-        };
-        let clusters = disks.flat_map(|disk| below(disk.join("hdds")));
-        let dirs = clusters.flat_map(|dir| below(dir.join("current"))).flat_map(below);
-        let id = |dir: &Path| dir.file_name()?.to_str()?.parse().ok();
-        let mut found: Vec<_> = dirs.filter_map(|dir| Some((id(&dir)?, dir))).collect();
-        // In the order of the real file system they would not be the same in each run.
-        found.sort_unstable();
-        found
+        let dirs = self.clusters(datanode).flat_map(|dir| below(dir.join("current")));
+        by_ids(dirs.flat_map(below))
+    }
+
+    /// The containers of which copies are arriving on a DataNode's disks, with their directories.
+    pub fn arrivals(&self, datanode: usize) -> Vec<(u64, PathBuf)> {
+        by_ids(self.clusters(datanode).flat_map(|dir| below(dir.join("tmp/arriving-containers"))))
+    }
+
+    /// The directories of a DataNode's disks that have all of a cluster.
+    fn clusters(&self, datanode: usize) -> impl Iterator<Item = PathBuf> + use<> {
+        let (home, shape) = (node::home(machine(datanode)), self.shape);
+        let disks = (0..shape.disks).map(move |number| home.join(disk(shape, number)));
+        disks.flat_map(|disk| below(disk.join("hdds")))
     }
 
     /// Of a client.

@@ -3,6 +3,8 @@
 //! that it lacks, from a member that reaches it. Copies are slow: the log comes while they are on
 //! their way.
 
+use std::collections::BTreeSet;
+
 use super::{Cluster, FIRST_DATANODE, Kind};
 use crate::scenario::erasure::layout::{Shape, machine};
 use crate::world::clock::SECOND;
@@ -18,8 +20,8 @@ pub const KIND: Kind = Kind {
         ("ozone.scm.block.size", &["256KB", "1MB"]),
         ("ozone.scm.pipeline.owner.container.count", &["1", "3"]),
         ("ozone.datanode.pipeline.limit", &["1", "2"]),
-        ("trioxide.datanode.replication.bandwidth", &["50KB", "200KB", "0B"]),
-        ("hdds.ratis.snapshot.threshold", &["20", "200", "100000"]),
+        ("trioxide.datanode.replication.bandwidth", &["10KB", "30KB", "100KB"]),
+        ("hdds.ratis.snapshot.threshold", &["200", "100000", "100000"]),
         ("trioxide.small.block.size", &["16B", "4KB"]),
         ("hdds.ratis.raft.server.rpc.slowness.timeout", &["60s", "300s"]),
     ],
@@ -29,22 +31,35 @@ pub const KIND: Kind = Kind {
     tiers: false,
 };
 
+/// Until a DataNode that is down is dead, and what it had is elsewhere, in seconds.
+const DEAD: u64 = 40;
 /// Before the first cut, in seconds.
 const BEFORE: (u64, u64) = (5, 15);
 /// Cuts of a round.
 const CUTS: (u64, u64) = (2, 6);
 /// How long a cut lasts, in seconds.
-const CUT: (u64, u64) = (15, 90);
+const CUT: (u64, u64) = (30, 90);
+/// How long it still lasts when a copy comes to where the log does not, in seconds.
+const COPY: u64 = 12;
 /// Between two cuts, in seconds.
 const PAUSE: (u64, u64) = (1, 20);
 
 /// A round.
 fn round(cluster: &mut Cluster) -> std::io::Result<()> {
+    // With three, a copy goes to the member of the pipeline that is behind.
+    let down = cluster.random.one_in(2).then(|| cluster.random.below(4) as usize);
+    if let Some(down) = down {
+        cluster.count("three DataNodes");
+        cluster.end(FIRST_DATANODE + down);
+        cluster.pass(DEAD);
+    }
     let before = cluster.random.range(BEFORE.0, BEFORE.1);
     cluster.pass(before);
     for _ in 0..cluster.random.range(CUTS.0, CUTS.1) {
-        let one = cluster.random.below(cluster.layout.datanodes() as u64) as usize;
-        let links = links(cluster, one);
+        let there: Vec<usize> =
+            (0..cluster.layout.datanodes()).filter(|datanode| Some(*datanode) != down).collect();
+        let one = *cluster.random.pick(&there);
+        let links = links(cluster, one, &there);
         tracing::info!(?links, "links between DataNodes are cut");
         cluster.count("cut between DataNodes");
         let now = world().now;
@@ -55,7 +70,12 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
             slow(cluster, one);
         }
         let cut = cluster.random.range(CUT.0, CUT.1);
-        cluster.pass(cut);
+        let before = arrivals(cluster, &there);
+        if cluster.within(cut, |cluster| !arrivals(cluster, &there).is_subset(&before)) {
+            cluster.count("cut until a copy comes");
+            let more = cluster.random.below(COPY);
+            cluster.pass(more);
+        }
         let restarts = cluster.random.one_in(4);
         if restarts {
             cluster.count("restart behind a cut");
@@ -69,15 +89,34 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
         let pause = cluster.random.range(PAUSE.0, PAUSE.1);
         cluster.pass(pause);
         world().links.heal();
+        if cluster.random.one_in(3) {
+            cluster.count("restart when the log has come");
+            cluster.end(FIRST_DATANODE + one);
+            cluster.fleet.start(FIRST_DATANODE + one)?;
+        }
     }
     Ok(())
 }
 
-/// Links between a DataNode and one or all others, one way or both.
-fn links(cluster: &mut Cluster, one: usize) -> Vec<(usize, usize)> {
-    let mut others: Vec<usize> = (0..cluster.layout.datanodes()).filter(|o| *o != one).collect();
-    if !cluster.random.one_in(4) {
-        others = vec![*cluster.random.pick(&others)];
+/// Copies that are on their way: where they go, and their containers.
+fn arrivals(cluster: &Cluster, there: &[usize]) -> BTreeSet<(usize, u64)> {
+    let layout = &cluster.layout;
+    let of = |datanode: &usize| {
+        let datanode = *datanode;
+        layout.arrivals(datanode).into_iter().map(move |(id, _)| (datanode, id))
+    };
+    there.iter().flat_map(of).collect()
+}
+
+/// Links between a DataNode and one or several of those that are there, one way or both. One is
+/// left that a copy may come from, mostly.
+fn links(cluster: &mut Cluster, one: usize, there: &[usize]) -> Vec<(usize, usize)> {
+    let mut others: Vec<usize> = there.iter().copied().filter(|other| *other != one).collect();
+    let leaves = if cluster.random.one_in(6) { 0 } else { 1 };
+    let count = cluster.random.below(2) as usize + 1;
+    while others.len() > count.min(there.len() - 1 - leaves) {
+        let at = cluster.random.below(others.len() as u64) as usize;
+        others.remove(at);
     }
     let ways = cluster.random.below(4);
     let mut links = Vec::new();

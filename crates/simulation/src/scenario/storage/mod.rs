@@ -286,6 +286,9 @@ impl Cluster {
         self.outcome.answered = count(&self.board.answered) as usize;
         self.outcome.unknown = count(&self.board.failed) as usize;
         self.outcome.counts.extend(self.board.upkeep.lock().iter());
+        let (copies, met) = self.watch.copies();
+        self.outcome.counts.insert("copies seen", copies);
+        self.outcome.counts.insert("copies beside replicas", met);
         self.outcome.counts.insert("keys", self.board.kept.lock().len() as u64);
         self.outcome.counts.insert("deleted blocks", self.board.gone.lock().len() as u64);
         self.outcome.counts.insert("sets decoded", count(&self.board.decoded));

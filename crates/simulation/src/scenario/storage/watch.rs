@@ -53,6 +53,10 @@ pub struct Watch {
     /// seconds, and whether their DataNodes ran.
     only: Vec<(Place, u64, Replica)>,
     damaged: BTreeSet<(usize, u64)>,
+    /// Copies that arrived somewhere, or began to: DataNodes and containers.
+    copies: BTreeSet<(usize, u64)>,
+    /// Those that were beside a replica of the same container.
+    met: BTreeSet<(usize, u64)>,
 }
 
 impl Watch {
@@ -73,6 +77,20 @@ impl Watch {
         let unhealthy =
             unhealthy.map(|((datanode, _), (_, replica))| (*datanode, replica.container));
         self.damaged.extend(unhealthy);
+        let here: BTreeSet<(usize, u64)> =
+            self.replicas().map(|(datanode, replica)| (datanode, replica.container)).collect();
+        for datanode in 0..layout.datanodes() {
+            let arrivals = layout.arrivals(datanode);
+            self.copies.extend(arrivals.iter().map(|(id, _)| (datanode, *id)));
+        }
+        self.met.extend(self.copies.intersection(&here).filter(|(datanode, id)| {
+            layout.arrivals(*datanode).iter().any(|(arriving, _)| arriving == id)
+        }));
+    }
+
+    /// How many copies were seen on their way, and how many beside a replica of their container.
+    pub fn copies(&self) -> (u64, u64) {
+        (self.copies.len() as u64, self.met.len() as u64)
     }
 
     /// Looks at all disks after something happened to them: what is not there any more is nobody's
