@@ -20,6 +20,8 @@ pub const SCMS: usize = 3;
 pub const OMS: usize = 3;
 /// How many DataNodes; behind those.
 pub const DATANODES: usize = 5;
+/// The OM whose log has what others have trimmed, with the faults that need one.
+pub const PATIENT_OM: usize = OMS - 1;
 /// Where an OM listens for HTTP, if it does.
 pub const OM_HTTP_PORT: u16 = 9874;
 
@@ -37,6 +39,8 @@ pub fn om_machine(number: usize) -> usize {
 #[derive(Clone)]
 pub struct Layout {
     conf: Configuration,
+    /// One OM trims its log hardly ever.
+    has_patient_om: bool,
     services: services::Shared,
 }
 
@@ -93,7 +97,7 @@ impl Layout {
             let key = format!("ozone.om.address.oms.om{}", number + 1);
             conf = conf.with(&key, format!("{}:9862", address(om_machine(number))));
         }
-        Self { conf, services }
+        Self { conf, has_patient_om: false, services }
     }
 
     /// The services whose members change, and the file that names them.
@@ -111,7 +115,8 @@ impl Layout {
 
     /// With settings that the seed picks.
     pub fn varied(self, kinds: &[Kind], random: &mut Random) -> Self {
-        Self { conf: settings::vary(self.conf, kinds, random), ..self }
+        let has_patient_om = kinds.contains(&Kind::BlockedReader);
+        Self { conf: settings::vary(self.conf, kinds, random), has_patient_om, ..self }
     }
 
     /// With settings that the seed has drawn.
@@ -130,8 +135,11 @@ impl Layout {
 
     /// Of an OM whose tables are in a directory, and its Raft log in another one.
     pub fn om(&self, number: usize, dir: &Path, log: &Path) -> Configuration {
-        self.current()
-            .with("ozone.om.node.id", format!("om{}", number + 1))
+        let conf = match self.has_patient_om && number == PATIENT_OM {
+            true => self.current().with("ozone.om.ratis.snapshot.auto.trigger.threshold", "400000"),
+            false => self.current(),
+        };
+        conf.with("ozone.om.node.id", format!("om{}", number + 1))
             .with("ozone.metadata.dirs", dir.display())
             .with("ozone.om.db.dirs", dir.display())
             .with("ozone.om.ratis.storage.dir", log.display())

@@ -42,7 +42,7 @@ const CHOICES: [Choice; 28] = [
 ];
 
 /// What makes a history likely: the time in which it happens is not to be shorter than it takes.
-const CHOICES_OF_KINDS: [(Kind, Choice); 26] = [
+const CHOICES_OF_KINDS: [(Kind, Choice); 27] = [
     (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
     (Kind::IsolatedLeader, ("hdds.heartbeat.interval", &["1s"])),
@@ -69,6 +69,7 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 26] = [
     (Kind::Snapshots, ("ozone.block.deleting.service.interval", &["1s"])),
     (Kind::Copies, ("ozone.om.http.enabled", &["true"])),
     (Kind::BlockedReader, ("ozone.om.http.enabled", &["true"])),
+    (Kind::BlockedReader, ("ozone.om.ratis.snapshot.auto.trigger.threshold", &["20"])),
     (Kind::Copies, ("trioxide.om.checkpoint.rate", &["100KB", "1MB", "100MB"])),
 ];
 
