@@ -101,9 +101,10 @@ bench-trend: ## the last figures of each benchmark against the median of the one
 docs: ## regenerate the generated references
 	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"
 
+# Links to private items are allowed: the crates are read with their sources.
 apidocs: ## API documentation of all crates, warnings denied
 	@scripts/setup
-	@$(ENV) RUSTDOCFLAGS="-D warnings" cargo doc --locked --release --workspace --no-deps
+	@$(ENV) RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --locked --release --workspace --no-deps
 
 book: ## the book of docs/ in docs/book (needs mdBook)
 	@command -v mdbook >/dev/null 2>&1 || { echo "book: mdBook is missing: cargo install --locked mdbook" >&2; exit 1; }

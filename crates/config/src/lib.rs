@@ -14,7 +14,7 @@
 //! * [`refused`] lists Ozone's keys that promise safety which is not there, [`renamed`] those that
 //!   Ozone calls otherwise by now.
 //! * [`published`] lists all keys of Ozone, and says of those that have no effect why.
-//! * [`reference`] renders the reference documentation from the declarations.
+//! * [`mod@reference`] renders the reference documentation from the declarations.
 //!
 //! Sources: an `ozone-site.xml`, or a TOML file with the same names (nested tables are joined with
 //! dots); environment variables named after the key in capitals with `_` for `.` and `-`

@@ -36,7 +36,8 @@ pub struct PrepareContext<'a> {
     pub fresh: &'a dyn Fresh,
 }
 
-/// Blocks that the request needs before it can be proposed; hand them to [`assign_blocks`].
+/// Blocks that the request needs before it can be proposed; hand them to
+/// [`assign_blocks`](crate::assign_blocks).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockDemand {
     /// Replication of the pipelines.

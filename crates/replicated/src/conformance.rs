@@ -4,9 +4,9 @@
 //! proposed itself; they stop anywhere and replay; they get each other's snapshots. They must have
 //! the same state afterwards.
 //!
-//! A crash needs a process that ends, or a disk that loses what is not synced: [`write`] is what a
-//! replica does before it, [`recover`] what it does after. The simulation runs them with a loss of
-//! power at any moment.
+//! A crash needs a process that ends, or a disk that loses what is not synced: [`write()`] is what
+//! a replica does before it, [`recover`] what it does after. The simulation runs them with a loss
+//! of power at any moment.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -110,8 +110,8 @@ pub fn write<S: Subject>(
     Ok(machine)
 }
 
-/// Opens what [`write`] left in `dir` and applies the entries that it lacks, as a replica does from
-/// its log. `flushed` is the position of the flush, if it was done.
+/// Opens what [`write()`] left in `dir` and applies the entries that it lacks, as a replica does
+/// from its log. `flushed` is the position of the flush, if it was done.
 ///
 /// # Errors
 /// When less is there than was flushed, or the entries do not lead to the state that they lead to

@@ -1,5 +1,8 @@
 //! Keys the DataNode reads.
 
+// `[SSD]` in the text of a key is a storage type, not a link.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use std::path::PathBuf;
 use std::time::Duration;
 

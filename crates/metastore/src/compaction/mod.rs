@@ -6,7 +6,8 @@
 //!
 //! * [`TableFile`], [`RangeStatistics`]: what the files of a table hold
 //! * [`plan`]: which ranges are worth it, a function of the files and of [`Limits`]
-//! * [`Store::compact`]: compacts a range down to the last level and looks what is left
+//! * [`Store::compact`](crate::Store::compact): compacts a range down to the last level and looks
+//!   what is left
 //! * [`RangeCompactor`]: a queue of ranges, the place in each table where the next look begins,
 //!   and what was done; the server that has the database says when
 
