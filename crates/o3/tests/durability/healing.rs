@@ -38,8 +38,11 @@ fn containers_return_to_three_replicas_on_two_racks_when_a_node_dies_and_a_disk_
         close_all(&scm).await;
     });
 
-    // A node dies for good.
+    // A node dies for good, with its disks.
     cluster.kill(0);
+    for disk in ["d1", "d2"] {
+        std::fs::remove_dir_all(cluster.home(0).join(disk)).unwrap();
+    }
     runtime.block_on(async {
         until("it is dead", async || dead(&scm, 1).await).await;
         until("it is replaced", async || is_healed(&scm, Some("dn0")).await).await;
