@@ -1,5 +1,6 @@
 //! From a command line to runs and their sum.
 
+mod fits;
 mod many;
 mod one;
 
@@ -17,7 +18,7 @@ pub enum Command {
     /// Runs seeds one after the other; fails when one of them finds something.
     Run(Many),
     /// Runs a script, a directed scenario, with seeds one after the other; fails when something is
-    /// not as it is to be.
+    /// not as expected.
     Script(Scripted),
     /// Runs one seed in this process, as `run` does in a process of its own.
     #[command(hide = true)]
@@ -59,7 +60,7 @@ pub struct One {
     /// What to simulate.
     #[arg(long, value_enum, default_value = "raft")]
     scenario: Scenario,
-    /// What goes wrong.
+    /// What goes wrong; each scenario has its own faults.
     #[arg(long, value_enum, default_value = "usual")]
     faults: Faults,
     /// Where every choice comes from.
@@ -68,7 +69,7 @@ pub struct One {
     /// Where settings come from.
     #[arg(long, value_enum, default_value = "drawn")]
     settings: Settings,
-    /// Simulated seconds of faults; what comes before and after is not counted in.
+    /// Simulated seconds of faults; what comes before and after is not included.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// A file for a line for each pick of a thread, to find where two runs part ways; a run has
@@ -153,7 +154,10 @@ impl Command {
     /// When a run cannot be made.
     pub fn run(self) -> anyhow::Result<bool> {
         match self {
-            Self::Run(many) => many::run(&many),
+            Self::Run(many) => {
+                many.first.scenario.check(many.first.faults)?;
+                many::run(&many)
+            }
             Self::Script(scripted) => scripted.run(),
             Self::One(one) => one::run(&one),
         }

@@ -24,7 +24,7 @@ use types::replication::EcConfig;
 use self::board::Board;
 use self::layout::{Layout, Shape};
 use super::fleet::Fleet;
-use super::nemesis::faults::{Faults, OF_ERASURE_CODED};
+use super::nemesis::faults::OF_ERASURE_CODED;
 use super::nemesis::{FaultPlan, Nemesis};
 use super::{Outcome, Plan, within};
 use crate::world::clock::{Clock, SECOND};
@@ -52,12 +52,7 @@ const SHAPE: Shape = Shape { datanodes: 7, disks: 1 };
 
 /// Runs it.
 pub fn run(plan: Plan) -> std::io::Result<Outcome> {
-    let Plan { seed, seconds, faults, draws: _ } = plan;
-    if faults != Faults::Usual {
-        return Err(std::io::Error::other(
-            "the scenario has faults of its own: leave --faults out",
-        ));
-    }
+    let Plan { seed, seconds, faults: _, draws: _ } = plan;
     let mut random = Random::new(seed);
     let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
     world().contract = Contract { any_order: random.one_in(2), names };

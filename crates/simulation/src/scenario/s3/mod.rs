@@ -61,10 +61,6 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let mut random = Random::new(seed);
     let mut choices = random.clone();
     let (kinds, contract) = faults.of_seed(&mut choices);
-    if let Some(kind) = kinds.iter().find(|kind| kind.is_of_a_process()) {
-        let told = format!("--faults {faults:?} has {kind:?}, which is of the scenario cluster");
-        return Err(std::io::Error::other(told));
-    }
     world().contract = contract;
     world().hooks = faults.hooks(&mut choices);
     world().preempt_once_in(*random.pick(&[0, 16, 64]));
