@@ -93,6 +93,44 @@ fn replicas_of_a_closed_container_follow_it() {
     }
 }
 
+/// Node 3 has told SCM of its replica before the container was CLOSED, and node 2 has been told to
+/// close but has lost the order.
+#[test]
+fn replicas_that_a_container_was_closed_without_are_told_to_close() {
+    for (reported, sequence, force) in [
+        (ReplicaState::QuasiClosed, 50, Some(true)),
+        (ReplicaState::Closing, 50, Some(false)),
+        (ReplicaState::QuasiClosed, 49, None),
+        (ReplicaState::Unhealthy, 50, None),
+        (ReplicaState::Closed, 50, None),
+    ] {
+        let (mut cluster, p) = trio();
+        let c = open_container(&mut cluster, 1, p);
+        cluster.apply(&Change::ClosePipeline { id: p, now: START }).unwrap();
+        for n in [2, 3] {
+            report(&mut cluster, c, replica(n, reported, 5, sequence), START);
+        }
+        report(&mut cluster, c, replica(1, ReplicaState::Closed, 5, 50), START);
+        // One that was reported last finds it CLOSED.
+        report(&mut cluster, c, replica(2, reported, 5, sequence), START);
+        assert_eq!(state(&cluster, c), LifeCycleState::Closed);
+        let early = cluster.repeat_closes(container(0), 10, START + 1);
+        assert!(early.is_empty(), "what it was told just now is on its way: {early:?}");
+        let later = START + cluster.settings.resend_after;
+        let close = |force| OrderKind::CloseContainer { id: c, pipeline: p, force };
+        for told in 0..3 {
+            let orders = cluster.repeat_closes(container(0), 10, later + told).orders;
+            let wanted = force.into_iter().flat_map(|force| [2, 3].map(|n| to(n, close(force))));
+            assert_eq!(orders, wanted.collect::<Vec<_>>(), "{reported:?} at {sequence}");
+        }
+        // A node that is not heard of is told when it is back.
+        cluster.heartbeat(node(2), START + cluster.settings.stale_after);
+        cluster.watch_nodes(START + cluster.settings.stale_after);
+        let orders = cluster.repeat_closes(container(0), 10, later).orders;
+        assert_eq!(orders, force.map(|force| to(2, close(force))).into_iter().collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn a_replica_that_lacks_writes_goes_when_there_are_enough_others() {
     let (mut cluster, p) = trio();

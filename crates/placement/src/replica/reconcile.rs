@@ -188,7 +188,7 @@ impl Cluster {
     }
 
     /// A replica of a CLOSED container: it shall be CLOSED too, if it has all writes.
-    fn follow_closed(&self, c: &Container, r: &Replica, decision: &mut Decision) {
+    pub(super) fn follow_closed(&self, c: &Container, r: &Replica, decision: &mut Decision) {
         let id = c.id;
         let pipeline = c.pipeline.unwrap_or_default();
         match r.state {

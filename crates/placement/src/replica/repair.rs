@@ -30,10 +30,7 @@ use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
 use crate::node::Refuses;
 use crate::settings::whole;
-use crate::{
-    Cluster, Container, Decision, Event, Health, Millis, Node, Order, OrderKind, Replica,
-    ReplicaState, elapsed,
-};
+use crate::{Cluster, Container, Decision, Event, Health, Millis, Node, Order, OrderKind, elapsed};
 
 /// What a look at some containers has found to do.
 #[derive(Debug, Default)]
@@ -140,8 +137,9 @@ impl Cluster {
         repairs
     }
 
-    /// Replicas of CLOSED containers that take writes are told to close once more: the order that
-    /// answered their last report may be lost. Looks at up to `count` containers from `start` on.
+    /// Replicas of CLOSED containers that are not CLOSED and could be are told to close once more:
+    /// the order that answered their last report may be lost, or there was none, because the
+    /// container was not CLOSED by then. Looks at up to `count` containers from `start` on.
     pub fn repeat_closes(&self, start: ContainerId, count: usize, now: Millis) -> Decision {
         let mut decision = Decision::default();
         for container in self.containers.from(start).take(count) {
@@ -156,12 +154,9 @@ impl Cluster {
                 && elapsed(c.state_enter_ms, now) >= self.settings.resend_after
         };
         let Some(container) = self.containers.get(id).filter(closed) else { return };
-        let is_open = |r: &&Replica| matches!(r.state, ReplicaState::Open | ReplicaState::Closing);
-        for replica in self.replicas.of(id).iter().filter(is_open) {
+        for replica in self.replicas.of(id) {
             if self.nodes.is_healthy(replica.node) {
-                let pipeline = container.pipeline.unwrap_or_default();
-                let kind = OrderKind::CloseContainer { id, pipeline, force: false };
-                decision.order(replica.node, kind);
+                self.follow_closed(container, replica, decision);
             }
         }
     }

@@ -51,5 +51,6 @@ fn run() -> Result<()> {
     c.expect("it is dead", minutes(2), |c| c.node_is(follower, NodeState::Dead))?;
     c.close_containers()?;
     c.expect("three others have each block", minutes(10), |c| c.whole(&keys))?;
+    c.expect("all is closed and settled", minutes(5), |c| c.settled())?;
     c.read(&keys)
 }

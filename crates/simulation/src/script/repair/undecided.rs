@@ -73,5 +73,6 @@ fn run() -> Result<()> {
     writers.stop();
     c.close_containers()?;
     c.expect("three replicas of each block", minutes(15), |c| c.whole(std::slice::from_ref(&key)))?;
+    c.expect("all is closed and settled", minutes(5), |c| c.settled())?;
     c.read(&[key])
 }
