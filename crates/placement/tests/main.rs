@@ -19,6 +19,7 @@ mod ec_simulation;
 mod erasure_coded;
 mod extremes;
 mod fixture;
+mod in_the_way;
 mod nodes;
 mod over_replication;
 mod pipelines;

@@ -92,6 +92,7 @@ scripts! {
         wiped "raft/wiped",
     ;
     repair:
+        all_dead "repair/all-dead",
         coordinator_killed "repair/coordinator-killed",
         copy_meets_log "repair/copy-meets-log",
         dead_node "repair/dead-node",
@@ -102,6 +103,7 @@ scripts! {
         lost_disk "repair/lost-disk",
         lost_indexes "repair/lost-indexes",
         missed_writes "repair/missed-writes",
+        no_spare_node "repair/no-spare-node",
         undecided "repair/undecided",
         whole_group_away "repair/whole-group-away",
     ;

@@ -200,6 +200,12 @@ impl Cluster {
         {
             return Some(Refuses::HasIt);
         }
+        self.refuses_without(c, node)
+    }
+
+    /// Why a node could not get a copy if it had no replica.
+    pub(crate) fn refuses_without(&self, c: &Container, node: &Node) -> Option<Refuses> {
+        let id = node.details.id;
         if !node.accepts_writes() {
             return Some(Refuses::NotInService);
         }

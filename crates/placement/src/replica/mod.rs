@@ -8,6 +8,7 @@ mod ec_renew;
 mod ec_repair;
 mod ec_spread;
 pub mod health;
+mod in_the_way;
 pub mod moving;
 mod pair;
 pub mod pending;

@@ -198,7 +198,7 @@ impl Cluster {
             ReplicaState::QuasiClosed if r.sequence_id >= c.sequence_id => {
                 decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
             }
-            // One that lacks writes goes when there are enough that do not (`repair`).
+            // One that lacks writes goes when enough do not (`repair`, `in_the_way`).
             _ => {}
         }
     }

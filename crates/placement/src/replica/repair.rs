@@ -4,16 +4,17 @@
 //! done ([`pending`](super::pending)). The containers that are closest to being lost go first
 //! ([`urgency`](super::urgency)). Of those that are erasure coded each replica is one of its own
 //! (`ec_repair.rs`). For full copies, in this order:
-//! 1. **under-replicated**: a node that has a good replica sends it to one that has none;
+//! 1. **under-replicated**: a node that has a good replica sends it to one that has none; one that
+//!    lacks writes makes room for it when no other node can take it (`in_the_way.rs`);
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
 //! 4. **over-replicated**: one goes that the racks do not need;
 //! 5. **on a disk of another storage type**: it is moved (`storage_type.rs`).
 //!
-//! **Invariant:** a replica is ordered away only when `required` other good ones are there, each on
-//! a node in service that is HEALTHY, has been heard of within the time after which it would be
-//! STALE, and has told this leader what it has ([`ReplicaCount::heard`]); none of them is ordered
-//! away too.
+//! **Invariant:** a replica is ordered away only when `required` other good ones are there (two of
+//! three for one that is in the way), each on a node in service that is HEALTHY, has been heard of
+//! within the time after which it would be STALE, and has told this leader what it has
+//! ([`ReplicaCount::heard`]); none of them is ordered away too.
 //!
 //! Orders of two leaders do not add up: a node tells a leader what it has only after it has heard
 //! of its term, and from then on carries out nothing that an earlier leader ordered
@@ -212,7 +213,8 @@ impl Cluster {
             return self.bring_to_type(container, count.heard.iter(), until);
         }
         if count.missing(true) > 0 {
-            return self.order_copy(container, &count, false, (now, until));
+            let copy = self.order_copy(container, &count, false, (now, until));
+            return copy.or_else(|| self.delete_in_the_way(container, &count, (now, until)));
         }
         if count.missing(false) > 0 {
             return None;
@@ -269,7 +271,7 @@ impl Cluster {
 
     /// The node to send a copy: that of the most complete good replicas which has the least to
     /// send.
-    fn choose_source(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
+    pub(super) fn choose_source(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let sequence = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
         let all = || s.serving.iter().chain(&s.leaving).chain(&s.maintenance);
         let newest = all().map(sequence).max()?;

@@ -1,5 +1,6 @@
 //! Replicas that are lost, spoiled or away are made again, and none that is needed is removed.
 
+mod all_dead;
 mod coordinator_killed;
 mod copy_meets_log;
 mod dead_node;
@@ -10,6 +11,7 @@ mod lost_containers;
 mod lost_disk;
 mod lost_indexes;
 mod missed_writes;
+mod no_spare_node;
 mod undecided;
 mod whole_group_away;
 
@@ -17,6 +19,7 @@ use super::Script;
 
 /// The scripts of this subject.
 pub const SCRIPTS: &[Script] = &[
+    all_dead::SCRIPT,
     coordinator_killed::SCRIPT,
     copy_meets_log::SCRIPT,
     dead_node::SCRIPT,
@@ -27,6 +30,7 @@ pub const SCRIPTS: &[Script] = &[
     lost_disk::SCRIPT,
     lost_indexes::SCRIPT,
     missed_writes::SCRIPT,
+    no_spare_node::SCRIPT,
     undecided::SCRIPT,
     whole_group_away::SCRIPT,
 ];

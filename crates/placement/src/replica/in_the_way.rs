@@ -1,0 +1,84 @@
+//! A replica that lacks writes, on the only node that could get a good one.
+//!
+//! Where no other node can take a copy, as in a cluster of three, a CLOSED container would lack a
+//! replica for as long as such a one is there: it goes, and a copy takes its place.
+//!
+//! **Invariant:** it goes only when it has not come as far as two others at least. Each of those is
+//! CLOSED and has all that the record says was written, on a node in service that is HEALTHY, has
+//! been heard of within the time after which it would be STALE, and has told this leader what it
+//! has ([`ReplicaCount::heard`]). Nothing else of the container comes, goes or moves meanwhile, so
+//! the next one goes only after the copy has arrived.
+
+use proto::hdds::LifeCycleState;
+use types::{DatanodeId, OperationalState};
+
+use super::count::ReplicaCount;
+use super::repair::Repair;
+use crate::node::Refuses;
+use crate::{Cluster, Container, Health, Millis, Node, ReplicaState, elapsed};
+
+/// Good replicas that must be there besides.
+const LEAST: usize = 2;
+
+impl Cluster {
+    /// The replica that goes; nothing as long as a copy may yet be made elsewhere, or none could be
+    /// sent to its node.
+    pub(super) fn delete_in_the_way(
+        &self,
+        c: &Container,
+        s: &ReplicaCount,
+        (now, until): (Millis, Millis),
+    ) -> Option<Repair> {
+        // Which of the writes count is not known of one that is QUASI_CLOSED.
+        if c.state != LifeCycleState::Closed
+            || !self.pending.of(c.id).is_empty()
+            || !s.closing.is_empty()
+            || self.is_copying_enough()
+        {
+            return None;
+        }
+        let has_all = |id: &&DatanodeId| {
+            let replica = self.replicas.on(c.id, **id);
+            replica
+                .is_some_and(|r| r.state == ReplicaState::Closed && r.sequence_id >= c.sequence_id)
+        };
+        if s.heard.iter().filter(has_all).count() < LEAST
+            || self.choose_source(c, s).is_none()
+            || self.nodes.iter().any(|node| self.may_take_a_copy(c, node))
+        {
+            return None;
+        }
+        let victims = s.bad.iter().filter_map(|id| {
+            let sequence = self.replicas.on(c.id, *id).filter(|r| r.state.is_final())?.sequence_id;
+            let node = self.nodes.get(*id).filter(|node| self.is_heard(node, Some(now)))?;
+            let goes = sequence < c.sequence_id && self.may_delete(*id);
+            (goes && self.would_get_a_copy(c, node, now)).then_some((sequence, *id))
+        });
+        // Among equals the first, in an order that is the same on every SCM.
+        let (_, victim) = victims.min_by_key(|(sequence, _)| *sequence)?;
+        Some(Repair::delete(c.id, (victim, 0), until))
+    }
+
+    /// Whether a node without a replica can take one, now or when it is heard of or has time.
+    fn may_take_a_copy(&self, c: &Container, node: &Node) -> bool {
+        match self.refuses(c, node) {
+            None | Some(Refuses::Busy | Refuses::ItsPipeline) => true,
+            Some(Refuses::NotInService) => {
+                node.health == Health::Stale && node.details.op_state == OperationalState::InService
+            }
+            Some(Refuses::HasIt | Refuses::NoRoom) => false,
+        }
+    }
+
+    /// Whether a node could get a copy at once if it had no replica.
+    fn would_get_a_copy(&self, c: &Container, node: &Node, now: Millis) -> bool {
+        match self.refuses_without(c, node) {
+            None => true,
+            // As of a member that never had one (`choose_target`).
+            Some(Refuses::ItsPipeline) => {
+                elapsed(c.state_enter_ms, now) >= self.settings.dead_after
+            }
+            Some(_) => false,
+        }
+    }
+}
