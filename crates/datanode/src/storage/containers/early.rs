@@ -1,13 +1,18 @@
-//! Blocks that were deleted before this replica had them.
+//! Blocks that were deleted before all of their entries were applied.
 //!
 //! A replica that lags comes to a PutBlock whose block is deleted already: by an order of SCM that
-//! was here first, or everywhere else, so that none has the bytes any more. What it knows of that
-//! is noted durably before the entry is confirmed, so that applying the log depends on nothing but
-//! the log and this disk.
+//! was here first, or everywhere else, so that none has the bytes any more. Also the client of a
+//! block that was put, and deleted by another client, may put it again. The deletion is noted
+//! durably before the entry is confirmed, so that applying the log depends on nothing but the log
+//! and this disk. The notes end when the container takes no more writes.
 
-use types::LocalId;
+use metastore::{Batch, Durability};
+use rustc_hash::FxHashMap;
+use types::{ContainerId, LocalId};
 
 use super::Container;
+use crate::storage::disk::Disk;
+use crate::storage::tables::{self, DELETED_EARLY};
 
 /// What of a block's entries leaves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +85,30 @@ impl Container {
         self.meta.lock().deletions
     }
 
+    /// Ends the notes of a container that takes no more writes: nothing is applied to it that they
+    /// could keep out. Rows that stay are removed when the container is loaded.
+    pub(super) fn end_deleted_early(&self) {
+        // A deletion that found it in its earlier state adds its notes before.
+        let _commit = self.commit.lock();
+        let ended = std::mem::take(&mut self.meta.lock().deleted_early);
+        drop_ended(&self.disk, self.id, &ended);
+    }
+
     /// Forgets it in memory; the rows are the caller's.
     pub(crate) fn forget_deleted_early(&self, locals: &[LocalId]) {
         let known = &mut self.meta.lock().deleted_early;
         locals.iter().for_each(|local| _ = known.remove(local));
+    }
+}
+
+/// Removes the rows of notes that have ended.
+pub(super) fn drop_ended(disk: &Disk, id: ContainerId, ended: &FxHashMap<LocalId, Early>) {
+    if ended.is_empty() {
+        return;
+    }
+    let mut batch = Batch::new();
+    batch.delete_range(DELETED_EARLY, tables::prefix(id), tables::prefix_end(id));
+    if let Err(error) = disk.db.write(batch, Durability::NoWal) {
+        tracing::warn!(container = %id, %error, "rows of deleted blocks stay; the next start removes them");
     }
 }

@@ -17,6 +17,7 @@ use proto::scm_datanode::DeletedBlocksTransaction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId};
 
+use super::early::drop_ended;
 use super::file::ContainerFile;
 use super::{Container, Early, Sealed, Sums, closed_row};
 use crate::storage::disk::Disk;
@@ -182,7 +183,8 @@ fn load_closed(
     let highest = infos.last_key_value().map_or(0, |(number, _)| *number);
     let segments = Segments { infos, highest, ..Segments::default() };
     let sums = rows.sums.remove(&id).unwrap_or_default();
-    let early = rows.deleted_early.remove(&id).unwrap_or_default();
+    drop_ended(disk, id, &rows.deleted_early.remove(&id).unwrap_or_default());
+    let early = FxHashMap::default();
     let (sealed, counted) = (file.sealed, rows.counted.remove(&id));
     let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
     container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
@@ -270,7 +272,10 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
     }
     let sums = rows.sums.remove(&id).unwrap_or_default();
     let infos = rows.segments.remove(&id).unwrap_or_default();
-    let early = rows.deleted_early.remove(&id).unwrap_or_default();
+    let mut early = rows.deleted_early.remove(&id).unwrap_or_default();
+    if !file.state.is_live() {
+        drop_ended(disk, id, &std::mem::take(&mut early));
+    }
     let Recovered { segments, mut damage } = match recover(disk, &chunks, id, infos) {
         Ok(recovered) => recovered,
         Err(error) => {

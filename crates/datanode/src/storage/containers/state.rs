@@ -161,6 +161,9 @@ impl ContainerStore {
         }
         container.write_file(to)?;
         container.set_state(to);
+        if !to.is_live() {
+            container.end_deleted_early();
+        }
         container.note_closed();
         tracing::info!(container = %id, %from, %to, "container changed");
         self.checksums().note(container);

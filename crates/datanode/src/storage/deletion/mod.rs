@@ -10,10 +10,11 @@
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's
-//! log. Such a block is noted as deleted early, and dropped when it comes. Or it comes after all
-//! others have carried the deletion out, and none has its bytes any more: one of them says so,
-//! and the late one notes it before it confirms the entry (`proof.rs`): what applying an entry
-//! comes to depends on the log and this disk alone.
+//! log, or before the last entry of a block whose client put it and writes on. Such a block is
+//! noted as deleted early, and dropped when it comes. Or it comes after all others have carried the
+//! deletion out, and none has its bytes any more: one of them says so, and the late one notes it
+//! before it confirms the entry (`proof.rs`): what applying an entry comes to depends on the log
+//! and this disk alone.
 
 mod deleting;
 mod free;

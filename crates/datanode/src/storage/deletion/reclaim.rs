@@ -270,30 +270,28 @@ fn remove_rows(
     if container.state() == ContainerState::Deleted {
         return Ok(None);
     }
-    let live = container.state().is_live();
+    let (live, logged) = (container.state().is_live(), has_log(container));
     let (mut freed, mut batch) = (Freed::default(), Batch::new());
     let (mut sums, mut segments, mut early) = (container.sums(), BTreeSet::new(), Vec::new());
     for (local, row) in portion.blocks.iter().zip(container.block_rows(&portion.blocks)?) {
         let key = tables::block_key(id, *local);
-        match row {
-            Some(row) => {
-                sums.used = sums.used.saturating_sub(row.length());
-                sums.blocks = sums.blocks.saturating_sub(1);
-                sums.checksum = checksum_without(sums.checksum, *local, &row);
-                freed.add(&row);
-                if let Some(packed) = row.packed {
-                    container.unplace(&packed);
-                    segments.insert(packed.segment);
-                }
-                batch.delete(BLOCK_DATA, key);
-            }
-            // It may still come: this replica may lag behind its log.
-            None if live && container.deleted_early(*local) != Some(Early::All) => {
-                batch.put(DELETED_EARLY, key, Early::All.encode());
-                early.push(*local);
-            }
-            None => {}
+        // An entry of it may still come: this replica may lag behind its log, or the block's client
+        // writes on.
+        let may_come = live && (logged || row.is_none());
+        if may_come && container.deleted_early(*local) != Some(Early::All) {
+            batch.put(DELETED_EARLY, key.clone(), Early::All.encode());
+            early.push(*local);
         }
+        let Some(row) = row else { continue };
+        sums.used = sums.used.saturating_sub(row.length());
+        sums.blocks = sums.blocks.saturating_sub(1);
+        sums.checksum = checksum_without(sums.checksum, *local, &row);
+        freed.add(&row);
+        if let Some(packed) = row.packed {
+            container.unplace(&packed);
+            segments.insert(packed.segment);
+        }
+        batch.delete(BLOCK_DATA, key);
     }
     sums.put_changed(container, &mut batch);
     container.put_segment_rows(segments, &mut batch);
@@ -310,9 +308,14 @@ fn remove_rows(
 /// are put without one are counted in the database's log: there, what is counted no more goes
 /// before what is counted after it.
 fn durability(container: &Container) -> Durability {
+    let is_live = container.state().is_live();
+    if is_live && !has_log(container) { Durability::Wal } else { Durability::NoWal }
+}
+
+/// Whether a pipeline's log may still write to it.
+fn has_log(container: &Container) -> bool {
     let pipelines = container.disk().pipelines.lock();
-    let logged = container.pipeline().is_some_and(|id| pipelines.contains_key(&id));
-    if logged || !container.state().is_live() { Durability::NoWal } else { Durability::Wal }
+    container.pipeline().is_some_and(|id| pipelines.contains_key(&id))
 }
 
 /// The container's oldest transactions that are not done at `after`, of `limit` blocks and more,

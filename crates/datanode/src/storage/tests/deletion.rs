@@ -150,11 +150,20 @@ fn a_transaction_that_was_done_in_part_is_done_again_after_a_crash() {
     assert!(freed >= 14 * 10_000, "{freed}");
 }
 
-#[test]
-fn a_transaction_does_not_end_before_each_of_its_parts_is_freed() {
-    let mut node = Node::new();
+/// Writes and commits a block of a container without a log, as clients of erasure-coded ones do.
+async fn put_direct(node: &Node, local: u64, data: Bytes) {
+    let new = NewContainer { id: CONTAINER, ..NewContainer::default() };
+    node.store().create_container(new).unwrap();
+    let block = block_data(local, std::slice::from_ref(&data));
+    node.store().write_chunk(id(local), &block.chunks[0], data).await.unwrap();
+    node.store().put_block_direct(&block).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_transaction_does_not_end_before_each_of_its_parts_is_freed() {
+    let node = Node::new();
     for local in 1..=4 {
-        node.put_large(local, &[pattern(local, 1 << 20)]);
+        put_direct(&node, local, pattern(local, 1 << 20)).await;
     }
     node.pipe().flush().unwrap();
     node.delete(1, &[1, 2, 3, 4]);
@@ -162,7 +171,7 @@ fn a_transaction_does_not_end_before_each_of_its_parts_is_freed() {
         assert_eq!(node.store().reclaim_beside_clients(1, 1.0).unwrap().blocks, 1);
     }
     // A block of the second part has a row again.
-    node.put_large(2, &[pattern(2, 1 << 20)]);
+    put_direct(&node, 2, pattern(2, 1 << 20)).await;
     while node.store().reclaim(1).unwrap().more {}
     let info = node.container().info();
     assert_eq!((info.blocks, info.pending_delete, node.space_used()), (0, 0, 0));
@@ -213,14 +222,14 @@ fn what_waited_beside_clients_is_freed_in_portions_when_they_have_left() {
     assert_eq!(node.space_used(), 0);
 }
 
-#[test]
-fn a_block_that_came_back_meanwhile_keeps_its_bytes_until_its_row_goes_again() {
-    let mut node = Node::new();
-    node.put_large(1, &[pattern(1, 1 << 20)]);
+#[tokio::test]
+async fn a_block_that_came_back_meanwhile_keeps_its_bytes_until_its_row_goes_again() {
+    let node = Node::new();
+    put_direct(&node, 1, pattern(1, 1 << 20)).await;
     node.pipe().flush().unwrap();
     node.delete(1, &[1]);
     assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 1);
-    node.put_large(1, &[pattern(2, 1 << 20)]);
+    put_direct(&node, 1, pattern(2, 1 << 20)).await;
     let done = node.store().reclaim(100).unwrap();
     assert_eq!((done.blocks, done.more), (0, true));
     assert_eq!(node.read(1).unwrap(), pattern(2, 1 << 20));

@@ -8,6 +8,7 @@ mod checks;
 mod closed_rows;
 mod commits;
 mod damage;
+mod deleted_early;
 mod deletion;
 mod deletion_portions;
 mod histories;

@@ -1,0 +1,139 @@
+//! Blocks that were deleted before the log was done with them leave nothing.
+
+use container::ContainerState;
+use proto::datanode::Result as ResultCode;
+
+use super::*;
+
+/// Says what there is of block 2, beside block 1 of 100 bytes.
+fn check_gone(node: &Node) {
+    let info = node.container().info();
+    assert_eq!(info.state, ContainerState::Open);
+    assert_eq!(node.read(2).map(|read| read.len()).unwrap_err().result(), ResultCode::NoSuchBlock);
+    assert!(!node.chunks_dir().join("2.block").exists());
+    assert_eq!((info.blocks, info.used), (1, 100));
+}
+
+fn large() -> Entry {
+    Entry::Put(block_data(2, &[pattern(2, 300_000)]))
+}
+
+fn small(len: usize) -> Entry {
+    Entry::Small(LocalId(2), pattern(2, len))
+}
+
+#[test]
+fn entries_of_a_block_that_come_after_its_deletion_leave_nothing() {
+    // The second entry has no more than the first one, as when a client repeats it.
+    for second in [large(), small(400_000)] {
+        for kill in [false, true] {
+            let mut node = Node::new();
+            node.put_small(1, pattern(1, 100));
+            node.put_large(2, &[pattern(2, 300_000)]);
+            node.delete(1, &[2]);
+            assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+            if kill {
+                node.kill();
+                node.open();
+                node.replay();
+            }
+            node.apply(vec![second.clone()]).pop().unwrap().unwrap();
+            check_gone(&node);
+            node.kill();
+            node.open();
+            node.replay();
+            check_gone(&node);
+        }
+    }
+}
+
+#[test]
+fn a_deletion_that_ends_while_a_later_entry_is_applied_holds_after_a_kill() {
+    for (entry, is_large) in [(large(), true), (small(5_000), false)] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        match is_large {
+            true => _ = node.put_large(2, &[pattern(2, 300_000)]),
+            false => _ = node.put_small(2, pattern(2, 5_000)),
+        }
+        let (pipe, at) = (node.pipe(), Position { term: 1, index: 3 });
+        node.log.push(entry.clone());
+        {
+            let mut batch = pipe.begin();
+            let put = match &entry {
+                Entry::Put(block) => batch.put_block(at, block),
+                Entry::Small(_, data) => {
+                    let block = block_data(2, std::slice::from_ref(data));
+                    batch.put_small_file(at, &block, &block.chunks[0], data.clone())
+                }
+                Entry::Close => unreachable!(),
+            };
+            put.unwrap();
+            node.delete(1, &[2]);
+            assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+            // The transaction has ended, and the node dies before the entry is in the tables.
+            node.pipe().flush().unwrap();
+        }
+        drop(pipe);
+        node.kill();
+        node.open();
+        node.replay();
+        assert_eq!(node.container().info().pending_delete, 0);
+        check_gone(&node);
+    }
+}
+
+#[test]
+fn a_block_that_is_deleted_before_a_round_comes_to_it_leaves_nothing() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.put_large(2, &[pattern(2, 300_000)]);
+    let pipe = node.pipe();
+    let mut batch = pipe.begin_catch_up();
+    let at = |index| Position { term: 1, index };
+    let first = block_data(1, &[pattern(1, 100)]);
+    batch.put_small_file(at(3), &first, &first.chunks[0], pattern(1, 100)).unwrap();
+    node.delete(1, &[2]);
+    assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+    // As when the round fetched the bytes from another member.
+    let block = block_data(2, &[pattern(2, 300_000)]);
+    block_on(node.store().write_chunk(id(2), &block.chunks[0], pattern(2, 300_000))).unwrap();
+    batch.put_block(at(4), &block).unwrap();
+    batch.commit().unwrap();
+    check_gone(&node);
+}
+
+#[test]
+fn notes_of_deleted_blocks_end_with_the_containers_writes() {
+    let noted = |node: &Node| {
+        let container = node.container();
+        let range = metastore::IterRange::prefix(tables::prefix(container.id()));
+        let mut cursor = container.disk().db.iter(tables::DELETED_EARLY, range).unwrap();
+        cursor.first();
+        (container.deleted_early(LocalId(2)).is_some(), cursor.row().unwrap().is_some())
+    };
+    for quasi in [false, true] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        node.put_small(2, pattern(2, 100));
+        node.delete(1, &[2]);
+        node.store().reclaim(10).unwrap();
+        assert_eq!(noted(&node), (true, true));
+        match quasi {
+            true => node.store().quasi_close(CONTAINER).unwrap(),
+            false => node.close(),
+        }
+        assert_eq!(noted(&node), (false, false));
+        // Those that a crash brings back go when the container is loaded.
+        let mut batch = metastore::Batch::new();
+        let row = containers::Early::All.encode();
+        batch.put(tables::DELETED_EARLY, tables::block_key(CONTAINER, LocalId(2)), row);
+        node.container().disk().db.write(batch, metastore::Durability::NoWal).unwrap();
+        node.pipe().flush().unwrap();
+        for _ in 0..2 {
+            node.stop();
+            node.open();
+            assert_eq!(noted(&node), (false, false), "{quasi}");
+        }
+    }
+}
