@@ -95,9 +95,9 @@ impl Container {
     }
 
     /// Forgets it in memory; the rows are the caller's.
-    pub(crate) fn forget_deleted_early(&self, locals: &[LocalId]) {
+    pub(crate) fn forget_deleted_early(&self, locals: impl Iterator<Item = LocalId>) {
         let known = &mut self.meta.lock().deleted_early;
-        locals.iter().for_each(|local| _ = known.remove(local));
+        locals.for_each(|local| _ = known.remove(&local));
     }
 }
 

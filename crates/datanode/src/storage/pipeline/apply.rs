@@ -39,8 +39,8 @@ pub(super) struct Touched {
     pub segments: BTreeSet<u32>,
     /// Blocks that were deleted before they came, here or everywhere else.
     pub deleted_early: Vec<LocalId>,
-    /// Those of them of which no other entry is known to leave nothing.
-    pub early_ended: Vec<LocalId>,
+    /// Those of them of which no other entry was known to leave nothing, and the entry.
+    pub early_ended: Vec<(LocalId, u64)>,
     /// Those that were deleted since this round looked for them.
     pub gone: Vec<LocalId>,
     /// [`Container::deletions`] before this round looked at any block.

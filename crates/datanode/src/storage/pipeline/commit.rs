@@ -33,7 +33,8 @@ impl ApplyBatch<'_> {
                 sums.put_changed(&touched.container, &mut self.batch);
                 let numbers = touched.segments.iter().copied();
                 touched.container.put_segment_rows(numbers, &mut self.batch);
-                for local in &touched.early_ended {
+                touched.keep_later_notes();
+                for (local, _) in &touched.early_ended {
                     let key = tables::block_key(touched.container.id(), *local);
                     self.batch.delete(DELETED_EARLY, key);
                 }
@@ -48,6 +49,8 @@ impl ApplyBatch<'_> {
             disk.db.write(std::mem::take(&mut self.batch), Durability::NoWal)?;
             for (touched, sums) in self.touched.values().zip(after) {
                 touched.container.set_sums(sums);
+                let ended = touched.early_ended.iter().map(|(local, _)| *local);
+                touched.container.forget_deleted_early(ended);
                 touched.container.note_deleted_early(touched.gone.iter().copied(), Early::All);
             }
         }
@@ -121,12 +124,17 @@ impl Touched {
             }
             self.gone.push(local);
         }
-        // What SCM had deleted stays noted.
-        let Self { container, gone, early_ended, .. } = self;
-        early_ended.retain(|local| {
-            !gone.contains(local) && container.deleted_early(*local) != Some(Early::All)
-        });
         Ok(())
+    }
+
+    /// Keeps notes that say more by now than when the round came to their blocks: that SCM had the
+    /// block deleted, or that an entry which comes next leaves nothing either. The caller holds the
+    /// commit lock.
+    fn keep_later_notes(&mut self) {
+        let Self { container, gone, early_ended, .. } = self;
+        early_ended.retain(|(local, index)| {
+            !gone.contains(local) && container.deleted_early(*local) == Some(Early::Entries(*index))
+        });
     }
 
     fn sums_after(&self) -> Sums {
@@ -148,6 +156,5 @@ fn remove_early(touched: &Touched) -> Result<()> {
     }
     let gone = container.disk().io.unlink(paths);
     block_on(gone).map_err(StorageError::io(container.id()))?;
-    container.forget_deleted_early(&touched.early_ended);
     Ok(())
 }

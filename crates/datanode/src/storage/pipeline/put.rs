@@ -143,7 +143,7 @@ impl Touched {
     fn drop_early(&mut self, local: LocalId, at: Position) {
         self.deleted_early.push(local);
         if self.container.deleted_early(local).is_some_and(|early| early.ends_with(at.index)) {
-            self.early_ended.push(local);
+            self.early_ended.push((local, at.index));
         }
         self.bcsid = self.bcsid.max(at.index);
     }

@@ -3,6 +3,7 @@
 use container::ContainerState;
 use proto::datanode::Result as ResultCode;
 
+use super::deletion::apply_around;
 use super::*;
 
 /// Says what there is of block 2, beside block 1 of 100 bytes.
@@ -136,4 +137,23 @@ fn notes_of_deleted_blocks_end_with_the_containers_writes() {
             assert_eq!(noted(&node), (false, false), "{quasi}");
         }
     }
+}
+
+#[test]
+fn a_later_note_that_comes_while_an_entry_is_applied_outlives_it() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    let note = |node: &Node, bcsid| node.store().note_deleted(BlockId { bcsid, ..id(2) }).unwrap();
+    note(&node, 2);
+    // The next entry is confirmed while this one is applied.
+    apply_around(&mut node, large(), |node| note(node, 3));
+    for _ in 0..2 {
+        assert!(node.container().deleted_early(LocalId(2)).is_some());
+        node.kill();
+        node.open();
+        node.replay();
+    }
+    node.apply(vec![large()]).pop().unwrap().unwrap();
+    check_gone(&node);
+    assert!(node.container().deleted_early(LocalId(2)).is_none(), "that is over now");
 }

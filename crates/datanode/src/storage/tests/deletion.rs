@@ -586,7 +586,7 @@ fn a_block_that_scm_had_deleted_before_it_came_leaves_nothing_however_often_it_i
 
 /// Applies an entry; `meanwhile` comes between what it looks at and what it writes, as when a round
 /// fetches more for a snapshot.
-fn apply_around(node: &mut Node, entry: Entry, meanwhile: impl FnOnce(&Node)) {
+pub(super) fn apply_around(node: &mut Node, entry: Entry, meanwhile: impl FnOnce(&Node)) {
     let (pipe, at) = (node.pipe(), node.log.len() as u64 + 1);
     node.log.push(entry.clone());
     let at = Position { term: 1, index: at };
