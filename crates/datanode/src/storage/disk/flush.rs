@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use blockio::block_on;
+use blockio::{IoErrorKind, block_on};
 use futures::future::join_all;
 use metastore::{Batch, Durability};
 
@@ -84,10 +84,20 @@ impl Disk {
 
     fn sync_all(&self, written: &[(&Arc<Container>, Undurable)]) -> Result<()> {
         let syncs = written.iter().flat_map(|(container, undurable)| {
-            let container = container.id();
-            undurable.to_sync.iter().map(move |path| {
-                let sync = self.io.sync(Arc::clone(path));
-                async move { sync.await.map_err(StorageError::io(container)) }
+            undurable.to_sync.iter().enumerate().map(move |(place, path)| {
+                let (sync, block) = (self.io.sync(Arc::clone(path)), undurable.block_at(place));
+                async move {
+                    match (sync.await, block) {
+                        // Applying leaves a block out that was deleted meanwhile, file and all.
+                        (Err(error), Some(local))
+                            if error.kind == IoErrorKind::NotFound
+                                && container.block_row(local)?.is_none() =>
+                        {
+                            Ok(())
+                        }
+                        (synced, _) => synced.map_err(StorageError::io(container.id())),
+                    }
+                }
             })
         });
         block_on(join_all(syncs)).into_iter().collect()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use blockio::block_on;
 use container::ContainerState;
 use metastore::{Batch, Durability};
+use types::LocalId;
 
 use super::apply::{ApplyBatch, Left, Touched};
 use crate::storage::containers::{Container, Early, Sums};
@@ -150,10 +151,14 @@ impl Touched {
 fn remove_early(touched: &Touched) -> Result<()> {
     let deleted = touched.deleted_early.iter().chain(&touched.gone);
     let container = &touched.container;
-    let paths: Vec<_> = deleted.map(|local| container.block_path(*local).to_path_buf()).collect();
+    let path = |local: &LocalId| container.block_path(*local).to_path_buf();
+    let paths: Vec<_> = deleted.clone().map(path).collect();
     if paths.is_empty() {
         return Ok(());
     }
+    let mut to_sync = container.segments.lock();
+    deleted.for_each(|local| _ = to_sync.files.remove(local));
+    drop(to_sync);
     let gone = container.disk().io.unlink(paths);
     block_on(gone).map_err(StorageError::io(container.id()))?;
     Ok(())

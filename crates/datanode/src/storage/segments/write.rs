@@ -17,7 +17,7 @@ use crate::storage::error::{Result, StorageError};
 /// Bytes in files that only a sync makes durable.
 #[derive(Default)]
 pub(crate) struct Undurable {
-    /// Files to sync.
+    /// Files to sync: those of the segments, then those of blocks.
     pub(crate) to_sync: Vec<Arc<Path>>,
     /// Where the segments' bytes end that the sync makes durable.
     pub(crate) ends: Vec<(u32, u64)>,
@@ -33,6 +33,13 @@ struct Run {
     records: u64,
     parts: Vec<Bytes>,
     keys: Vec<(u32, u64)>,
+}
+
+impl Undurable {
+    /// The block whose file is the one to sync at this place; none for a segment.
+    pub(crate) fn block_at(&self, place: usize) -> Option<LocalId> {
+        self.files.get(place.checked_sub(self.ends.len())?).copied()
+    }
 }
 
 impl Segments {

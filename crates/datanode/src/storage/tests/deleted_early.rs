@@ -157,3 +157,27 @@ fn a_later_note_that_comes_while_an_entry_is_applied_outlives_it() {
     check_gone(&node);
     assert!(node.container().deleted_early(LocalId(2)).is_none(), "that is over now");
 }
+
+#[test]
+fn a_file_that_goes_before_it_is_synced_holds_up_no_flush() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.put_large(2, &[pattern(2, 5_000)]);
+    apply_around(&mut node, small(5_000), |node| {
+        node.delete(1, &[2]);
+        assert_eq!(node.store().reclaim_beside_clients(10, 1.0).unwrap().blocks, 1);
+    });
+    assert!(node.container().segments.lock().files.is_empty());
+    check_gone(&node);
+    for _ in 0..2 {
+        assert_eq!(node.pipe().flush().unwrap().index, 3);
+    }
+    // As when a flush has taken it already.
+    node.container().needs_sync(LocalId(2));
+    node.pipe().flush().unwrap();
+    // Nothing is taken for done of a block that is there.
+    node.put_large(3, &[pattern(3, 5_000)]);
+    node.container().needs_sync(LocalId(3));
+    block_on(node.container().disk().io.unlink(vec![node.chunks_dir().join("3.block")])).unwrap();
+    node.pipe().flush().unwrap_err();
+}
