@@ -56,6 +56,13 @@ pub(super) struct Existing {
     pub finalized: bool,
 }
 
+impl Existing {
+    pub fn of(row: &StoredBlock) -> Self {
+        let state = BlockState { length: row.length(), bcsid: row.bcsid() };
+        Self { state, packed: row.packed, finalized: row.finalized }
+    }
+}
+
 /// A block as an entry of this round left it.
 pub(super) struct Left {
     pub existing: Existing,
@@ -200,12 +207,7 @@ impl Touched {
         if let Some(left) = self.blocks.get(&local) {
             return Ok(Some(left.existing));
         }
-        let row = self.container.block_row(local)?;
-        Ok(row.map(|row| Existing {
-            state: BlockState { length: row.length(), bcsid: row.bcsid() },
-            packed: row.packed,
-            finalized: row.finalized,
-        }))
+        Ok(self.container.block_row(local)?.as_ref().map(Existing::of))
     }
 
     /// The block's row as earlier entries of this round, or the tables, have it.

@@ -5,7 +5,7 @@ use proto::datanode::BlockData;
 use types::BlockId;
 
 use super::Position;
-use super::apply::{ApplyBatch, Change, Left};
+use super::apply::{ApplyBatch, Change, Existing, Left};
 use crate::storage::error::{Result, StorageError};
 use crate::storage::tables::{self, BLOCK_DATA};
 
@@ -28,12 +28,11 @@ impl ApplyBatch<'_> {
         touched.container.note_finalized(id.local);
         row.finalized = true;
         let encoded = row.encode_to_vec();
-        if let Some(mut existing) = touched.existing(id.local)? {
-            existing.finalized = true;
-            let of_table = Change { was_there: true, ..Change::default() };
-            let change = touched.blocks.get(&id.local).map_or(of_table, |left| left.change);
-            touched.blocks.insert(id.local, Left { existing, row: encoded.clone(), change });
-        }
+        // Of the row that is put, which may be gone from the tables by now.
+        let existing = Existing::of(&row);
+        let of_table = Change { was_there: true, ..Change::default() };
+        let change = touched.blocks.get(&id.local).map_or(of_table, |left| left.change);
+        touched.blocks.insert(id.local, Left { existing, row: encoded.clone(), change });
         self.batch.put(BLOCK_DATA, tables::block_key(id.container, id.local), encoded);
         Ok(row.into_wire())
     }

@@ -181,3 +181,18 @@ fn a_file_that_goes_before_it_is_synced_holds_up_no_flush() {
     block_on(node.container().disk().io.unlink(vec![node.chunks_dir().join("3.block")])).unwrap();
     node.pipe().flush().unwrap_err();
 }
+
+#[test]
+fn a_block_that_is_deleted_while_it_is_finalized_leaves_nothing() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.put_large(2, &[pattern(2, 5_000)]);
+    let pipe = node.pipe();
+    let mut batch = pipe.begin();
+    let data = batch.finalize_block(Position { term: 1, index: 3 }, id(2)).unwrap();
+    assert_eq!(data.chunks.len(), 1);
+    node.delete(1, &[2]);
+    assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+    batch.commit().unwrap();
+    check_gone(&node);
+}
