@@ -134,7 +134,10 @@ fn put(store: &ContainerStore, delete_tx: u64, block: &NewBlock) -> Result<()> {
         }
         begin::check(container)?;
         let mut sums = container.sums();
-        if sums.delete_tx != delete_tx || container.deleted_early(local).is_some() {
+        let bcsid = block.row.block_id.block_commit_sequence_id();
+        // What is noted of earlier entries says nothing of this one.
+        let leaves_nothing = container.deleted_early(local).is_some_and(|e| e.covers(bcsid));
+        if sums.delete_tx != delete_tx || leaves_nothing {
             return refuse("blocks of it were deleted meanwhile");
         }
         let before = container.block_row(local)?;
@@ -145,8 +148,7 @@ fn put(store: &ContainerStore, delete_tx: u64, block: &NewBlock) -> Result<()> {
             disk.io().forget(&place);
             disk.sync_names(place.parent().unwrap_or(&place))?;
         }
-        let (key, bcsid) =
-            (tables::block_key(id, local), block.row.block_id.block_commit_sequence_id());
+        let key = tables::block_key(id, local);
         let mut batch = Batch::new();
         batch.put(BLOCK_DATA, key, encode_block(&block.row, bcsid, block.length, None));
         match before {
