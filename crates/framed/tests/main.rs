@@ -29,6 +29,7 @@ const PATIENCE: Duration = testkit::LIMIT;
 
 #[derive(Default)]
 struct Echo {
+    called: AtomicU64,
     counted: AtomicU64,
     unaligned: AtomicU64,
     order: parking_lot::Mutex<Vec<u64>>,
@@ -41,6 +42,7 @@ struct EchoHandler(Arc<Echo>);
 impl Handler for EchoHandler {
     fn call(&self, call: Call) -> HandlerFuture {
         let echo = self.0.clone();
+        echo.called.fetch_add(1, Ordering::Relaxed);
         if let (GATED, Some(gate)) = (call.method, &echo.gate) {
             gate.blocking()();
         }
@@ -268,6 +270,53 @@ async fn a_call_that_was_read_before_a_shutdown_is_not_begun_after_it() {
     let error = call.await.unwrap().unwrap_err();
     assert_eq!(echo.counted.load(Ordering::Relaxed), 0, "{error}");
     assert_eq!(error.code(), Some(Code::Unavailable), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_call_that_was_read_after_a_shutdown_does_not_come_to_the_handler() {
+    let gate = Some(testkit::Gate::closed());
+    let echo = Arc::new(Echo { gate, ..Echo::default() });
+    let gate = echo.gate.as_ref().unwrap();
+    let server = serve(&echo, ServerOptions::default()).await;
+    let one = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let client = Client::new(server.local_addr().to_string(), one);
+    let call = |method| {
+        let client = client.clone();
+        tokio::spawn(async move { client.call(method, Bytes::new(), Bytes::new(), PATIENCE).await })
+    };
+    let first = call(GATED);
+    until("the first call to be read", async || gate.waiting() == 1).await;
+    let others: Vec<_> = (0..50).map(|_| call(COUNT)).collect();
+    server.shutdown().await;
+    gate.open();
+    for call in others.into_iter().chain([first]) {
+        call.await.unwrap().unwrap_err();
+    }
+    assert_eq!(echo.called.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_its_turn_at_a_shutdown_has_not_crashed() {
+    let echo = Arc::new(Echo::default());
+    let drain = Duration::from_millis(1);
+    let server =
+        serve(&echo, ServerOptions { max_in_flight: 4, drain, ..ServerOptions::default() }).await;
+    let one = ClientOptions { connections: 1, ..ClientOptions::default() };
+    let client = Client::new(server.local_addr().to_string(), one);
+    let call = || {
+        let client = client.clone();
+        tokio::spawn(async move { client.call(HANG, Bytes::new(), Bytes::new(), PATIENCE).await })
+    };
+    let stats = server.stats().clone();
+    let first = call();
+    until("a call to hang", async || stats.in_flight.load(Ordering::Relaxed) == 1).await;
+    let second = call();
+    until("another to wait", async || stats.calls.load(Ordering::Relaxed) == 2).await;
+    server.shutdown().await;
+    let error = second.await.unwrap().unwrap_err();
+    assert_eq!(error.code(), Some(Code::Unavailable), "{error}");
+    assert_eq!(stats.crashed.load(Ordering::Relaxed), 0);
+    first.abort();
 }
 
 /// A connection on which nothing was sent but these bytes.

@@ -97,11 +97,18 @@ pub(super) struct Due {
     answers: Arc<Answers>,
     /// `None` for a one-way frame.
     call: Option<u64>,
+    /// The call waits for its turn: only a server that stops leaves it then.
+    waits: bool,
 }
 
 impl Due {
     pub(super) fn new(answers: &Arc<Answers>, call: Option<u64>) -> Self {
-        Self { answers: answers.clone(), call }
+        Self { answers: answers.clone(), call, waits: false }
+    }
+
+    /// Whether the call waits for its turn from now on.
+    pub(super) fn set_waits(&mut self, waits: bool) {
+        self.waits = waits;
     }
 
     pub(super) fn send(mut self, result: Result<Reply, Status>) {
@@ -113,9 +120,13 @@ impl Due {
 
 impl Drop for Due {
     fn drop(&mut self) {
-        if let Some(call) = self.call.take() {
+        let Some(call) = self.call.take() else { return };
+        let status = if self.waits {
+            Status::unavailable("the server stops and does not wait for the call")
+        } else {
             self.answers.shared.stats.crashed.fetch_add(1, Ordering::Relaxed);
-            self.answers.send(call, Err(Status::new(Code::Internal, "the call's handler failed")));
-        }
+            Status::new(Code::Internal, "the call's handler failed")
+        };
+        self.answers.send(call, Err(status));
     }
 }

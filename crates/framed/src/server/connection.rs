@@ -26,6 +26,9 @@ use crate::frame::{Kind, PREFACE};
 use crate::write::write_frames;
 use crate::{Code, Status};
 
+/// Why a call is refused at a shutdown.
+const NOT_BEGUN: &str = "the server stops and has not begun the call";
+
 /// Serves a connection until its peer closes it, breaks the protocol, or the server stops.
 pub(super) async fn serve(
     mut socket: TcpStream,
@@ -203,6 +206,10 @@ impl Connection<'_> {
             caller: self.caller.clone(),
         };
         let due = Due::new(self.answers, answer);
+        if *self.shared.stop.borrow() {
+            due.send(Err(Status::unavailable(NOT_BEGUN)));
+            return Ok(());
+        }
         // A panic is answered by what is due, and ends this call only.
         let begun = catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)));
         let Ok(work) = begun else { return Ok(()) };
@@ -212,10 +219,7 @@ impl Connection<'_> {
             Some(Poll::Ready(Ok(result))) => due.send(result),
             Some(Poll::Ready(Err(_))) => {}
             Some(Poll::Pending) => self.wait_for(work, due, wait, memory, own).await,
-            None => {
-                let reason = "the server stops and has not begun the call";
-                due.send(Err(Status::unavailable(reason)));
-            }
+            None => due.send(Err(Status::unavailable(NOT_BEGUN))),
         }
         Ok(())
     }
@@ -224,18 +228,20 @@ impl Connection<'_> {
     async fn wait_for<F>(
         &self,
         work: F,
-        due: Due,
+        mut due: Due,
         wait: Option<Duration>,
         memory: Option<MemoryPermit>,
         own: &Arc<Semaphore>,
     ) where
         F: Future<Output = std::thread::Result<Result<super::Reply, Status>>> + Send + 'static,
     {
+        due.set_waits(true);
         // Waiting here stops reading from this connection: others have their own share.
         let Ok(own) = own.clone().acquire_owned().await else { return };
         let permit = self.shared.in_flight.acquire(&self.key, 1).await;
         // A shutdown that has begun meanwhile may have waited for everybody with a permit.
         let Some(permit) = self.shared.unless_stopped(|| permit) else { return };
+        due.set_waits(false);
         let counted = InFlight::count(&self.shared.stats);
         tokio::spawn(async move {
             let result = match wait {

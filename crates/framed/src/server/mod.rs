@@ -66,6 +66,9 @@ pub trait Handler: Send + Sync + 'static {
     /// Answers one call. The future is polled once on the connection's own task, so work that is
     /// ready at once costs no task; what waits is moved to a task of its own. It must not block.
     /// A panic is answered with [`crate::Code::Internal`] and ends nothing but the call.
+    ///
+    /// `call` itself must begin nothing, only the future: when the server stops, it drops a future
+    /// that was not polled yet.
     fn call(&self, call: Call) -> HandlerFuture;
 }
 
@@ -222,7 +225,8 @@ impl Server {
 
     /// Takes no more calls, lets those being worked on finish within the drain time, and closes
     /// the connections. The address can be bound anew then. No call is begun after it returns: one
-    /// that was read and not begun is answered with [`crate::Code::Unavailable`].
+    /// that was read and not begun, or waits for others to end, is answered with
+    /// [`crate::Code::Unavailable`].
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         self.accepting.abort();
