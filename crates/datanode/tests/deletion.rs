@@ -7,7 +7,7 @@ use proto::datanode::Result as ResultCode;
 use proto::scm_datanode::container_replica_proto::State;
 use testkit::until;
 
-use crate::support::{Cluster, block, bytes};
+use crate::support::{Cluster, block, bytes, chunk_info};
 
 /// Bytes that a directory's files really take.
 fn space(dir: &Path) -> u64 {
@@ -132,5 +132,28 @@ async fn a_deleted_container_is_reported_and_leaves_nothing() {
     let pipe = cluster.pipe(pipe.id, node);
     let gone = pipe.get_block(node, block(1, 1)).await.unwrap_err();
     assert_eq!(gone.code(), Some(ResultCode::ContainerNotFound));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_that_is_deleted_while_its_client_writes_on_does_not_come_back() {
+    let cluster = quick(1).await;
+    let mut pipe = cluster.pipeline().await;
+    let (node, id) = (pipe.leader, block(1, 1));
+    let parts = [bytes(1, 1 << 20), bytes(2, 1 << 20)];
+    let first = chunk_info(id, 1, 0, &parts[0]);
+    let second = chunk_info(id, 2, 1 << 20, &parts[1]);
+    pipe.write_chunk(id, &first, parts[0].clone()).await.unwrap();
+    pipe.put_block(id, vec![first.clone()], false).await.unwrap();
+    // As when another client deletes the key that this one has flushed.
+    let dir = &cluster.nodes[0].dir;
+    let before = space(dir);
+    assert!(cluster.scm.scm.delete_blocks(node, 1, 1, &[1]).await);
+    until("its space to come back", async || space(dir) + (1 << 20) <= before).await;
+    pipe.write_chunk(id, &second, parts[1].clone()).await.unwrap();
+    let put = pipe.put_block(id, vec![first, second], true).await.unwrap();
+    let gone = pipe.get_block(node, put).await.map(|_| ()).unwrap_err();
+    assert_eq!(gone.code(), Some(ResultCode::NoSuchBlock));
+    until("the rest to go", async || space(dir) + (1 << 20) <= before).await;
     cluster.stop().await;
 }
