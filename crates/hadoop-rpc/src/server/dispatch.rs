@@ -133,8 +133,8 @@ async fn first(
     drop(permit);
 }
 
-/// A permit, if there is one in time. A shutdown waits for those who have one: once it has begun
-/// nobody gets one any more, and who waits for one is refused.
+/// A permit, if there is one in time. A shutdown waits for the calls that hold one: once it has
+/// begun no call gets one, and calls that wait for one are refused.
 async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Result<Permit, Fault> {
     let mut stop = shared.stop.subscribe();
     let permit = shared.in_flight.acquire_within(user, 1, shared.options.queue_timeout);

@@ -34,7 +34,7 @@ impl Early {
         }
     }
 
-    /// Whether it covers nothing any more once an entry that it covers was applied.
+    /// Whether this entry is the last one that the note covers, so that applying it ends the note.
     pub fn ends_with(self, index: u64) -> bool {
         self == Self::Entries(index)
     }
@@ -79,8 +79,8 @@ impl Container {
         *deletions = deletions.wrapping_add(1);
     }
 
-    /// How often that was. Who decides something by rows, and puts what follows from it later, sees
-    /// by it whether blocks went meanwhile.
+    /// Counts the calls of [`note_deletion`](Self::note_deletion) since the start. A round of the
+    /// log that read rows compares it before it writes, to find deletions in between.
     pub(crate) fn deletions(&self) -> u64 {
         self.meta.lock().deletions
     }

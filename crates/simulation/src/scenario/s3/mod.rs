@@ -52,7 +52,7 @@ const BUCKET_SECONDS: u64 = 20;
 const START_TIMEOUT: u64 = 300;
 /// How long after the last fault everything must work again, in simulated seconds.
 const RECOVERY_TIMEOUT: u64 = 300;
-/// Who the clients are.
+/// The user whose key the clients sign with.
 const USER: &str = "tester";
 
 /// Runs the scenario.

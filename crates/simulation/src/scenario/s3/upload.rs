@@ -375,7 +375,7 @@ impl Client {
             (End::Done, End::Done) => self.lost(upload, "was both completed and aborted"),
             (End::Done, _) => self.completed(upload, Condition::None, asked, at),
             (_, End::Done) => self.board.count("aborted uploads"),
-            // Who aborts it finds it gone: the other request was it.
+            // The abort finds no upload: the other request ended it.
             (End::Unknown, End::Gone) => self.completed(upload, Condition::None, asked, later),
             (End::Unknown, _) => {
                 self.board.note(upload.object, upload.op(Condition::None), asked, Came::Unknown);

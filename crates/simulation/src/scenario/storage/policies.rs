@@ -1,4 +1,5 @@
-//! Who changes the bucket's storage policy, and the mover: `o3 admin mover`, again and again.
+//! The process that changes the bucket's storage policy, and the mover: `o3 admin mover`, again and
+//! again.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

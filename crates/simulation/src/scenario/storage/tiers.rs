@@ -105,7 +105,7 @@ fn relieve(cluster: &mut Cluster) {
     }
 }
 
-/// A client ends, or the mover, or who changes policies.
+/// A client ends, or the mover, or the process that changes policies.
 fn restart_client(cluster: &mut Cluster) -> std::io::Result<()> {
     let first = FIRST_DATANODE + cluster.layout.datanodes();
     let clients = cluster.fleet.members.len() - first;

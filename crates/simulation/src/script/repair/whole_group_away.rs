@@ -35,7 +35,7 @@ fn run() -> Result<()> {
     c.start([Scm(0)])?;
     let containers = c.containers(&keys)?;
     c.advance(minutes(12))?;
-    // SCM starts once more, its pipeline is gone: now only the record has who may have it.
+    // SCM starts once more. The pipeline is gone: only the record names the nodes that may have it.
     c.kill([Scm(0)])?;
     c.start([Scm(0)])?;
     c.advance(minutes(12))?;

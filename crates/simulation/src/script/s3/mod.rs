@@ -16,7 +16,7 @@ use crate::scenario::s3::http::{Answer, Credentials, Outcome, Request};
 pub const SCRIPTS: &[Script] =
     &[conditional_put_over_leader_change::SCRIPT, multipart_over_leader_change::SCRIPT];
 
-/// Who the clients are.
+/// The user whose key the clients sign with.
 const USER: &str = "tester";
 /// The volume of S3.
 const VOLUME: &str = "s3v";
