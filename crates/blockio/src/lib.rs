@@ -31,6 +31,7 @@
 
 mod backend;
 mod buffers;
+pub mod deadline;
 mod disk;
 pub mod durable;
 mod error;

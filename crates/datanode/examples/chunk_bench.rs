@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use benchmark::{cpu_time, record};
 use bytes::Bytes;
 use container::checksum;
-use datanode::storage::{
+use containerstore::{
     ContainerStore, DataDirectory, NewContainer, Patience, PipelineStore, Position, StorageOptions,
 };
 use proto::datanode::{BlockData, ChecksumType, ChunkInfo};

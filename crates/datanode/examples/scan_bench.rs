@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use container::checksum;
-use datanode::storage::scan::Unpaced;
-use datanode::storage::{
+use containerstore::scan::Unpaced;
+use containerstore::{
     ContainerStore, DataDirectory, NewContainer, PipelineStore, Position, ScanKind, StorageOptions,
     Verdict,
 };

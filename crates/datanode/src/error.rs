@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::disk_balancer::ParameterError;
 use crate::identity::YamlError;
-use crate::storage::StorageError;
+use containerstore::StorageError;
 
 /// Why a DataNode did not start, or stopped by itself.
 #[derive(Debug, thiserror::Error)]

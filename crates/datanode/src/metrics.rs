@@ -13,10 +13,10 @@ use types::DatanodeId;
 use crate::command;
 use crate::disk_balancer::Counts as BalancerCounts;
 use crate::node::Node;
-use crate::reconcile::Counts as ReconcileCounts;
-use crate::reconstruct::Counts;
-use crate::storage::scan::ScanFigures;
-use crate::storage::{Disk, ScanKind, Space};
+use crate::repair::reconcile::Counts as ReconcileCounts;
+use crate::repair::reconstruct::Counts;
+use containerstore::scan::ScanFigures;
+use containerstore::{Disk, ScanKind, Space};
 
 /// Kinds of commands are numbered from 1 to this.
 const KINDS: i32 = 24;
@@ -106,7 +106,7 @@ impl Metrics {
         gauge("read_bytes_in_flight", "Bytes of reads being worked on", |n| {
             n.read_budget.used() as f64
         });
-        crate::chunk_cache::watch(&self.registry, node.store.options().cache.as_ref());
+        crate::settings::chunk_cache::watch(&self.registry, node.store.options().cache.as_ref());
         let help = "Bytes a second that copies and reconstructions may send now; 0 is no limit";
         gauge("repair_limit_bytes", help, |n| n.pace.rate(tokio::time::Instant::now()) as f64);
         self.watch_copies(node);

@@ -10,18 +10,18 @@ use types::{ContainerId, DatanodeDetails, OperationalState, StorageType};
 
 use crate::command::CommandContext;
 use crate::command::budget::Budget;
-use crate::container_type::ContainerTypes;
+use crate::command::late_reads::LateReads;
+use crate::commands_in_progress::UnderWay;
 use crate::disk_balancer::DiskBalancer;
-use crate::late_reads::LateReads;
 use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipelines;
-use crate::push::{Arrivals, Pusher};
-use crate::reconcile::Counts as ReconcileCounts;
-use crate::reconstruct::{Audit, Counts};
-use crate::repair_pace::RepairPace;
+use crate::repair::pace::RepairPace;
+use crate::repair::push::{Arrivals, Pusher};
+use crate::repair::reconcile::Counts as ReconcileCounts;
+use crate::repair::reconstruct::{Audit, Counts};
 use crate::settings::Settings;
-use crate::storage::ContainerStore;
-use crate::under_way::UnderWay;
+use crate::storage_type::ContainerTypes;
+use containerstore::ContainerStore;
 
 /// The working parts of a DataNode.
 pub(crate) struct Node {

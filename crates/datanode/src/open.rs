@@ -10,27 +10,27 @@ use rustc_hash::FxHashMap;
 use service::{AuditLog, data_dir};
 
 use crate::DatanodeError;
-use crate::close::Closing;
+use crate::background::closing::Closing;
+use crate::background::container_checksums::ContainerChecksums;
+use crate::background::disk_balancing::DiskBalancing;
+use crate::background::disk_check::DiskCheck;
+use crate::background::pipeline_liveness::PipelineLiveness;
+use crate::background::range_compaction::RangeCompaction;
+use crate::background::reclaim::Reclaim;
+use crate::background::small_chunks::SmallChunks;
+use crate::background::stale_recovering::StaleRecovering;
 use crate::command::budget::Budget;
-use crate::container_checksums::ContainerChecksums;
-use crate::container_type::ContainerTypes;
 use crate::daemon::Daemon;
-use crate::deadline;
 use crate::disk_balancer::DiskBalancer;
-use crate::disk_balancing::DiskBalancing;
-use crate::disk_check::DiskCheck;
 use crate::node::Node;
 use crate::pipeline::{Parts, Pipelines};
-use crate::pipeline_liveness::PipelineLiveness;
-use crate::push::Pusher;
-use crate::range_compaction::RangeCompaction;
-use crate::reclaim::Reclaim;
-use crate::reconstruct::Audit;
-use crate::repair_pace::RepairPace;
+use crate::repair::pace::RepairPace;
+use crate::repair::push::Pusher;
+use crate::repair::reconstruct::Audit;
 use crate::settings::Settings;
-use crate::small_chunks::SmallChunks;
-use crate::stale_recovering::StaleRecovering;
-use crate::storage::{ContainerStore, Disk, StorageOptions};
+use crate::storage_type::ContainerTypes;
+use blockio::deadline;
+use containerstore::{ContainerStore, Disk, StorageOptions};
 
 /// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
 /// waits for members that may know more: after a power failure machines come back minutes apart.
@@ -49,8 +49,11 @@ pub(crate) async fn open(
     if let Some(node) = daemon.node() {
         return Ok(node.clone());
     }
-    let options =
-        crate::disks::options(&daemon.settings, cluster_id, daemon.identity.lock().details().id);
+    let options = crate::settings::disks::options(
+        &daemon.settings,
+        cluster_id,
+        daemon.identity.lock().details().id,
+    );
     let cache = daemon.settings.cache.clone();
     let open = move || {
         let dirs = cache.iter().flat_map(|cache| &cache.dirs);
@@ -87,10 +90,10 @@ pub(crate) async fn open(
     daemon.services.spawn(Arc::new(DiskCheck::new(&node)));
     daemon.services.spawn(Arc::new(PipelineLiveness::new(&node, daemon.settings.liveness)));
     daemon.services.spawn(Arc::new(DiskBalancing::new(&node)));
-    crate::scan::spawn(daemon, &node);
+    crate::background::scan::spawn(daemon, &node);
     daemon.services.spawn(Arc::new(Closing::new(daemon, &node)));
     daemon.metrics.watch(&node);
-    crate::failed_disks::watch(daemon, &node);
+    crate::background::failed_disks::watch(daemon, &node);
     daemon.set_node(&node);
     Ok(node)
 }
@@ -115,7 +118,7 @@ async fn open_logs(
         let finish = |(opening, disk): (deadline::Begun<_>, Arc<Disk>)| {
             let opened = opening.wait_until(deadline).unwrap_or_else(|late| {
                 let detail = format!("{late} within {timeout:?}");
-                if crate::failed_disks::shares_device(&disk) {
+                if crate::background::failed_disks::shares_device(&disk) {
                     disk.io().fail("open the raft log", disk.raft_dir(), detail.as_str());
                 }
                 Err(LogError::Io { path: disk.raft_dir().to_path_buf(), detail })

@@ -235,7 +235,7 @@ async fn open_status(daemon: &Arc<Daemon>) -> Result<Option<StatusServer>, Datan
     let page = Arc::new(Page::new(daemon));
     let last = daemon.identity.lock().details().port(&PortName::Http).unwrap_or(0);
     let registry = daemon.metrics.registry.clone();
-    let (routes, conf) = (|| crate::container_list::routes(daemon), &daemon.settings.conf);
+    let (routes, conf) = (|| crate::status::container_list::routes(daemon), &daemon.settings.conf);
     if address.port == 0 && last != 0 {
         let again = format!("{}:{last}", address.host);
         let (registry, page) = (registry.clone(), page.clone());

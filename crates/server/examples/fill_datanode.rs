@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use container::checksum;
-use datanode::storage::{
+use containerstore::{
     ContainerStore, DataDirectory, Disk, NewContainer, PipelineStore, Position, StorageOptions,
 };
 use metastore::{Batch, Durability, Store, StoreOptions};

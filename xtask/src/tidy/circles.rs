@@ -14,6 +14,25 @@ use super::Findings;
 use super::files::rust_files;
 use super::manifest::Manifest;
 
+/// Circles that are still there, as a crate and its modules. A circle may lose modules; what is
+/// gone from the crate has to go from here.
+const KNOWN: &[(&str, &[&str])] = &[(
+    "containerstore",
+    &[
+        "block",
+        "containers",
+        "deletion",
+        "disk",
+        "pipeline",
+        "reconcile",
+        "relocation",
+        "scan",
+        "segments",
+        "store",
+        "transfer",
+    ],
+)];
+
 /// Which modules each module uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
@@ -33,7 +52,18 @@ pub fn check(manifests: &[Manifest], findings: &mut Findings) -> Result<()> {
 }
 
 fn report(name: &str, circles: &[BTreeSet<String>], findings: &mut Findings) {
-    for circle in circles {
+    let known = |circle: &&BTreeSet<String>| {
+        KNOWN.iter().any(|(of, modules)| {
+            *of == name
+                && modules.iter().map(|module| (*module).to_owned()).eq(circle.iter().cloned())
+        })
+    };
+    let found = circles.iter().filter(known).count();
+    if found != KNOWN.iter().filter(|(of, _)| *of == name).count() {
+        findings
+            .error(format!("crate {name}: tidy/circles.rs names circles that are other ones now"));
+    }
+    for circle in circles.iter().filter(|circle| !known(circle)) {
         let modules = circle.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
         findings.error(format!("crate {name}: these modules use each other: {modules}"));
     }

@@ -12,6 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("binary", &["o3"]),
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
+    ("storage", &["containerstore"]),
     ("using a cluster", &["client", "shell", "freon"]),
     ("replication", &["replicated"]),
     ("rules", &["namespace", "placement", "container", "erasure"]),

@@ -6,7 +6,7 @@ use proto::datanode::{
     ContainerCommandRequestProto, ContainerCommandResponseProto, Result as ResultCode,
 };
 
-use crate::storage::StorageError;
+use containerstore::StorageError;
 
 /// A response message, decoded or not: what a Raft group answers is already encoded.
 #[derive(Debug)]

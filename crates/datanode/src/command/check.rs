@@ -9,7 +9,7 @@ use types::{ContainerId, PipelineId};
 
 use super::{Command, CommandContext, Failure, registry};
 use crate::settings::{MAX_CHUNK, Settings};
-use crate::storage::ContainerStore;
+use containerstore::ContainerStore;
 
 /// Checks a mutating command; `pipeline` is the one that is to replicate it.
 ///

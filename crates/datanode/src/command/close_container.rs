@@ -9,7 +9,7 @@ use types::ContainerId;
 use super::answer::{Failure, success};
 use super::check::Check;
 use super::{Command, CommandContext, Done};
-use crate::storage::{ApplyBatch, Position};
+use containerstore::{ApplyBatch, Position};
 
 /// Nothing is checked: every container may be closed.
 pub(super) fn check(_: &Check<'_>, _: &Command) -> Result<(), Failure> {

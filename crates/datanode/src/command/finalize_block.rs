@@ -10,7 +10,7 @@ use types::BlockId;
 use super::answer::{Failure, success};
 use super::check::Check;
 use super::{Command, CommandContext, Done, part};
-use crate::storage::{ApplyBatch, Position};
+use containerstore::{ApplyBatch, Position};
 
 /// Checks it before it is proposed or carried out.
 pub(super) fn check(check: &Check<'_>, command: &Command) -> Result<(), Failure> {

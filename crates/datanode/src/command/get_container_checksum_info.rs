@@ -8,7 +8,7 @@ use types::ContainerId;
 
 use super::answer::{Answer, Failure, success};
 use super::{Command, CommandContext, Done, Read, part};
-use crate::storage::StorageError;
+use containerstore::StorageError;
 
 /// Answers from this replica.
 pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Read {

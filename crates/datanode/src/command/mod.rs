@@ -21,6 +21,7 @@ mod get_block;
 mod get_committed_block_length;
 mod get_container_checksum_info;
 mod get_small_file;
+pub mod late_reads;
 mod list_block;
 mod list_container;
 pub mod peek;
@@ -46,9 +47,9 @@ use budget::Budget;
 pub use refusal::Refusal;
 pub(crate) use registry::Class;
 
-use crate::late_reads::LateReads;
+use crate::command::late_reads::LateReads;
 use crate::settings::Settings;
-use crate::storage::{ContainerStore, InitialState, NewContainer, StorageError};
+use containerstore::{ContainerStore, InitialState, NewContainer, StorageError};
 
 /// Most entries of one listing.
 const MAX_LIST: u32 = 10_000;

@@ -14,7 +14,7 @@ use super::{
     get_container_checksum_info, get_small_file, list_block, list_container, put_block,
     put_small_file, read_chunk, read_container, write_chunk,
 };
-use crate::storage::{ApplyBatch, Position};
+use containerstore::{ApplyBatch, Position};
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use types::{BlockId, ContainerId};
 use super::answer::{Failure, success};
 use super::check::{Check, same_block};
 use super::{Command, CommandContext, Done, ensure, part};
-use crate::storage::{ApplyBatch, InitialState, Position};
+use containerstore::{ApplyBatch, InitialState, Position};
 
 /// Checks it before it is proposed or carried out.
 pub(super) fn check(check: &Check<'_>, command: &Command) -> Result<(), Failure> {

@@ -16,8 +16,8 @@ use types::ContainerId;
 use super::info::{self, Info};
 use super::parameters::{ParameterError, Parameters};
 use super::settings::DiskBalancerSettings;
-use crate::storage::Disk;
 use crate::throttle::Throttle;
+use containerstore::Disk;
 
 /// A replica that could not be moved is left alone for so long.
 const RETRY_DELAY: Duration = Duration::from_secs(600);

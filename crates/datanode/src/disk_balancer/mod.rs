@@ -11,7 +11,7 @@
 //! | [`moves`] | planning moves and carrying them out |
 //! | [`report`] | what the operator is told |
 //!
-//! How one replica is moved: [`crate::storage::relocation`]. It is started, stopped and asked by
+//! How one replica is moved: [`containerstore::relocation`]. It is started, stopped and asked by
 //! Hadoop RPC (`rpc/hadoop.rs`); `disk_balancing.rs` is the background service.
 
 mod balancer;

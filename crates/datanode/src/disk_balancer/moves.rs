@@ -10,7 +10,7 @@ use types::ContainerId;
 use super::balancer::{DiskBalancer, Ending};
 use super::rule::{Candidate, Volume, is_even, next_move};
 use super::volumes::{DiskUsage, by_type, measure};
-use crate::storage::{ContainerStore, Disk, Passage};
+use containerstore::{ContainerStore, Disk, Passage};
 
 /// A move that is to be carried out.
 pub(crate) struct Planned {

@@ -8,7 +8,7 @@ use types::{DatanodeDetails, PortName};
 use super::balancer::DiskBalancer;
 use super::rule::{Volume, bytes_to_move, density_sum, ideal_usage};
 use super::volumes::{DiskUsage, by_type, measure};
-use crate::storage::ContainerStore;
+use containerstore::ContainerStore;
 
 impl DiskBalancer {
     /// The balancer and the disks of the node as they are now. Asks the file systems.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use types::StorageType;
 
 use super::rule::Volume;
-use crate::storage::{ContainerStore, Disk, Space};
+use containerstore::{ContainerStore, Disk, Space};
 
 /// A disk with what the rule asks of it.
 #[derive(Debug, Clone)]

@@ -17,7 +17,7 @@ use types::{BlockId, ContainerId};
 use super::payload::Payloads;
 use super::snapshot::{Item, Items, SnapshotError};
 use crate::command::Failure;
-use crate::storage::{ApplyBatch, ContainerStore, PipelineStore, Position};
+use containerstore::{ApplyBatch, ContainerStore, PipelineStore, Position};
 
 /// Blocks committed in one batch.
 const BATCH: usize = 128;

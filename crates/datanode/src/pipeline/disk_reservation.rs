@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use types::{PipelineId, StorageType};
 
 use super::registry::{PipelineError, Pipelines};
-use crate::storage::Disk;
+use containerstore::Disk;
 
 /// Pipelines that are being made: their disks and the number of their members. Several may be made
 /// at once.

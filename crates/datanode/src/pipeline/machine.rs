@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::command::{Failure, registry};
 use crate::pending_reports::PendingReports;
-use crate::repair_pace::RepairPace;
-use crate::storage::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
+use crate::repair::pace::RepairPace;
+use containerstore::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
 use super::catch_up::CatchUp;
 use super::payload::Payloads;

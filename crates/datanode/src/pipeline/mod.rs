@@ -34,7 +34,7 @@ use types::PipelineId;
 pub(crate) use membership::Membership;
 pub(crate) use registry::{Parts, PipelineError, Pipelines};
 
-use crate::storage::{Disk, PipelineStore};
+use containerstore::{Disk, PipelineStore};
 use payload::Payloads;
 
 /// A running pipeline.

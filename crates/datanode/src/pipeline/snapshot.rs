@@ -16,7 +16,7 @@ use proto::datanode::{BlockData, ChecksumType, ContainerDataProto};
 use types::{ContainerId, LocalId};
 use uuid::Uuid;
 
-use crate::storage::{ContainerStore, PipelineStore, StorageError};
+use containerstore::{ContainerStore, PipelineStore, StorageError};
 
 /// The only file of a snapshot.
 pub(crate) const FILE: &str = "blocks";

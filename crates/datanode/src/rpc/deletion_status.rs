@@ -8,7 +8,7 @@ use proto::deletion_status::DeletionStatusRequest;
 use service::Right;
 
 use crate::daemon::Daemon;
-use crate::deletion_status;
+use crate::status::deletion;
 
 /// Answers.
 ///
@@ -20,6 +20,6 @@ pub(super) async fn answer(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Sta
         .access
         .check(Right::ReadOnlyAdmin, Some(&request.user))
         .map_err(|denied| Status::invalid(denied.to_string()))?;
-    let status = deletion_status::status(&daemon).await;
+    let status = deletion::status(&daemon).await;
     status.map(|status| reply(&status)).map_err(|e| Status::new(Code::Internal, e.to_string()))
 }

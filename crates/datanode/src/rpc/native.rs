@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::command::{Answer, Class, Command, Refusal};
 use crate::daemon::{Daemon, RAFT_METHODS};
 use crate::node::Node;
-use crate::push::Receiver;
+use crate::repair::push::Receiver;
 
 /// Takes calls on the NATIVE port.
 pub(crate) struct NativeHandler {
@@ -94,7 +94,7 @@ async fn push(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
         Some(node) => {
             let Node { store, arrivals, pending_reports, pace, .. } = &**node;
             let receiver = Receiver { store, arrivals, pending_reports, pace };
-            crate::push::receive::receive(receiver, call).await
+            crate::repair::push::receive::receive(receiver, call).await
         }
         None => Err(Refusal::Starting.to_status()),
     }

@@ -19,7 +19,7 @@ use crate::command::{Failure, Refusal, check_replica, part};
 use crate::daemon::Daemon;
 use crate::node::Node;
 use crate::settings::MAX_CHUNK;
-use crate::storage::Piece;
+use containerstore::Piece;
 
 /// Length of a piece when the client does not say.
 const PIECE: u32 = 1 << 20;

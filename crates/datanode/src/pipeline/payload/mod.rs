@@ -43,8 +43,8 @@ use super::proof;
 use super::withheld::Withheld;
 use crate::command::{Failure, peek};
 use crate::pending_reports::PendingReports;
-use crate::storage::tracker::Tracker;
-use crate::storage::{
+use containerstore::tracker::Tracker;
+use containerstore::{
     ContainerStore, Disk, InitialState, NewContainer, PipelineStore, StorageError,
 };
 

@@ -10,7 +10,7 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::before_close::{
     Current, Decision, is_decided, wait_for_decision, wait_for_members, wait_for_replay,
 };
-use crate::storage::Disk;
+use containerstore::Disk;
 
 impl Pipelines {
     /// Closes a pipeline for good: its containers take no more writes, its log is erased. A

@@ -23,8 +23,8 @@ use super::pipeline_locks::PipelineLocks;
 use super::presence::Presence;
 use super::{Membership, Pipeline};
 use crate::pending_reports::PendingReports;
-use crate::repair_pace::RepairPace;
-use crate::storage::{ContainerStore, Disk, StorageError};
+use crate::repair::pace::RepairPace;
+use containerstore::{ContainerStore, Disk, StorageError};
 
 /// Entries that stay in the log behind what is durable, for replicas that were away: small files
 /// ride in it.

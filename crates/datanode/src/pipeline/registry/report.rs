@@ -10,7 +10,7 @@ use types::PipelineId;
 
 use super::Pipelines;
 use crate::pipeline::Pipeline;
-use crate::storage::{Disk, Space};
+use containerstore::{Disk, Space};
 
 impl Pipelines {
     /// The Raft log directories, as SCM is told of them: it decides by their number how many

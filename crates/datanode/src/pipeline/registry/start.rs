@@ -11,7 +11,7 @@ use crate::pending_reports::PendingReports;
 use crate::pipeline::Pipeline;
 use crate::pipeline::machine::Machine;
 use crate::pipeline::payload::Payloads;
-use crate::storage::Disk;
+use containerstore::Disk;
 
 impl Pipelines {
     pub(super) fn start(

@@ -6,7 +6,7 @@ use scheduling::on_background_thread;
 use types::WireError;
 
 use super::{Ack, Carry, CommandError, Context};
-use crate::storage::DeletionResult;
+use containerstore::DeletionResult;
 
 impl Carry for wire::DeleteBlocksCommandProto {
     fn id(&self) -> i64 {

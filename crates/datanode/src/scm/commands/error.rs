@@ -6,10 +6,10 @@ use types::WireError;
 
 use crate::DatanodeError;
 use crate::pipeline::PipelineError;
-use crate::push::PushError;
-use crate::reconcile::ReconcileError;
-use crate::reconstruct::ReconstructError;
-use crate::storage::StorageError;
+use crate::repair::push::PushError;
+use crate::repair::reconcile::ReconcileError;
+use crate::repair::reconstruct::ReconstructError;
+use containerstore::StorageError;
 
 /// A command of SCM was not carried out. SCM is told, and decides what follows.
 #[derive(Debug, thiserror::Error)]

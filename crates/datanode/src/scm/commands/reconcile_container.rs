@@ -4,7 +4,7 @@ use proto::scm_datanode as wire;
 use types::WireError;
 
 use super::{Ack, Carry, CommandError, Context};
-use crate::reconcile::{Job, Worker};
+use crate::repair::reconcile::{Job, Worker};
 
 impl Carry for wire::ReconcileContainerCommandProto {
     fn id(&self) -> i64 {

@@ -6,7 +6,7 @@ use proto::scm_datanode as wire;
 use types::WireError;
 
 use super::{Ack, Carry, CommandError, Context};
-use crate::reconstruct::{Coordinator, Job, NotOrdered};
+use crate::repair::reconstruct::{Coordinator, Job, NotOrdered};
 
 impl Carry for wire::ReconstructEcContainersCommandProto {
     fn id(&self) -> i64 {

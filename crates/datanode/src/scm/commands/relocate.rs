@@ -9,8 +9,8 @@ use types::{ContainerId, StorageType};
 
 use super::{CommandError, Order};
 use crate::node::Node;
-use crate::repair_pace::{RepairPace, Schedule};
-use crate::storage::Passage;
+use crate::repair::pace::{RepairPace, Schedule};
+use containerstore::Passage;
 
 /// Moves a replica to a disk of that type with room. It is there, durable, when this returns; what
 /// it left is removed by the disk balancer's service.

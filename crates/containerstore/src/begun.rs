@@ -1,0 +1,220 @@
+//! Which erasure-coded replicas this node has had, remembered beside its identity.
+//!
+//! A replica of an EC group has no log that says what it should have: one that is begun anew, on a
+//! disk that was replaced or wiped, lacks what was written before, and looks like any other. So a
+//! node that keeps its identity keeps with it the names of the replicas that were here. Those that
+//! no disk has any more are lost, and are not begun again; they come back as whole copies.
+//!
+//! One that was deleted has ended: it is not begun again either, by a writer that is late. A block
+//! is acknowledged by the nodes of all indexes or not at all, so none is acknowledged in a
+//! container that SCM has deleted: what a node that was away has left of it is wanted by nobody.
+//!
+//! The file has a line for each, `ID` or, when it was deleted, `-ID`. It is written anew at each
+//! start. Each line is durable before the next one is written, so a loss of power leaves at most
+//! the last one half written, or as zeros. That one was never acknowledged, and does not count.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use blockio::durable;
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use types::ContainerId;
+
+use super::error::{Result, StorageError};
+
+/// Name of the file.
+pub const FILE: &str = "ec-replicas";
+
+/// The file, open for more. `None` once a write of it failed, which is final: what a later line
+/// would be appended to is not known.
+pub(crate) struct Begun {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+    ended: Mutex<FxHashSet<ContainerId>>,
+}
+
+/// What the file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Lines {
+    begun: BTreeSet<ContainerId>,
+    ended: BTreeSet<ContainerId>,
+}
+
+impl Begun {
+    /// Reads what was here and adds what is here now. Says what is lost: those that were here and
+    /// are not. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be read or written, or is none of these.
+    pub fn open(path: PathBuf, here: &BTreeSet<ContainerId>) -> Result<(Self, Vec<ContainerId>)> {
+        let fail = |error: io::Error| StorageError::disk(&path, error);
+        let mut all = match fs::read(&path) {
+            Ok(text) => read(&text)
+                .ok_or_else(|| fail(io::Error::new(io::ErrorKind::InvalidData, "malformed")))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Lines::default(),
+            Err(error) => return Err(fail(error)),
+        };
+        let lost: Vec<_> = all.begun.difference(here).copied().collect();
+        all.begun.extend(here);
+        all.ended.retain(|id| !here.contains(id));
+        let begun = all.begun.iter().map(|id| format!("{id}\n"));
+        let text: String = begun.chain(all.ended.iter().map(|id| format!("-{id}\n"))).collect();
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(fail)?;
+        }
+        durable::replace(&path, &temporary(&path), text.as_bytes()).map_err(fail)?;
+        let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
+        let ended = Mutex::new(all.ended.into_iter().collect());
+        Ok((Self { path, file: Mutex::new(Some(file)), ended }, lost))
+    }
+
+    /// A replica is about to be here; durable when this returns. Blocks.
+    ///
+    /// # Errors
+    /// When it cannot be written, or could not be once before.
+    pub fn add(&self, id: ContainerId) -> Result<()> {
+        self.append(&format!("{id}\n"))?;
+        self.ended.lock().remove(&id);
+        Ok(())
+    }
+
+    /// Whether a replica of it was deleted here.
+    pub fn has_ended(&self, id: ContainerId) -> bool {
+        self.ended.lock().contains(&id)
+    }
+
+    /// A replica was deleted on purpose. If that does not become durable it counts as lost, and no
+    /// container has its id again. Blocks.
+    pub fn remove(&self, id: ContainerId) {
+        self.ended.lock().insert(id);
+        if let Err(error) = self.append(&format!("-{id}\n")) {
+            tracing::warn!(container = %id, %error, "a deleted replica still counts as begun");
+        }
+    }
+
+    fn append(&self, line: &str) -> Result<()> {
+        let mut open = self.file.lock();
+        let written = match open.as_mut() {
+            Some(file) => file.write_all(line.as_bytes()).and_then(|()| file.sync_data()),
+            None => Err(io::Error::other("it could not be written before")),
+        };
+        if written.is_err() {
+            *open = None;
+        }
+        written.map_err(|error| StorageError::disk(&self.path, error))
+    }
+}
+
+fn temporary(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+/// What the lines say; `None` when one before the last says nothing.
+fn read(text: &[u8]) -> Option<Lines> {
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
+    let mut lines = text.get(..whole)?.split_inclusive(|byte| *byte == b'\n').peekable();
+    let mut all = Lines::default();
+    while let Some(line) = lines.next() {
+        match change(line) {
+            Some((id, true)) => {
+                all.ended.remove(&id);
+                all.begun.insert(id);
+            }
+            Some((id, false)) => {
+                all.begun.remove(&id);
+                all.ended.insert(id);
+            }
+            None if lines.peek().is_none() => {}
+            None => return None,
+        }
+    }
+    Some(all)
+}
+
+/// What a line says: whether a replica was begun here, or deleted.
+fn change(line: &[u8]) -> Option<(ContainerId, bool)> {
+    let line = std::str::from_utf8(line).ok()?.trim_end_matches('\n');
+    match line.strip_prefix('-') {
+        Some(gone) => Some((ContainerId(gone.parse().ok()?), false)),
+        None => Some((ContainerId(line.parse().ok()?), true)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(ids: &[u64]) -> BTreeSet<ContainerId> {
+        ids.iter().map(|id| ContainerId(*id)).collect()
+    }
+
+    #[test]
+    fn what_was_here_and_is_not_is_lost_unless_it_was_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("meta").join(FILE);
+        let (begun, lost) = Begun::open(path.clone(), &ids(&[1])).unwrap();
+        assert_eq!(lost, []);
+        [2, 3, 4].into_iter().try_for_each(|id| begun.add(ContainerId(id))).unwrap();
+        begun.remove(ContainerId(3));
+        drop(begun);
+        let (begun, lost) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        assert_eq!(lost, [ContainerId(4)]);
+        drop(begun);
+        // It stays lost, and what was not acknowledged never was.
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"55").unwrap();
+        let (_, lost) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        assert_eq!(lost, [ContainerId(4)]);
+        // A write that failed is the last one: a line behind half of another would be misread.
+        let (begun, _) = Begun::open(path.clone(), &ids(&[])).unwrap();
+        *begun.file.lock() = Some(File::open(&path).unwrap());
+        assert!(begun.add(ContainerId(6)).is_err(), "it is open for reading only");
+        assert!(begun.file.lock().is_none());
+        assert!(begun.add(ContainerId(7)).is_err());
+        fs::write(&path, b"4\nfive\n6\n").unwrap();
+        assert!(Begun::open(path, &ids(&[])).is_err());
+    }
+
+    #[test]
+    fn what_was_deleted_has_ended_until_a_copy_of_it_comes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let (begun, _) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        [1, 2].into_iter().for_each(|id| begun.remove(ContainerId(id)));
+        assert!(begun.has_ended(ContainerId(1)) && begun.has_ended(ContainerId(2)));
+        begun.add(ContainerId(2)).unwrap();
+        assert!(!begun.has_ended(ContainerId(2)));
+        drop(begun);
+        for _ in 0..2 {
+            let (begun, lost) = Begun::open(path.clone(), &ids(&[2])).unwrap();
+            assert_eq!(lost, [], "it was not lost");
+            assert!(begun.has_ended(ContainerId(1)) && !begun.has_ended(ContainerId(2)));
+        }
+    }
+
+    #[test]
+    fn a_last_line_that_a_loss_of_power_spoilt_does_not_count() {
+        for torn in [&b"4\n\0\0\0\n"[..], b"4\n\0\0\0", b"4\n\0\x005\n", b"4\n-\n", b"4\n5"] {
+            assert_eq!(read(torn).map(|all| all.begun), Some(ids(&[4])), "{torn:?}");
+        }
+        assert_eq!(read(b"4\n\0\0\n5\n"), None, "what was durable is damaged");
+        assert_eq!(read(b"4\n\n-4\n"), None);
+    }
+
+    #[test]
+    fn a_deletion_is_durable_before_the_next_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        let (begun, _) = Begun::open(path.clone(), &ids(&[1])).unwrap();
+        begun.remove(ContainerId(1));
+        // What cannot be synced, such as a pipe, takes no more lines.
+        let (_reader, writer) = io::pipe().unwrap();
+        *begun.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
+        begun.remove(ContainerId(2));
+        assert!(begun.file.lock().is_none(), "the deletion was not synced");
+        assert!(begun.add(ContainerId(3)).is_err());
+    }
+}

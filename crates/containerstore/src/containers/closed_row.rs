@@ -1,0 +1,102 @@
+//! What the `.container` file of a closed container says, as a row.
+//!
+//! A start that reads a file and looks at a folder for each of hundreds of thousands of containers
+//! takes minutes on cold disks. The rows of a disk lie together. So a container that is CLOSED and
+//! sealed is loaded from them, and what it has on the disk is looked at by the next scan of its
+//! metadata.
+//!
+//! # Invariants
+//! * **The row never says CLOSED of a container whose file says something else**: it is put behind
+//!   the file, and is durably gone before the file is written again.
+//! * A container without the row, and one of which a row of segments says that a crash may have cut
+//!   something short, is read from its files. Those of one that lies on two disks are looked at
+//!   before one of the two goes.
+
+use container::ContainerState;
+use container::segment::{SEGMENT_HEADER_LEN, SegmentInfo};
+use metastore::{Batch, Durability, IterRange};
+use prost::Message;
+use rustc_hash::FxHashMap;
+use types::{ContainerId, PipelineId};
+
+use super::file::ContainerFile;
+use super::{Container, Fixed, Sealed};
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::tables::{self, CLOSED, ClosedRow};
+
+/// All rows of a disk. One that does not decode is left out: the file says the same.
+pub(super) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
+    let mut rows = FxHashMap::default();
+    let mut cursor = disk.db.iter(CLOSED, IterRange::all())?;
+    cursor.first();
+    cursor.for_each(|key, value| {
+        match (tables::container_of(key), ClosedRow::decode(value)) {
+            (Some(id), Ok(row)) => _ = rows.insert(id, row),
+            (id, outcome) => {
+                let error = outcome.err().map(|error| error.to_string());
+                tracing::warn!(container = ?id, error, "a row of a closed container is bad");
+            }
+        }
+        true
+    })?;
+    Ok(rows)
+}
+
+/// Removes the row, durably. Blocks.
+pub(super) fn forget(disk: &Disk, id: ContainerId) -> Result<()> {
+    let key = tables::prefix(id);
+    if disk.db.contains(CLOSED, &key)? {
+        let mut batch = Batch::new();
+        batch.delete(CLOSED, key);
+        disk.db.write(batch, Durability::Sync)?;
+    }
+    Ok(())
+}
+
+/// What a file says that the row does.
+pub(super) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile> {
+    let pipeline = match &row.pipeline[..] {
+        [] => None,
+        bytes => Some(PipelineId(uuid::Uuid::from_slice(bytes).ok()?)),
+    };
+    Some(ContainerFile {
+        id,
+        state: ContainerState::Closed,
+        fixed: Fixed {
+            pipeline,
+            origin: row.origin.clone(),
+            replica_index: row.replica_index,
+            max_size: row.max_size,
+        },
+        sealed: Some(Sealed { bcsid: row.bcsid, delete_tx: row.delete_tx }),
+    })
+}
+
+/// Whether rows say all of a container's segments that a start needs: their files have what is in
+/// them, and none may be gone already.
+pub(super) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>) -> bool {
+    segments.all(|info| info.durable >= SEGMENT_HEADER_LEN && info.live_records > 0)
+}
+
+impl Container {
+    /// Puts the row of a container that is CLOSED and whose file says so. The caller sees to it
+    /// that the file is not written meanwhile. Without the row the next start reads the file.
+    pub(crate) fn note_closed(&self) {
+        let (ContainerState::Closed, Some(sealed)) = (self.state(), self.sealed()) else { return };
+        let pipeline = self.fixed.pipeline.map(|id| id.0.as_bytes().to_vec());
+        let row = ClosedRow {
+            pipeline: pipeline.unwrap_or_default(),
+            origin: self.fixed.origin.clone(),
+            replica_index: self.fixed.replica_index,
+            max_size: self.fixed.max_size,
+            bcsid: sealed.bcsid,
+            delete_tx: sealed.delete_tx,
+        };
+        let mut batch = Batch::new();
+        batch.put(CLOSED, tables::prefix(self.id), row.encode_to_vec());
+        if let Err(error) = self.disk.db.write(batch, Durability::NoWal) {
+            tracing::warn!(container = %self.id, %error, "the next start reads its file");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Blocks that were deleted before all of their entries were applied.
+//!
+//! A replica that lags comes to a PutBlock whose block is deleted already: by an order of SCM that
+//! was here first, or everywhere else, so that none has the bytes any more. Also the client of a
+//! block that was put, and deleted by another client, may put it again. The deletion is noted
+//! durably before the entry is confirmed, so that applying the log depends on nothing but the log
+//! and this disk. The notes end when the container takes no more writes.
+
+use metastore::{Batch, Durability};
+use rustc_hash::FxHashMap;
+use types::{ContainerId, LocalId};
+
+use super::Container;
+use crate::disk::Disk;
+use crate::tables::{self, DELETED_EARLY};
+
+/// What of a block's entries leaves nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// Everything: SCM had it deleted here.
+    All,
+    /// The entries up to this index: the other replicas have applied them and have the block no
+    /// more. Should the last of them be replaced by another leader's, what comes later may be a
+    /// block that is there.
+    Entries(u64),
+}
+
+impl Early {
+    /// Whether an entry leaves nothing.
+    pub fn covers(self, index: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Entries(last) => index <= last,
+        }
+    }
+
+    /// Whether this entry is the last one that the note covers, so that applying it ends the note.
+    pub fn ends_with(self, index: u64) -> bool {
+        self == Self::Entries(index)
+    }
+
+    /// As a row's value: nothing, or the index, eight bytes, big endian.
+    pub fn encode(self) -> Vec<u8> {
+        match self {
+            Self::All => Vec::new(),
+            Self::Entries(index) => index.to_be_bytes().to_vec(),
+        }
+    }
+
+    /// Of a row's value; `None` when it is none.
+    pub fn decode(value: &[u8]) -> Option<Self> {
+        match value {
+            [] => Some(Self::All),
+            index => Some(Self::Entries(u64::from_be_bytes(index.try_into().ok()?))),
+        }
+    }
+}
+
+impl Container {
+    /// What is known of a block that was deleted before it came.
+    pub(crate) fn deleted_early(&self, local: LocalId) -> Option<Early> {
+        self.meta.lock().deleted_early.get(&local).copied()
+    }
+
+    /// Notes it in memory; the row is the caller's.
+    pub(crate) fn note_deleted_early(
+        &self,
+        locals: impl IntoIterator<Item = LocalId>,
+        early: Early,
+    ) {
+        let noted = locals.into_iter().map(|local| (local, early));
+        self.meta.lock().deleted_early.extend(noted);
+    }
+
+    /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came.
+    /// The caller holds the commit lock.
+    pub(crate) fn note_deletion(&self) {
+        let deletions = &mut self.meta.lock().deletions;
+        *deletions = deletions.wrapping_add(1);
+    }
+
+    /// Counts the calls of [`note_deletion`](Self::note_deletion) since the start. A round of the
+    /// log that read rows compares it before it writes, to find deletions in between.
+    pub(crate) fn deletions(&self) -> u64 {
+        self.meta.lock().deletions
+    }
+
+    /// Ends the notes of a container that takes no more writes: nothing is applied to it that they
+    /// could keep out. Rows that stay are removed when the container is loaded.
+    pub(super) fn end_deleted_early(&self) {
+        // A deletion that found it in its earlier state adds its notes before.
+        let _commit = self.commit.lock();
+        let ended = std::mem::take(&mut self.meta.lock().deleted_early);
+        drop_ended(&self.disk, self.id, &ended);
+    }
+
+    /// Forgets it in memory; the rows are the caller's.
+    pub(crate) fn forget_deleted_early(&self, locals: impl Iterator<Item = LocalId>) {
+        let known = &mut self.meta.lock().deleted_early;
+        locals.for_each(|local| _ = known.remove(&local));
+    }
+}
+
+/// Removes the rows of notes that have ended.
+pub(super) fn drop_ended(disk: &Disk, id: ContainerId, ended: &FxHashMap<LocalId, Early>) {
+    if ended.is_empty() {
+        return;
+    }
+    let mut batch = Batch::new();
+    batch.delete_range(DELETED_EARLY, tables::prefix(id), tables::prefix_end(id));
+    if let Err(error) = disk.db.write(batch, Durability::NoWal) {
+        tracing::warn!(container = %id, %error, "rows of deleted blocks stay; the next start removes them");
+    }
+}

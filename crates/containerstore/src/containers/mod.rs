@@ -1,0 +1,379 @@
+//! Containers: what they are, where they lie, how they come and go.
+
+mod adopt;
+mod closed_row;
+mod create;
+mod delete;
+mod early;
+mod file;
+mod load;
+mod report;
+mod rows;
+mod state;
+mod subset;
+mod twins;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use container::ContainerState;
+use metastore::{Batch, Cached};
+use parking_lot::Mutex;
+use proto::datanode::{ContainerDataProto, ContainerType, KeyValue};
+use rustc_hash::{FxHashMap, FxHashSet};
+use types::{ContainerId, LocalId, PipelineId};
+
+pub use create::{InitialState, NewContainer};
+pub(crate) use delete::{remove, remove_folder, set_aside, take_away};
+pub(crate) use early::Early;
+pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all, may_hold_replica};
+pub(crate) use twins::{Loaded, Resolved, Twin};
+
+use super::disk::Disk;
+use super::error::{Result, StorageError};
+use super::patience::Patience;
+use super::scan::ScanTimes;
+use super::segments::Segments;
+use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+use super::tracker::Tracker;
+
+/// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
+/// for it.
+pub const BCSID_KEY: &str = "trioxide.bcsid";
+
+/// One replica of a container.
+pub struct Container {
+    id: ContainerId,
+    disk: Arc<Disk>,
+    dir: PathBuf,
+    chunks: PathBuf,
+    fixed: Fixed,
+    meta: Mutex<Meta>,
+    /// Held from computing new sums until they are written: rounds and deletions of one container
+    /// do not mix.
+    pub(crate) commit: Mutex<()>,
+    /// One change of state at a time.
+    pub(crate) changing: Mutex<()>,
+    pub(crate) segments: Mutex<Segments>,
+    /// One writer of queued records at a time, so that a sync covers what was queued before.
+    pub(crate) writing: Mutex<()>,
+    traffic: Traffic,
+    /// Of chunks that came without a log since it was made or opened; few containers have any.
+    writes: OnceLock<Tracker>,
+    /// When it was scanned.
+    pub(crate) scanned: ScanTimes,
+    /// SCM was told that it is full.
+    pub(crate) full: AtomicBool,
+    /// It was loaded from rows, and its files are still to be looked at.
+    pub(crate) unseen: AtomicBool,
+}
+
+/// What never changes.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixed {
+    pub(crate) pipeline: Option<PipelineId>,
+    pub(crate) origin: String,
+    pub(crate) replica_index: i32,
+    pub(crate) max_size: u64,
+}
+
+/// What a container's rows said at least when it was sealed: it takes no writes any more, and its
+/// rows were durable. Neither number ever falls, so rows that say less, or are not there, were lost
+/// by a disk that said that it had them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sealed {
+    pub(crate) bcsid: u64,
+    pub(crate) delete_tx: u64,
+}
+
+struct Meta {
+    state: ContainerState,
+    /// Of a container that had rows when it was sealed.
+    sealed: Option<Sealed>,
+    sums: Sums,
+    deleted_early: FxHashMap<LocalId, Early>,
+    /// How often blocks were deleted since the start.
+    deletions: u64,
+    /// Blocks finalized since the start: their writers are told early. The rows know for good.
+    finalized: FxHashSet<LocalId>,
+}
+
+/// The container's rows in the metadata table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    pub(crate) bcsid: u64,
+    pub(crate) blocks: u64,
+    pub(crate) used: u64,
+    pub(crate) pending_delete: u64,
+    pub(crate) delete_tx: u64,
+    /// The checksum of the Merkle tree of its blocks; 0 is not known.
+    pub(crate) checksum: u64,
+}
+
+#[derive(Default)]
+struct Traffic {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    written_bytes: AtomicU64,
+}
+
+/// A container as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerInfo {
+    /// Its number.
+    pub id: ContainerId,
+    /// Its state.
+    pub state: ContainerState,
+    /// Its highest block commit sequence id.
+    pub bcsid: u64,
+    /// Bytes of its blocks.
+    pub used: u64,
+    /// Its blocks.
+    pub blocks: u64,
+    /// Blocks that deletion transactions name and that are still here.
+    pub pending_delete: u64,
+    /// Highest deletion transaction taken.
+    pub delete_tx: u64,
+    /// The pipeline it was made by.
+    pub pipeline: Option<PipelineId>,
+    /// Its index in an EC group, else 0.
+    pub replica_index: i32,
+    /// Size at which it counts as full.
+    pub max_size: u64,
+}
+
+impl Container {
+    /// Its number.
+    pub fn id(&self) -> ContainerId {
+        self.id
+    }
+
+    /// Its disk.
+    pub fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    /// When it was scanned.
+    pub fn scan_times(&self) -> &ScanTimes {
+        &self.scanned
+    }
+
+    /// Whether it was loaded from rows, and its files were not read since.
+    pub fn is_unseen(&self) -> bool {
+        self.unseen.load(Ordering::Relaxed)
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// As it is now.
+    pub fn info(&self) -> ContainerInfo {
+        let meta = self.meta.lock();
+        let Sums { bcsid, blocks, used, pending_delete, delete_tx, .. } = meta.sums;
+        let Fixed { pipeline, replica_index, max_size, .. } = self.fixed;
+        let (id, state) = (self.id, meta.state);
+        ContainerInfo {
+            id,
+            state,
+            bcsid,
+            used,
+            blocks,
+            pending_delete,
+            delete_tx,
+            pipeline,
+            replica_index,
+            max_size,
+        }
+    }
+
+    /// Its state.
+    pub fn state(&self) -> ContainerState {
+        self.meta.lock().state
+    }
+
+    /// Does it take new writes?
+    pub fn is_writable(&self) -> bool {
+        self.state().admits_writes()
+    }
+
+    /// As the container protocol tells it.
+    pub fn to_wire(&self) -> ContainerDataProto {
+        let info = self.info();
+        let number = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));
+        ContainerDataProto {
+            container_id: self.id.to_wire(),
+            metadata: vec![KeyValue {
+                key: BCSID_KEY.to_owned(),
+                value: Some(info.bcsid.to_string()),
+            }],
+            container_path: Some(self.dir.display().to_string()),
+            bytes_used: number(info.used),
+            size: number(info.max_size),
+            block_count: number(info.blocks),
+            state: Some(info.state.to_data() as i32),
+            container_type: Some(ContainerType::KeyValueContainer as i32),
+            delete_transaction_id: number(info.delete_tx),
+        }
+    }
+
+    /// The chunk writes that no log orders.
+    pub(crate) fn writes(&self) -> &Tracker {
+        self.writes.get_or_init(Tracker::default)
+    }
+
+    /// Forgets blocks that nothing was written to since `before`.
+    pub(crate) fn forget_idle_writes(&self, before: Instant) {
+        if let Some(writes) = self.writes.get() {
+            writes.forget_idle(before);
+        }
+    }
+
+    /// Its index in an EC group, else 0.
+    pub(crate) fn replica_index(&self) -> i32 {
+        self.fixed.replica_index
+    }
+
+    pub(crate) fn pipeline(&self) -> Option<PipelineId> {
+        self.fixed.pipeline
+    }
+
+    pub(crate) fn sums(&self) -> Sums {
+        self.meta.lock().sums
+    }
+
+    /// The caller holds the commit lock.
+    pub(crate) fn set_sums(&self, sums: Sums) {
+        self.meta.lock().sums = sums;
+    }
+
+    /// Is its pipeline putting back what a crash lost?
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.fixed.pipeline.is_some_and(|id| {
+            self.disk.pipelines.lock().get(&id).is_some_and(|reached| reached.replaying())
+        })
+    }
+
+    /// A block's row.
+    pub(crate) fn block_row(&self, local: LocalId) -> Result<Option<StoredBlock>> {
+        match self.disk.db.get(BLOCK_DATA, &tables::block_key(self.id, local))? {
+            Some(value) => StoredBlock::read(self.id, &value).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`block_row`](Self::block_row), which may wait for the disk: not on this thread.
+    pub(crate) async fn find_row(
+        &self,
+        local: LocalId,
+        patience: Patience,
+    ) -> Result<Option<StoredBlock>> {
+        let key = tables::block_key(self.id, local);
+        match self.disk.db.get_cached(BLOCK_DATA, &key)? {
+            Cached::Value(value) => return StoredBlock::read(self.id, &value).map(Some),
+            Cached::Absent => return Ok(None),
+            Cached::Unknown => {}
+        }
+        let (disk, id) = (Arc::clone(&self.disk), self.id);
+        let look = move || match disk.db.get(BLOCK_DATA, &key)? {
+            Some(value) => StoredBlock::read(id, &value).map(Some),
+            None => Ok(None),
+        };
+        let (io, path) = (&self.disk.io, Arc::from(self.path()));
+        let found = match patience {
+            Patience::Wait => io.run("look up a block in", path, look).await,
+            Patience::Leave => io.run_timely("look up a block in", path, look).await,
+        };
+        found.map_err(StorageError::io(self.id))?
+    }
+
+    /// The block takes no writes any more.
+    pub(crate) fn note_finalized(&self, local: LocalId) {
+        self.meta.lock().finalized.insert(local);
+    }
+
+    /// Was the block finalized since the start?
+    pub(crate) fn was_finalized(&self, local: LocalId) -> bool {
+        self.meta.lock().finalized.contains(&local)
+    }
+
+    /// A block's own file.
+    pub(crate) fn block_path(&self, local: LocalId) -> Arc<Path> {
+        Arc::from(self.chunks.join(format!("{local}.block")))
+    }
+
+    /// A segment's file.
+    pub(crate) fn segment_path(&self, number: u32) -> Arc<Path> {
+        Arc::from(self.chunks.join(super::segments::file_name(number)))
+    }
+
+    /// Length of a block's own file, 0 when there is none.
+    pub(crate) fn file_length(&self, local: LocalId) -> Result<u64> {
+        let path = self.block_path(local);
+        match std::fs::metadata(&path) {
+            Ok(file) => Ok(file.len()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(e) => Err(super::StorageError::disk(&path, e)),
+        }
+    }
+
+    /// Goes on counting where another replica of it stopped.
+    pub(crate) fn continue_counting(&self, other: &Self) {
+        let (to, from) = (&self.traffic, &other.traffic);
+        for (to, from) in [
+            (&to.reads, &from.reads),
+            (&to.read_bytes, &from.read_bytes),
+            (&to.writes, &from.writes),
+            (&to.written_bytes, &from.written_bytes),
+        ] {
+            to.fetch_add(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count_read(&self, bytes: u64) {
+        self.traffic.reads.fetch_add(1, Ordering::Relaxed);
+        self.traffic.read_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_write(&self, bytes: u64) {
+        self.traffic.writes.fetch_add(1, Ordering::Relaxed);
+        self.traffic.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Sums {
+    /// What a container with these sums is to have from now on; nothing when it has no rows.
+    pub(crate) fn seal(self) -> Option<Sealed> {
+        let Self { bcsid, delete_tx, .. } = self;
+        (self != Self::default()).then_some(Sealed { bcsid, delete_tx })
+    }
+
+    /// Puts the rows that differ from what the container has.
+    pub(crate) fn put_changed(&self, container: &Container, batch: &mut Batch) {
+        let before = container.sums();
+        let rows = [
+            (tables::BCSID, self.bcsid, before.bcsid),
+            (tables::BLOCK_COUNT, self.blocks, before.blocks),
+            (tables::BYTES_USED, self.used, before.used),
+            (tables::PENDING_DELETE, self.pending_delete, before.pending_delete),
+            (tables::DELETE_TX, self.delete_tx, before.delete_tx),
+            (tables::DATA_CHECKSUM, self.checksum, before.checksum),
+        ];
+        for (name, now, before) in rows {
+            if now != before {
+                let key = tables::metadata_key(container.id, name);
+                batch.put(METADATA, key, now.to_be_bytes());
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Container {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.info().fmt(f)
+    }
+}

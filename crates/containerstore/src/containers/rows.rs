@@ -1,0 +1,63 @@
+//! Rows of many blocks at once.
+
+use std::cmp::Ordering;
+
+use metastore::IterRange;
+use types::LocalId;
+
+use super::Container;
+use crate::error::Result;
+use crate::tables::{self, BLOCK_DATA, StoredBlock};
+
+/// Fewer blocks are not worth a cursor.
+const FEW: usize = 8;
+
+/// A cursor that is to find one of so many rows, or tombstones, is worth it.
+const SPREAD: u64 = 4;
+
+impl Container {
+    /// The rows of blocks, which are in ascending order and there once each. Neighbours are read
+    /// one behind the other, for a fraction of what a look-up of each costs. Blocks.
+    ///
+    /// # Errors
+    /// When the disk fails, or one of the rows does not decode.
+    pub(crate) fn block_rows(&self, locals: &[LocalId]) -> Result<Vec<Option<StoredBlock>>> {
+        let (Some(first), Some(last)) = (locals.first(), locals.last()) else {
+            return Ok(Vec::new());
+        };
+        if !are_neighbours(locals, *first, *last) {
+            return locals.iter().map(|local| self.block_row(*local)).collect();
+        }
+        let key = |local| tables::block_key(self.id, local);
+        let mut end = key(*last);
+        end.push(0);
+        let mut cursor = self.disk.db.iter(BLOCK_DATA, IterRange::from(key(*first)).until(end))?;
+        cursor.first();
+        let mut rows = Vec::with_capacity(locals.len());
+        for wanted in locals.iter().map(|local| key(*local)) {
+            let mut found = None;
+            while let Some((here, value)) = cursor.row()? {
+                match here.cmp(&wanted) {
+                    Ordering::Less => cursor.next(),
+                    Ordering::Equal => {
+                        found = Some(StoredBlock::read(self.id, value)?);
+                        cursor.next();
+                        break;
+                    }
+                    Ordering::Greater => break,
+                }
+            }
+            rows.push(found);
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether not much lies between the blocks, and their keys, which are their numbers in digits, are
+/// in the order of the numbers.
+fn are_neighbours(locals: &[LocalId], first: LocalId, last: LocalId) -> bool {
+    let span = last.0.saturating_sub(first.0);
+    let room = u64::try_from(locals.len()).unwrap_or(u64::MAX).saturating_mul(SPREAD);
+    let digits = |local: LocalId| local.0.checked_ilog10();
+    locals.len() >= FEW && span <= room && digits(first) == digits(last)
+}

@@ -1,0 +1,167 @@
+//! Two replicas of one container on two disks of a node: one of the disks was away, or had failed,
+//! and a copy came to the other one meanwhile; or the container was being moved from the one to the
+//! other when the last run ended.
+//!
+//! One of the two is served. The other one is removed only when it certainly has nothing that the
+//! one that is served lacks ([`subset`](super::subset)), or was left by a relocation. Otherwise it
+//! is kept, unused, until SCM has a replica of the container removed here: of two indexes of an
+//! erasure-coded container each may be the last one, and a replica that was away may have blocks
+//! that were deleted meanwhile, or that the other one has lost.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use container::ContainerState;
+use types::ContainerId;
+
+use super::{Container, LoadedDisk, delete};
+use crate::relocation::{has_left, stayed};
+use crate::scan::damage_of_unseen;
+
+/// What there is of containers on all disks.
+pub(crate) struct Resolved {
+    /// The replicas that are served, one of each container, with what is wrong with them.
+    pub(crate) served: Vec<(Arc<Container>, Option<String>)>,
+    /// Replicas of the same containers on other disks.
+    pub(crate) twins: Vec<Twin>,
+}
+
+/// A replica that is not served: there is another one of the container, on another disk.
+pub(crate) struct Twin {
+    pub(crate) container: Arc<Container>,
+    /// What is wrong with it.
+    pub(crate) damage: Option<String>,
+    /// Why it is kept.
+    pub(crate) reason: String,
+}
+
+/// The containers of all disks, one replica of each.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    containers: BTreeMap<ContainerId, Replica>,
+    /// Those of two replicas that are not served.
+    left: Vec<Replica>,
+}
+
+struct Replica {
+    container: Arc<Container>,
+    /// What is wrong with it.
+    damage: Option<String>,
+    /// Its files could not be looked at.
+    unseen: bool,
+}
+
+impl Replica {
+    /// The greater, the better.
+    fn worth(&self) -> (bool, bool, bool, u64, u64, u64) {
+        let info = self.container.info();
+        let sound =
+            self.damage.is_none() && !self.unseen && info.state != ContainerState::Unhealthy;
+        let closed = info.state == ContainerState::Closed;
+        let quasi = info.state == ContainerState::QuasiClosed;
+        // One that knows of fewer deletions has blocks that are gone elsewhere.
+        (sound, closed, quasi, info.bcsid, info.delete_tx, info.blocks)
+    }
+
+    /// Looks at its files, if nobody has: the other one may be removed for what is seen.
+    fn look(&mut self) {
+        if self.damage.is_none() {
+            match damage_of_unseen(&self.container) {
+                Some(damage) => self.damage = damage,
+                None => self.unseen = true,
+            }
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.worth().0
+    }
+
+    /// Whether a relocation left `other` for this one, which may know of more deletions.
+    fn replaced(&self, other: &Self) -> bool {
+        let (this, other) = (&*self.container, &*other.container);
+        has_left(other, this) || stayed(this, other)
+    }
+
+    /// Whether this one is served rather than `other`.
+    fn is_better(&self, other: &Self) -> bool {
+        if self.is_sound() && self.replaced(other) {
+            return true;
+        }
+        if other.is_sound() && other.replaced(self) {
+            return false;
+        }
+        self.worth() > other.worth()
+    }
+}
+
+impl Loaded {
+    /// Adds the containers of a disk.
+    pub(crate) fn add(&mut self, disk: LoadedDisk) {
+        let mut damage: BTreeMap<_, _> = disk.damaged.into_iter().collect();
+        for container in disk.containers {
+            let id = container.id();
+            let mut replica = Replica { damage: damage.remove(&id), container, unseen: false };
+            if let Some(other) = self.containers.get_mut(&id) {
+                replica.look();
+                other.look();
+                if replica.is_better(other) {
+                    std::mem::swap(other, &mut replica);
+                }
+                self.left.push(replica);
+            } else {
+                self.containers.insert(id, replica);
+            }
+        }
+    }
+
+    /// Hands over what is served, with what is wrong with it, and the others. The other one of two
+    /// replicas is removed when the one that is served is not damaged, and was moved from there or
+    /// is closed and has all of it; it stays unused on its disk otherwise. Blocks.
+    pub(crate) fn resolve(self) -> Resolved {
+        let mut twins = Vec::new();
+        for other in self.left {
+            let left = &other.container;
+            let (id, disk) = (left.id(), left.disk().id().to_owned());
+            let Some(kept) = self.containers.get(&id) else { continue };
+            let mut reason = kept.keeps(&other);
+            tracing::warn!(
+                container = %id, kept = kept.container.disk().id(), left = disk, state = %left.state(),
+                removed = reason.is_none(), reason, "a container is on two disks"
+            );
+            if reason.is_none()
+                && let Err(error) = delete::remove(left, || {})
+            {
+                tracing::error!(container = %id, disk, %error, "a second replica was not removed");
+                reason = Some(format!("it could not be removed: {error}"));
+            }
+            if let Some(reason) = reason {
+                // Its deletions are not carried out: those are of the one that is served.
+                left.disk().deleting.lock().remove(id);
+                twins.push(Twin { container: other.container, damage: other.damage, reason });
+            }
+        }
+        let served = self.containers.into_values();
+        let served = served.map(|replica| (replica.container, replica.damage)).collect();
+        Resolved { served, twins }
+    }
+}
+
+impl Replica {
+    /// Why the other replica is kept beside this one, which is served; `None` when it is not.
+    fn keeps(&self, other: &Self) -> Option<String> {
+        if !self.is_sound() {
+            return Some("the one that is served is damaged".to_owned());
+        }
+        if self.replaced(other) {
+            return None;
+        }
+        if self.container.state() != ContainerState::Closed {
+            return Some(format!("the one that is served is {}", self.container.state()));
+        }
+        match self.container.lacks_of(&other.container) {
+            Ok(lacks) => lacks,
+            Err(error) => Some(format!("they cannot be compared: {error}")),
+        }
+    }
+}

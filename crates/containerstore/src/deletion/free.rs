@@ -1,0 +1,103 @@
+//! Giving the space of deleted blocks back to the file system.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use blockio::block_on;
+use container::ContainerState;
+use container::segment::{record_len, space};
+use futures::future::join_all;
+use scheduling::Rests;
+use types::LocalId;
+
+use super::reclaim::{Place, pending};
+use crate::containers::Container;
+use crate::error::{Result, StorageError};
+use crate::store::ContainerStore;
+use crate::tables::StoredBlock;
+
+/// What a container's deleted blocks took.
+#[derive(Debug, Default)]
+pub(super) struct Freed {
+    pub blocks: u64,
+    pub bytes: u64,
+    /// Dead records, by segment.
+    dead: BTreeMap<u32, Vec<Range<u64>>>,
+}
+
+impl Freed {
+    pub fn add(&mut self, row: &StoredBlock) {
+        self.blocks += 1;
+        self.bytes += row.length();
+        if let Some(packed) = row.packed {
+            let range = packed.offset..packed.offset + record_len(packed.len);
+            self.dead.entry(packed.segment).or_default().push(range);
+        }
+    }
+
+    /// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
+    pub fn free_space(&self, container: &Arc<Container>, blocks: &[LocalId]) -> Result<()> {
+        let io = &container.disk().io;
+        let fail = StorageError::io(container.id());
+        // Also for blocks without a row: chunks of a write that was given up.
+        let files = blocks.iter().map(|local| container.block_path(*local).to_path_buf());
+        block_on(io.unlink(files.collect())).map_err(&fail)?;
+        let mut punches = Vec::new();
+        for (number, dead) in &self.dead {
+            let holes = space::holes(dead.clone());
+            if !holes.is_empty() {
+                punches.push(io.punch(container.segment_path(*number), holes));
+            }
+        }
+        block_on(join_all(punches)).into_iter().collect::<Result<(), _>>().map_err(fail)
+    }
+}
+
+impl ContainerStore {
+    /// Drops segments without live records, and copies half-dead ones if no more of the container
+    /// is to be deleted behind `end`; says how many of each.
+    pub(super) fn tidy_segments(
+        &self,
+        container: &Arc<Container>,
+        end: Option<Place>,
+        rests: &mut Rests,
+    ) -> Result<(u64, u64)> {
+        // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
+        if container.is_replaying() || container.state() == ContainerState::Unhealthy {
+            return Ok((0, 0));
+        }
+        container.seal_empty();
+        let mut sparse = container.segments.lock().infos.clone();
+        sparse.retain(|_, info| space::worth_compacting(info));
+        // What is about to be deleted would be copied for nothing. It comes by here again.
+        if !sparse.is_empty() && !pending(container, end, 1)?.0.is_empty() {
+            sparse.clear();
+        }
+        if !sparse.is_empty() {
+            container.move_out_of(&sparse, self.options().segment_size, rests)?;
+            // The copies, and the rows that point to them, before the originals go.
+            container.disk().flush()?;
+        }
+        let infos = container.segments.lock().infos.clone();
+        let mut dropped = 0;
+        for (number, _) in infos.iter().filter(|(_, info)| space::worth_unlinking(info)) {
+            if container.drop_segment(*number)? > 0 {
+                dropped += 1;
+            }
+            rests.rest();
+        }
+        Ok((sparse.len() as u64, dropped))
+    }
+}
+
+impl Container {
+    /// Seals the active segment when nothing in it lives: its space can come back at once.
+    fn seal_empty(&self) {
+        let mut segments = self.segments.lock();
+        if let Some(mut last) = segments.infos.last_entry() {
+            let info = last.get_mut();
+            info.sealed |= info.live_records == 0;
+        }
+    }
+}

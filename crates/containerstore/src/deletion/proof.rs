@@ -1,0 +1,49 @@
+//! Proof that a block was deleted, for another replica that looks for its bytes, and what that one
+//! makes of it.
+
+use metastore::{Batch, Durability};
+use types::BlockId;
+
+use crate::containers::Early;
+use crate::error::Result;
+use crate::store::ContainerStore;
+use crate::tables::{self, DELETED_EARLY};
+
+impl ContainerStore {
+    /// Whether this replica knows that the block, committed by the log entry that its block commit
+    /// sequence id names, is deleted: it has come past that entry and has no such block. A replica
+    /// that is not trusted knows nothing.
+    ///
+    /// # Errors
+    /// When there is no such container, or its disk fails.
+    pub fn knows_deleted(&self, block: BlockId) -> Result<bool> {
+        use container::ContainerState::{Closed, Closing, Open, QuasiClosed};
+        let container = self.container(block.container)?;
+        // First the sum, then the row: a round writes its rows before it counts.
+        let trusted = matches!(container.state(), Open | Closing | QuasiClosed | Closed);
+        let past = block.bcsid > 0 && container.sums().bcsid >= block.bcsid;
+        Ok(trusted && past && container.block_row(block.local)?.is_none())
+    }
+
+    /// Notes that the block is deleted everywhere else: its entries up to the one that its block
+    /// commit sequence id names leave nothing when they are applied. Durable when it returns.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// When there is no such container, or its disk fails.
+    pub fn note_deleted(&self, block: BlockId) -> Result<()> {
+        self.with_rows(block.container, |container| {
+            // A client may have put the block several times: the last entry is the one to note.
+            if container.deleted_early(block.local).is_some_and(|e| e.covers(block.bcsid)) {
+                return Ok(());
+            }
+            let early = Early::Entries(block.bcsid);
+            let key = tables::block_key(block.container, block.local);
+            let mut batch = Batch::new();
+            batch.put(DELETED_EARLY, key, early.encode());
+            container.disk().db.write(batch, Durability::Sync)?;
+            container.note_deleted_early([block.local], early);
+            Ok(())
+        })
+    }
+}

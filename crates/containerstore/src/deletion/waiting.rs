@@ -1,0 +1,181 @@
+//! Blocks whose rows are gone, and whose space waits for a flush of the tables.
+//!
+//! A flush syncs all bytes and tables of a disk: while clients write, they wait for it, however few
+//! blocks it is for. So beside clients rows go in portions without one, until a flush comes for
+//! another reason, many blocks wait, or they have waited for long. Then their space comes back, in
+//! portions too, and no more rows go until that is done: what a flush has not covered is never
+//! freed, and no segment is dropped that has records of such blocks.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use types::ContainerId;
+
+use super::reclaim::{Place, Rows, Work};
+use crate::containers::Container;
+
+/// So many blocks do not wait any longer.
+const MOST: usize = 100_000;
+
+/// How long blocks wait for a flush that comes for another reason.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// Counts the flushes of a disk.
+#[derive(Debug, Default)]
+pub(crate) struct Flushes {
+    begun: AtomicU64,
+    done: AtomicU64,
+}
+
+impl Flushes {
+    /// One begins, behind all others; its number.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// The one of that number went well.
+    pub(crate) fn end(&self, number: u64) {
+        self.done.fetch_max(number, Ordering::SeqCst);
+    }
+
+    /// The first one that covers what was written up to now.
+    fn next(&self) -> u64 {
+        self.begun.load(Ordering::SeqCst) + 1
+    }
+}
+
+fn is_of(of: &Weak<Container>, container: &Arc<Container>) -> bool {
+    std::ptr::eq(of.as_ptr(), Arc::as_ptr(container))
+}
+
+/// How far the rows of a container are gone.
+struct End {
+    of: Weak<Container>,
+    place: Place,
+    /// Its works that wait.
+    works: usize,
+    /// The next portion goes on there, also when none of its works waits: it is inside a
+    /// transaction.
+    goes_on: bool,
+}
+
+/// Work of which the rows are gone. Containers keep their disk, and the disk has this: so it keeps
+/// none of them.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    works: VecDeque<(ContainerId, Weak<Container>, Rows)>,
+    blocks: usize,
+    /// The flush that covers all of it.
+    flush: u64,
+    since: Option<Instant>,
+    /// Containers of which some was freed.
+    touched: Vec<Weak<Container>>,
+    /// Where the rows of containers end that have works here, or a transaction of which only a
+    /// part was begun.
+    ends: FxHashMap<ContainerId, End>,
+    /// Transactions of which a part was not freed: they do not end with their last part.
+    kept: BTreeSet<(ContainerId, i64)>,
+}
+
+impl Waiting {
+    pub(super) fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+
+    pub(super) fn is_covered(&self, flushes: &Flushes) -> bool {
+        flushes.done.load(Ordering::SeqCst) >= self.flush
+    }
+
+    /// Whether it should have its flush now.
+    pub(super) fn is_due(&self) -> bool {
+        self.blocks >= MOST || self.since.is_some_and(|since| since.elapsed() >= LONGEST)
+    }
+
+    /// How far the rows of a container are gone.
+    pub(super) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
+        let end = self.ends.get(&container.id()).filter(|end| is_of(&end.of, container));
+        end.map(|end| end.place)
+    }
+
+    /// Notes that the space of this work is not free: its transactions stay, also the one of which
+    /// it is a part.
+    pub(super) fn keep(&mut self, work: &Work) {
+        let id = work.container.id();
+        self.may_end(work);
+        if let Some(end) = work.rows.end.filter(|end| end.is_inside()) {
+            self.kept.insert((id, end.tx));
+        }
+        // They are gone over once more when its last work is done.
+        if let Some(end) = self.ends.get_mut(&id).filter(|end| is_of(&end.of, &work.container)) {
+            end.goes_on = false;
+            if end.works == 0 {
+                self.ends.remove(&id);
+            }
+        }
+    }
+
+    /// The transactions that end with this work, whose space is free.
+    pub(super) fn may_end(&mut self, work: &Work) -> Vec<i64> {
+        let id = work.container.id();
+        let mut ended = work.rows.transactions.clone();
+        ended.retain(|tx| !self.kept.remove(&(id, *tx)));
+        ended
+    }
+
+    /// Adds work whose rows went just now.
+    pub(super) fn add(&mut self, work: Work, flushes: &Flushes) {
+        let Work { container, rows } = work;
+        self.blocks = self.blocks.saturating_add(rows.blocks.len());
+        self.flush = flushes.next();
+        self.since.get_or_insert_with(Instant::now);
+        let (id, of) = (container.id(), Arc::downgrade(&container));
+        if let Some(place) = rows.end {
+            let works = match self.ends.get(&id) {
+                Some(end) if is_of(&end.of, &container) => end.works,
+                _ => 0,
+            };
+            let (works, goes_on) = (works.saturating_add(1), place.is_inside());
+            self.ends.insert(id, End { of: Weak::clone(&of), place, works, goes_on });
+        }
+        self.works.push_back((id, of, rows));
+    }
+
+    /// Takes the first works, of about so many blocks; with the last ones the containers of which
+    /// some was freed. What is no more is left out.
+    pub(super) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
+        let (mut sum, mut count) = (0usize, 0usize);
+        for (_, _, rows) in &self.works {
+            sum = sum.saturating_add(rows.blocks.len().max(1));
+            if count > 0 && sum > blocks {
+                break;
+            }
+            count = count.saturating_add(1);
+        }
+        let mut taken = Vec::new();
+        for (id, container, rows) in self.works.drain(..count) {
+            self.blocks = self.blocks.saturating_sub(rows.blocks.len());
+            let end = self.ends.get_mut(&id).filter(|end| end.of.ptr_eq(&container));
+            if let Some(end) = end.filter(|_| rows.end.is_some()) {
+                end.works = end.works.saturating_sub(1);
+                if end.works == 0 && !end.goes_on {
+                    self.ends.remove(&id);
+                }
+            }
+            if !self.touched.iter().any(|touched| touched.ptr_eq(&container)) {
+                self.touched.push(Weak::clone(&container));
+            }
+            if let Some(container) = container.upgrade() {
+                taken.push(Work { container, rows });
+            }
+        }
+        if !self.works.is_empty() {
+            return (taken, Vec::new());
+        }
+        (self.blocks, self.since) = (0, None);
+        self.ends.retain(|_, end| end.of.strong_count() > 0);
+        (taken, self.touched.drain(..).filter_map(|container| container.upgrade()).collect())
+    }
+}

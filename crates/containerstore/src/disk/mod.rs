@@ -1,0 +1,205 @@
+//! One data directory: lock, VERSION, database, executor, and the positions of its pipelines.
+//!
+//! ```text
+//! <dir>/hdds/VERSION, in_use.lock
+//! <dir>/hdds/<clusterID>/DS-<uuid>/container.db/
+//! <dir>/hdds/<clusterID>/current/containerDir<N>/<containerID>/{metadata,chunks}/
+//! <dir>/hdds/<clusterID>/tmp/{deleted,arriving}-containers/
+//! <dir>/ratis/                                   the Raft log, unless placed elsewhere
+//! ```
+
+mod check;
+mod database;
+mod flush;
+mod open;
+mod refused;
+mod space;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use metastore::Store;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use service::DataDir;
+use types::{ContainerId, PipelineId, StorageType};
+
+pub use check::CheckFault;
+pub(crate) use database::Database;
+pub(crate) use open::sweep;
+pub(crate) use refused::RefusedReads;
+pub use space::Space;
+pub(crate) use space::{choose, types_for};
+
+use super::containers::Container;
+use super::deletion::{Deleting, Flushes, Waiting};
+use super::error::{Result, StorageError};
+use super::pipeline::Reached;
+use super::scan::DiskScans;
+
+/// One disk.
+pub struct Disk {
+    id: String,
+    storage_type: StorageType,
+    /// `<dir>/hdds`.
+    root: PathBuf,
+    /// `<dir>/hdds/<clusterID>`.
+    cluster: PathBuf,
+    raft_dir: PathBuf,
+    pub(crate) db: Database,
+    pub(crate) io: blockio::Disk,
+    space: space::Gauge,
+    /// Reads that the device refused.
+    pub(crate) refused: Arc<RefusedReads>,
+    /// Tests of its directories that failed.
+    failed_tests: AtomicU64,
+    /// What came of the scans of its replicas.
+    pub(crate) scans: DiskScans,
+    /// How far the disk's pipelines are.
+    pub(crate) pipelines: Mutex<FxHashMap<PipelineId, Reached>>,
+    /// Containers with bytes that are not durable yet.
+    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Weak<Container>>>,
+    /// Packed bytes in memory.
+    pub(crate) pending: AtomicUsize,
+    pub(crate) pending_bound: usize,
+    /// Containers with deletion transactions to carry out.
+    pub(crate) deleting: Mutex<Deleting>,
+    /// Blocks whose rows are gone, and whose space waits for a flush.
+    pub(crate) waiting: Mutex<Waiting>,
+    /// Flushes so far.
+    pub(crate) flushes: Flushes,
+    /// One count of deletions at a time.
+    pub(crate) deletion_look: Arc<tokio::sync::Mutex<()>>,
+    /// One flush at a time.
+    flushing: Mutex<()>,
+    _lock: DataDir,
+}
+
+impl Disk {
+    /// The disk's storage id, `DS-<uuid>`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What kind of disk it is.
+    pub fn storage_type(&self) -> StorageType {
+        self.storage_type
+    }
+
+    /// The directory in use: `<dir>/hdds`.
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the disk's Raft log lies.
+    pub fn raft_dir(&self) -> &Path {
+        &self.raft_dir
+    }
+
+    /// The file that remembers the Raft log, with the disk's tables: a log that is lost alone is
+    /// missed there.
+    pub fn raft_manifest(&self) -> PathBuf {
+        self.cluster.join("raft-log.manifest")
+    }
+
+    /// The disk's executor, for its figures.
+    pub fn io(&self) -> &blockio::Disk {
+        &self.io
+    }
+
+    /// The disk's database, for its figures.
+    pub fn database(&self) -> &Store {
+        &self.db
+    }
+
+    /// Why the disk failed, if it did: a sync, or a flush of its database, failed once. It takes no
+    /// more writes, whatever it says later.
+    pub fn failure(&self) -> Option<String> {
+        self.io.failure().map(|error| error.to_string())
+    }
+
+    /// How many tests of its data directory and its Raft log's directory have failed.
+    pub fn failed_tests(&self) -> u64 {
+        self.failed_tests.load(Ordering::Relaxed)
+    }
+
+    /// Counts a test that failed.
+    pub fn note_failed_test(&self) {
+        self.failed_tests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Files of which the device refused to give bytes.
+    pub fn refused_files(&self) -> usize {
+        self.refused.files()
+    }
+
+    /// What came of the scans of its replicas.
+    pub fn scans(&self) -> &DiskScans {
+        &self.scans
+    }
+
+    /// Refuses an operation of a disk that has failed.
+    ///
+    /// # Errors
+    /// When it has failed.
+    pub fn check(&self) -> Result<()> {
+        match self.failure() {
+            None => Ok(()),
+            Some(reason) => Err(StorageError::DiskFailed { disk: self.id.clone(), reason }),
+        }
+    }
+
+    /// Syncs a file that the caller wrote. Blocks.
+    pub(crate) fn sync_file(&self, file: &File, path: &Path) -> Result<()> {
+        self.io.sync_file(file, path).map_err(|error| StorageError::disk(path, error))
+    }
+
+    /// Syncs the names in a directory. Blocks.
+    pub(crate) fn sync_names(&self, directory: &Path) -> Result<()> {
+        self.io.sync_names(directory).map_err(|error| StorageError::disk(directory, error))
+    }
+
+    /// Packed bytes that wait in memory to be written.
+    pub fn pending_bytes(&self) -> usize {
+        self.pending.load(Ordering::Relaxed)
+    }
+
+    /// Pipelines that left positions on this disk.
+    pub fn pipelines(&self) -> Vec<PipelineId> {
+        self.pipelines.lock().keys().copied().collect()
+    }
+
+    /// Directory of a container.
+    pub(crate) fn container_dir(&self, id: ContainerId) -> PathBuf {
+        self.containers_dir()
+            .join(format!("containerDir{}", (id.0 >> 9) & 0xFF))
+            .join(id.to_string())
+    }
+
+    pub(crate) fn containers_dir(&self) -> PathBuf {
+        self.cluster.join("current")
+    }
+
+    /// Where containers go to be removed.
+    pub(crate) fn deleted_dir(&self) -> PathBuf {
+        self.cluster.join("tmp").join("deleted-containers")
+    }
+
+    /// Where containers are until they have come whole.
+    pub fn arrivals_dir(&self) -> PathBuf {
+        self.cluster.join("tmp").join("arriving-containers")
+    }
+
+    /// Notes that a container has bytes that a flush must make durable.
+    pub(crate) fn mark_dirty(&self, container: &Arc<Container>) {
+        self.dirty.lock().entry(container.id()).or_insert_with(|| Arc::downgrade(container));
+    }
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk").field("id", &self.id).field("root", &self.root).finish()
+    }
+}

@@ -1,0 +1,74 @@
+//! Everything a DataNode keeps on its disks, but for the Raft log.
+//!
+//! A [`ContainerStore`] spans the [`Disk`]s. A disk has one RocksDB with the records of all its
+//! containers (Ozone's schema V3), one I/O executor, and a directory per container with its
+//! `.container` file, a file per large block, and segment files that small blocks are packed into.
+//!
+//! | folder | what |
+//! | --- | --- |
+//! | [`disk`] | data directories: VERSION, lock, database, space, choice |
+//! | [`containers`] | containers: create, load, close, delete, report |
+//! | [`block`] | chunks and blocks: write, sync, read, list |
+//! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
+//! | [`pipeline`] | the apply side: batches, positions, flush |
+//! | [`scan`] | looking replicas through for damage |
+//! | [`deletion`] | deletion transactions and getting space back |
+//! | [`transfer`] | containers on their way to another node |
+//! | [`relocation`] | containers on their way to another disk of this node |
+//! | [`merkle`] | Merkle trees of replicas |
+//! | [`reconcile`] | putting right what a replica lacks or has damaged |
+//! | [`begun`] | which erasure-coded replicas were here |
+//! | [`tracker`] | chunk writes under way and done |
+//!
+//! # Invariants
+//! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
+//!   per round with the pipeline's applied position in it. A second, *durable* position moves only
+//!   at a flush, after segments, block files and tables are all on disk; replay starts there, and
+//!   the log may be trimmed up to there.
+//! * **Replay is idempotent.** Entries up to the position that the tables already have put back
+//!   packed bytes that a crash lost, at their old place, and change nothing else.
+//! * **Files go after their rows.** A block's file or record is removed only when the removal of
+//!   its row is durable; what a crash leaves behind is found again through the deletion
+//!   transaction.
+//! * **Bytes are never trusted.** Packed records carry checksums that are checked at every read;
+//!   large blocks are checked by the reader against the client's own checksums.
+
+mod begun;
+pub mod block;
+pub mod containers;
+pub mod deletion;
+pub mod disk;
+mod error;
+mod making;
+mod merkle;
+mod options;
+mod patience;
+pub mod pipeline;
+mod reconcile;
+pub mod relocation;
+mod replicas;
+pub mod scan;
+pub mod segments;
+mod store;
+mod tables;
+#[cfg(test)]
+mod tests;
+pub mod tracker;
+pub mod transfer;
+
+pub use begun::FILE as BEGUN_FILE;
+pub use block::{Committed, Piece};
+pub use containers::BCSID_KEY;
+pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
+pub use deletion::{DeletionResult, Reclaimed};
+pub use disk::CheckFault;
+pub use disk::{Disk, Space};
+pub use error::{Result, StorageError};
+pub use options::{ChoosingPolicy, DataDirectory, Floor, StorageOptions};
+pub use patience::Patience;
+pub use pipeline::{ApplyBatch, PipelineStore, Position};
+pub use reconcile::{Compared, Reconcile, Reconciled};
+pub use relocation::{Passage, Relocated};
+pub use scan::{Pace, ScanKind, Verdict};
+pub use store::{ContainerStore, SecondReplica, Unopened};
+pub use tables::TABLES_WITH_DELETIONS;

@@ -1,0 +1,53 @@
+//! Files beside a replica's `.container` file that say which of two replicas is the one to serve.
+//!
+//! Each relocation has a number of its own. It is written beside the replica that is copied
+//! ([`LEAVING`]) before the copy is published with the same number beside it ([`CAME`]). Where a
+//! start finds both, the first one has been left. A copy that could not be published for certain
+//! is disowned by a third file ([`STAYED`]) beside the replica.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+
+use crate::containers::Container;
+use crate::error::{Result, StorageError};
+
+/// Beside a replica that is copied to another disk.
+pub(super) const LEAVING: &str = "leaving";
+/// Beside a replica that is such a copy.
+pub(super) const CAME: &str = "came";
+/// Beside a replica that was not left after all.
+pub(super) const STAYED: &str = "stayed";
+
+/// Whether `copy` was published in the place of `replica`.
+pub(crate) fn has_left(replica: &Container, copy: &Container) -> bool {
+    is_same(read(replica, LEAVING), read(copy, CAME)) && !stayed(replica, copy)
+}
+
+/// Whether `replica` was not left for `copy` after all.
+pub(crate) fn stayed(replica: &Container, copy: &Container) -> bool {
+    is_same(read(replica, STAYED), read(copy, CAME))
+}
+
+fn is_same(a: Option<String>, b: Option<String>) -> bool {
+    a.is_some() && a == b
+}
+
+fn read(container: &Container, name: &str) -> Option<String> {
+    let text = fs::read_to_string(container.path().join("metadata").join(name)).ok()?;
+    (!text.is_empty()).then_some(text)
+}
+
+/// Writes a mark of a replica that is in its place, durably. Blocks.
+pub(super) fn write(container: &Container, name: &str, text: &str) -> Result<()> {
+    let metadata = container.path().join("metadata");
+    let (path, new) = (metadata.join(name), metadata.join(format!("{name}.new")));
+    let fail = |error: io::Error| match error.kind() {
+        io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
+        _ => StorageError::disk(&path, error),
+    };
+    let mut file = File::create(&new).map_err(fail)?;
+    file.write_all(text.as_bytes()).map_err(fail)?;
+    container.disk().sync_file(&file, &new)?;
+    fs::rename(&new, &path).map_err(fail)?;
+    container.disk().sync_names(&metadata)
+}

@@ -1,0 +1,94 @@
+//! Replicas that were moved to another disk: what is left of them goes later, so that reads
+//! that have begun go on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use types::ContainerId;
+
+use super::Relocations;
+use crate::containers::{Container, take_away};
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::store::ContainerStore;
+
+/// A replica that was left.
+pub(crate) struct Retired {
+    container: Arc<Container>,
+    since: Instant,
+}
+
+impl Relocations {
+    /// Notes that a replica was left.
+    pub(crate) fn retire(&self, container: &Arc<Container>) {
+        let container = Arc::clone(container);
+        self.retired.lock().push(Retired { container, since: Instant::now() });
+    }
+
+    /// Whether there is a replica of the container that was left.
+    pub(crate) fn has_retired(&self, id: ContainerId) -> bool {
+        self.retired.lock().iter().any(|retired| retired.container.id() == id)
+    }
+
+    /// Takes those out that are to go.
+    fn take(&self, goes: impl Fn(&Retired) -> bool) -> Vec<Retired> {
+        let mut retired = self.retired.lock();
+        let (gone, kept) = std::mem::take(&mut *retired).into_iter().partition(goes);
+        *retired = kept;
+        gone
+    }
+}
+
+impl ContainerStore {
+    /// Removes replicas that were left so long ago, and that nobody reads any more. Says how many.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// When a disk fails. What is not removed is removed by the next start.
+    pub fn remove_retired(&self, delay: Duration) -> Result<usize> {
+        let goes = |retired: &Retired| {
+            let container = &retired.container;
+            // What a flush might still write of it.
+            container.disk().dirty.lock().remove(&container.id());
+            retired.since.elapsed() >= delay && Arc::strong_count(container) == 1
+        };
+        let gone = self.relocations().take(goes);
+        let outcomes: Vec<_> = gone.iter().map(|retired| self.remove_one(retired)).collect();
+        outcomes.into_iter().collect::<Result<()>>()?;
+        Ok(gone.len())
+    }
+
+    /// Removes what the container left on other disks, before it goes itself: otherwise the next
+    /// start would find that, and serve it. Blocks.
+    pub(crate) fn remove_retired_of(&self, id: ContainerId) -> Result<()> {
+        let gone = self.relocations().take(|retired| retired.container.id() == id);
+        gone.iter().try_for_each(|retired| self.remove_one(retired))
+    }
+
+    fn remove_one(&self, retired: &Retired) -> Result<()> {
+        let container = &retired.container;
+        let _claim = self.making().claim(container.id());
+        if self.serves_from(container.id(), container.disk()) {
+            // It was made anew in the same place.
+            return Ok(());
+        }
+        let outcome = container.disk().flush().and_then(|()| take_away(container, || {}));
+        if outcome.is_err() && container.disk().failure().is_none() {
+            // Not so on a disk that has failed: it is never written again.
+            self.relocations().retire(container);
+        }
+        outcome
+    }
+
+    /// How many replicas were left, and are still on their disks.
+    pub fn retired(&self) -> usize {
+        self.relocations().retired.lock().len()
+    }
+
+    /// Bytes of a disk that come back when what was left on it is removed.
+    pub fn retired_bytes(&self, disk: &Disk) -> u64 {
+        let retired = self.relocations().retired.lock();
+        let here = retired.iter().filter(|retired| retired.container.disk().id() == disk.id());
+        here.map(|retired| retired.container.info().used).fold(0, u64::saturating_add)
+    }
+}

@@ -1,0 +1,224 @@
+//! Scans: replicas are looked through, so that what is damaged is found while others are good.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`metadata`] | what a container is made of: folders, `.container` file, sums, segment files |
+//! | [`rows`] | the rows of its blocks, against its sums |
+//! | [`data`] | the bytes of its blocks, against their checksums |
+//! | [`judge`] | which errors count against a replica |
+//! | [`times`] | when it was scanned, and which one is next |
+//! | [`figures`] | what came of the scans of a disk |
+//! | [`pace`] | how fast they go |
+//!
+//! # Invariants
+//! * **A healthy replica is never accused.** Blocks are deleted and moved while they are read, and
+//!   containers removed: what was found counts only if the row is still the same, and the
+//!   container still here. A disk that is gone is the finding, not its containers.
+//! * **A scan changes nothing** but the state of a replica that is damaged, and the note of when
+//!   it was looked through: one that is cut off leaves nothing behind.
+//! * RECOVERING replicas are touched by no scan: the node that rebuilds them checks them.
+
+mod data;
+mod figures;
+mod judge;
+mod metadata;
+mod pace;
+mod rows;
+mod times;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use container::ContainerState;
+use types::ContainerId;
+
+pub(crate) use data::damage_of_blocks;
+pub use figures::{DiskScans, FoundDamage, ScanFigures};
+pub(crate) use metadata::{damage_beside_file, damage_of_unseen};
+pub use pace::{Pace, Unpaced};
+pub(crate) use rows::{PAGE, page};
+pub use times::ScanOverview;
+pub use times::ScanTimes;
+
+use super::containers::Container;
+use super::disk::CheckFault;
+use super::error::{Result, StorageError};
+use super::store::ContainerStore;
+
+/// Why a replica is looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScanKind {
+    /// What it is made of, at intervals.
+    Metadata,
+    /// All of its bytes, at intervals.
+    Data,
+    /// All of its bytes, because a read found something wrong.
+    OnDemand,
+    /// All of its bytes, to know what of it has to be repaired, and whether it was.
+    Reconcile,
+}
+
+impl ScanKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Metadata, Self::Data, Self::OnDemand, Self::Reconcile];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Metadata => "metadata",
+            Self::Data => "data",
+            Self::OnDemand => "on_demand",
+            Self::Reconcile => "reconcile",
+        }
+    }
+
+    /// Whether it looks through replicas in this state.
+    fn covers(self, state: ContainerState) -> bool {
+        use ContainerState::*;
+        match (self, state) {
+            (Self::Reconcile, state) => matches!(state, Closed | QuasiClosed | Unhealthy),
+            (_, Unhealthy | Deleted | Recovering) => false,
+            (Self::Data, state) => matches!(state, Closed | QuasiClosed),
+            (Self::Metadata | Self::OnDemand, _) => true,
+        }
+    }
+}
+
+/// What came of a scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// All is as it should be.
+    Sound,
+    /// It is damaged, and marked UNHEALTHY. The reason says where.
+    Damaged(String),
+    /// Its disk is not there, and the reason says so: its containers are not looked at.
+    DiskGone(String),
+    /// It is not here any more, in a state that is not scanned, or still replayed.
+    Moot,
+}
+
+/// What was seen of a replica, before it counts.
+enum Found {
+    Nothing,
+    Damage(String),
+    /// It is not to be judged: replayed, or gone.
+    Moot,
+}
+
+impl ContainerStore {
+    /// Has a replica looked through soon: a reader had bytes of it that are not as they should be,
+    /// or the device did not give them. One that is not here needs none.
+    pub fn suspect(&self, id: ContainerId, why: &str) {
+        if self.find(id).is_some() && self.note_suspect(id) {
+            tracing::warn!(container = %id, why, "a replica is suspicious and will be read whole");
+        }
+    }
+
+    /// Checks what a replica is made of. One that is damaged is marked UNHEALTHY.
+    ///
+    /// # Errors
+    /// When its state cannot be changed.
+    pub async fn scan_metadata(&self, id: ContainerId, now: SystemTime) -> Result<Verdict> {
+        let Some(container) = self.begin_scan(id, ScanKind::Metadata, now) else {
+            return Ok(Verdict::Moot);
+        };
+        let found = self.metadata_of(&container).await?;
+        self.conclude(&container, ScanKind::Metadata, found, now).await
+    }
+
+    /// Reads all committed blocks of a replica, and checks what it is made of. One that is damaged,
+    /// or that the device does not give, is marked UNHEALTHY.
+    ///
+    /// # Errors
+    /// When its state cannot be changed.
+    pub async fn scan_data(
+        &self,
+        id: ContainerId,
+        kind: ScanKind,
+        pace: &dyn Pace,
+        now: SystemTime,
+    ) -> Result<Verdict> {
+        let Some(container) = self.begin_scan(id, kind, now) else { return Ok(Verdict::Moot) };
+        let found = match self.metadata_of(&container).await? {
+            Found::Nothing => data::first_damage(&container, kind, pace).await?,
+            found => found,
+        };
+        self.conclude(&container, kind, found, now).await
+    }
+
+    fn begin_scan(
+        &self,
+        id: ContainerId,
+        kind: ScanKind,
+        now: SystemTime,
+    ) -> Option<Arc<Container>> {
+        let container = self.find(id).filter(|container| kind.covers(container.state()))?;
+        // One of its metadata says nothing of its bytes, which are read when they are due.
+        if kind != ScanKind::Metadata {
+            container.scanned.note_try(now);
+        }
+        Some(container)
+    }
+
+    async fn metadata_of(&self, container: &Arc<Container>) -> Result<Found> {
+        let of = Arc::clone(container);
+        blocking(container, move || Ok(metadata::damage_of(&of))).await
+    }
+
+    /// Has what was found count, unless the replica is not what it was.
+    async fn conclude(
+        &self,
+        container: &Arc<Container>,
+        kind: ScanKind,
+        found: Found,
+        now: SystemTime,
+    ) -> Result<Verdict> {
+        let disk = Arc::clone(container.disk());
+        if disk.failure().is_some() || !self.is_here(container) {
+            return Ok(Verdict::Moot);
+        }
+        let reason = match found {
+            Found::Moot => return Ok(Verdict::Moot),
+            Found::Nothing => {
+                disk.scans.count(kind, false);
+                let of = Arc::clone(container);
+                blocking(container, move || times::note(&of, kind, now)).await?;
+                return Ok(Verdict::Sound);
+            }
+            Found::Damage(reason) => reason,
+        };
+        if let Err(CheckFault::Gone(why)) = disk.test_data(None).await {
+            return Ok(Verdict::DiskGone(why));
+        }
+        let (store, of, why) = (self.clone(), Arc::clone(container), reason.clone());
+        match blocking(container, move || store.mark_damaged(&of, &why)).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(Verdict::Moot),
+            Err(_) if disk.failure().is_some() => return Ok(Verdict::Moot),
+            Err(error) => return Err(error),
+        }
+        disk.scans.count(kind, true);
+        disk.scans.note_damage(FoundDamage {
+            container: container.id(),
+            kind,
+            at: now,
+            reason: reason.clone(),
+        });
+        Ok(Verdict::Damaged(reason))
+    }
+
+    /// Whether this very replica is still served.
+    fn is_here(&self, container: &Arc<Container>) -> bool {
+        container.state() != ContainerState::Deleted
+            && self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
+    }
+}
+
+/// Runs what waits for the disk beside the async workers.
+async fn blocking<T: Send + 'static>(
+    container: &Container,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let joined = tokio::task::spawn_blocking(work).await;
+    joined.map_err(|error| StorageError::disk(container.path(), error))?
+}

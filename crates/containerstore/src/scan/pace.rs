@@ -1,0 +1,21 @@
+//! How fast a scan reads.
+
+use async_trait::async_trait;
+
+use crate::disk::Disk;
+
+/// Lets a scan go on as fast as it may.
+#[async_trait]
+pub trait Pace: Send + Sync {
+    /// Waits until `bytes` more of the disk may be read.
+    async fn pass(&self, disk: &Disk, bytes: u64);
+}
+
+/// As fast as the disk gives them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unpaced;
+
+#[async_trait]
+impl Pace for Unpaced {
+    async fn pass(&self, _disk: &Disk, _bytes: u64) {}
+}

@@ -1,0 +1,103 @@
+//! The rows of a container's blocks and of its sums.
+
+use metastore::IterRange;
+use types::LocalId;
+
+use crate::containers::Container;
+use crate::error::{Result, StorageError};
+use crate::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+
+/// Rows read at a time.
+pub(crate) const PAGE: usize = 500;
+
+/// Bytes of rows that are read ahead.
+const READAHEAD: usize = 1 << 20;
+
+/// What is wrong with the rows of the sums: they say what the container has. Blocks.
+pub(super) fn check_sums(container: &Container) -> Result<Option<String>> {
+    // Rows and sums change together under this lock.
+    let _commit = container.commit.lock();
+    let sums = container.sums();
+    let expected = [
+        (tables::BCSID, sums.bcsid),
+        (tables::BLOCK_COUNT, sums.blocks),
+        (tables::BYTES_USED, sums.used),
+        (tables::DELETE_TX, sums.delete_tx),
+    ];
+    for (name, has) in expected {
+        let said = number(container, name)?;
+        if said != has {
+            return Ok(Some(format!("its row {name} says {said}, it has {has}")));
+        }
+    }
+    Ok(None)
+}
+
+/// What is wrong with the rows of the blocks taken together: there are as many, of as many bytes,
+/// as the sums say. Blocks.
+pub(super) fn check_count(container: &Container) -> Result<Option<String>> {
+    let id = container.id();
+    let range = IterRange::prefix(tables::prefix(id)).background(READAHEAD);
+    // The cursor sees the rows as they are now, which is as the sums are now.
+    let (sums, mut cursor) = {
+        let _commit = container.commit.lock();
+        (container.sums(), container.disk().db.iter(BLOCK_DATA, range)?)
+    };
+    let (mut blocks, mut used, mut failed) = (0u64, 0u64, None);
+    cursor.first();
+    cursor.for_each(|_, value| match StoredBlock::read(id, value) {
+        Ok(row) => {
+            blocks += 1;
+            used = used.saturating_add(row.length());
+            true
+        }
+        Err(error) => {
+            failed = Some(error);
+            false
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let (should, bytes) = (sums.blocks, sums.used);
+    let differs = (blocks, used) != (should, bytes);
+    let reason =
+        || format!("{blocks} blocks of {used} bytes have rows, there were {should} of {bytes}");
+    Ok(differs.then(reason))
+}
+
+/// Rows behind a block. Blocks.
+pub(crate) fn page(
+    container: &Container,
+    after: Option<LocalId>,
+) -> Result<Vec<(LocalId, StoredBlock)>> {
+    let id = container.id();
+    let range = IterRange::prefix(tables::prefix(id)).background(READAHEAD);
+    let mut cursor = container.disk().db.iter(BLOCK_DATA, range)?;
+    match after {
+        None => cursor.first(),
+        Some(after) => {
+            let mut behind = tables::block_key(id, after);
+            behind.push(0);
+            cursor.seek(&behind);
+        }
+    }
+    let mut rows = Vec::new();
+    while rows.len() < PAGE {
+        let Some((key, value)) = cursor.row()? else { break };
+        let local = tables::block_of(key)
+            .ok_or_else(|| StorageError::row(id, "block_data", "malformed key"))?;
+        rows.push((local, StoredBlock::read(id, value)?));
+        cursor.next();
+    }
+    Ok(rows)
+}
+
+/// A row of the sums; one that was never written is 0.
+fn number(container: &Container, name: &str) -> Result<u64> {
+    let id = container.id();
+    match container.disk().db.get(METADATA, &tables::metadata_key(id, name))? {
+        Some(value) => tables::read_number(id, &value),
+        None => Ok(0),
+    }
+}

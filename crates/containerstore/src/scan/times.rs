@@ -1,0 +1,214 @@
+//! When replicas were scanned, and which one is next.
+//!
+//! When a replica was last read as a whole is a row of the table of sums, written without the
+//! database's log: it becomes durable with the next flush, whatever asks for it. A crash costs at
+//! most that some replicas are read again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use container::ContainerState;
+use metastore::{Batch, Durability};
+use types::ContainerId;
+
+use super::ScanKind;
+use crate::containers::Container;
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::store::ContainerStore;
+use crate::tables::{self, METADATA};
+
+/// A time that lies so far ahead was noted when the clock was wrong.
+const CLOCK_BOUND: Duration = Duration::from_secs(3_600);
+
+/// When a replica was scanned, in milliseconds since 1970; 0 for never.
+#[derive(Debug, Default)]
+pub struct ScanTimes {
+    data: AtomicU64,
+    metadata: AtomicU64,
+    /// When a scan last began, whatever became of it.
+    tried: AtomicU64,
+}
+
+/// The scans of the replicas on a disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScanOverview {
+    /// Replicas.
+    pub containers: u64,
+    /// Closed ones, which are read as a whole.
+    pub closed: u64,
+    /// Closed ones that never were.
+    pub never: u64,
+    /// When the one that was read longest ago was.
+    pub oldest: Option<SystemTime>,
+}
+
+impl ScanTimes {
+    /// When the replica was last read as a whole.
+    pub fn data(&self) -> Option<SystemTime> {
+        to_time(self.data.load(Ordering::Relaxed))
+    }
+
+    /// When it was last checked what the replica is made of, since the start.
+    pub fn metadata(&self) -> Option<SystemTime> {
+        to_time(self.metadata.load(Ordering::Relaxed))
+    }
+
+    /// Takes the time over that a row has.
+    pub(crate) fn restore(&self, millis: u64) {
+        self.data.store(millis, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_try(&self, now: SystemTime) {
+        self.tried.store(to_millis(now), Ordering::Relaxed);
+    }
+}
+
+impl ContainerStore {
+    /// The closed replicas of a disk that are to be read next, at most so many, those that were
+    /// read longest ago first. Looks at all replicas of the node.
+    pub fn next_scans(
+        &self,
+        disk: &Disk,
+        interval: Duration,
+        now: SystemTime,
+        most: usize,
+    ) -> Vec<ContainerId> {
+        let here = |container: &Arc<Container>| std::ptr::eq(&**container.disk(), disk);
+        let due = |container: &Arc<Container>| self.is_due(container, interval, now);
+        let all = self.all().into_iter().filter(here).filter(due);
+        let mut order: Vec<_> = all.map(|c| (c.scanned.data(), c.id())).collect();
+        order.sort_unstable();
+        order.truncate(most);
+        order.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Whether a closed replica is on a disk and is to be read as a whole.
+    pub fn is_scan_due(
+        &self,
+        id: ContainerId,
+        disk: &Disk,
+        interval: Duration,
+        now: SystemTime,
+    ) -> bool {
+        self.find(id).is_some_and(|container| {
+            std::ptr::eq(&**container.disk(), disk) && self.is_due(&container, interval, now)
+        })
+    }
+
+    /// Whether it was read `interval` ago or earlier, and no scan of it began within the shortest
+    /// gap.
+    fn is_due(&self, container: &Container, interval: Duration, now: SystemTime) -> bool {
+        let (gap, times) = (self.options().scrub_min_gap, &container.scanned);
+        ScanKind::Data.covers(container.state())
+            && !container.is_replaying()
+            && is_past(times.data(), interval.max(gap), now)
+            && is_past(to_time(times.tried.load(Ordering::Relaxed)), gap, now)
+    }
+
+    /// Whether a replica was read as a whole within the shortest gap between two scans.
+    pub fn was_scanned_lately(&self, id: ContainerId, now: SystemTime) -> bool {
+        let gap = self.options().scrub_min_gap;
+        self.find(id).is_some_and(|container| !is_past(container.scanned.data(), gap, now))
+    }
+
+    /// How far the scans of a disk's replicas are.
+    pub fn scan_overview(&self, disk: &Disk) -> ScanOverview {
+        let mut overview = ScanOverview::default();
+        for container in self.all().iter().filter(|c| c.disk().id() == disk.id()) {
+            overview.containers += 1;
+            if !ScanKind::Data.covers(container.state()) {
+                continue;
+            }
+            overview.closed += 1;
+            match container.scanned.data() {
+                None => overview.never += 1,
+                Some(at) => overview.oldest = Some(overview.oldest.map_or(at, |old| old.min(at))),
+            }
+        }
+        overview
+    }
+}
+
+/// Notes that a replica was found sound. Blocks.
+pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Result<()> {
+    let (times, millis) = (&container.scanned, to_millis(now));
+    times.metadata.store(millis, Ordering::Relaxed);
+    if kind == ScanKind::Metadata {
+        return Ok(());
+    }
+    // A row that comes behind the removal of the others would outlive the container.
+    let _one = container.changing.lock();
+    let state = container.state();
+    if state.is_live() || state == ContainerState::Deleted {
+        return Ok(());
+    }
+    times.data.store(millis, Ordering::Relaxed);
+    let mut batch = Batch::new();
+    let key = tables::metadata_key(container.id(), tables::SCANNED);
+    batch.put(METADATA, key, millis.to_be_bytes());
+    Ok(container.disk().db.write(batch, Durability::NoWal)?)
+}
+
+/// Whether `at` is `gap` ago, or never was.
+fn is_past(at: Option<SystemTime>, gap: Duration, now: SystemTime) -> bool {
+    match at.map(|at| now.duration_since(at)) {
+        None => true,
+        Some(Ok(age)) => age >= gap,
+        Some(Err(ahead)) => ahead.duration() > CLOCK_BOUND,
+    }
+}
+
+fn to_millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn to_time(millis: u64) -> Option<SystemTime> {
+    let since = Duration::from_millis(millis);
+    (millis > 0).then(|| UNIX_EPOCH.checked_add(since)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StorageError;
+    use crate::tests::{CONTAINER, Node, pattern};
+
+    #[test]
+    fn the_time_of_a_scan_that_ends_behind_the_removal_leaves_no_row() {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        node.close();
+        let container = node.container();
+        note(&container, ScanKind::Data, SystemTime::now()).unwrap();
+        node.store().delete_container(CONTAINER, true).unwrap();
+        note(&container, ScanKind::Data, SystemTime::now()).unwrap();
+        drop(container);
+        node.stop();
+        node.open();
+        // A row that is left would make it one that was here and is lost.
+        let gone = node.store().container(CONTAINER).unwrap_err();
+        assert!(matches!(gone, StorageError::ContainerNotFound(_)), "{gone}");
+    }
+
+    #[test]
+    fn times_that_lie_far_ahead_count_as_never() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let gap = Duration::from_secs(100);
+        let table = [
+            (None, true),
+            (Some(900), true),
+            (Some(901), false),
+            (Some(1_000), false),
+            (Some(1_000 + 3_600), false),
+            (Some(1_001 + 3_600), true),
+        ];
+        for (then, expected) in table {
+            assert_eq!(is_past(then.map(at), gap, at(1_000)), expected, "{then:?}");
+        }
+        assert_eq!(to_time(to_millis(at(7))), Some(at(7)));
+        assert_eq!(to_time(0), None);
+    }
+}

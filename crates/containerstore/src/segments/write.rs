@@ -1,0 +1,172 @@
+//! Writing packed bytes to their files, in long runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use blockio::{WriteMode, block_on};
+use bytes::Bytes;
+use container::ContainerState;
+use metastore::{Batch, Durability};
+use types::LocalId;
+
+use super::Segments;
+use crate::containers::Container;
+use crate::error::{Result, StorageError};
+
+/// Bytes in files that only a sync makes durable.
+#[derive(Default)]
+pub(crate) struct Undurable {
+    /// Files to sync: those of the segments, then those of blocks.
+    pub(crate) to_sync: Vec<Arc<Path>>,
+    /// Where the segments' bytes end that the sync makes durable.
+    pub(crate) ends: Vec<(u32, u64)>,
+    files: Vec<LocalId>,
+}
+
+/// Neighbouring records: one write.
+struct Run {
+    segment: u32,
+    offset: u64,
+    end: u64,
+    /// Bytes of records, without the segment's header: what counts as pending.
+    records: u64,
+    parts: Vec<Bytes>,
+    keys: Vec<(u32, u64)>,
+}
+
+impl Undurable {
+    /// The block whose file is the one to sync at this place; none for a segment.
+    pub(crate) fn block_at(&self, place: usize) -> Option<LocalId> {
+        self.files.get(place.checked_sub(self.ends.len())?).copied()
+    }
+}
+
+impl Segments {
+    /// Everything queued, as runs of neighbours.
+    fn take_queued(&mut self) -> Vec<Run> {
+        let mut keys = std::mem::take(&mut self.queue);
+        keys.sort_unstable();
+        keys.dedup();
+        let mut runs: Vec<Run> = Vec::new();
+        for key @ (segment, offset) in keys {
+            let Some(record) = self.pending.get(&key) else { continue };
+            let end = offset + record.len();
+            let counted = if offset == 0 { 0 } else { record.len() };
+            let parts = [record.header.clone(), record.data.clone()]
+                .into_iter()
+                .chain([Bytes::from_static(record.padding())])
+                .filter(|part| !part.is_empty());
+            match runs.last_mut() {
+                Some(run) if run.segment == segment && run.end == offset => {
+                    run.parts.extend(parts);
+                    run.keys.push(key);
+                    run.end = end;
+                    run.records += counted;
+                }
+                _ => {
+                    let (parts, keys) = (parts.collect(), vec![key]);
+                    runs.push(Run { segment, offset, end, records: counted, parts, keys });
+                }
+            }
+        }
+        runs
+    }
+}
+
+impl Container {
+    /// Writes all that waits, and says what a sync would make durable. Blocks.
+    pub(crate) fn write_before_sync(&self) -> Result<Undurable> {
+        self.write_queued()?;
+        let mut segments = self.segments.lock();
+        let ends: Vec<_> = std::mem::take(&mut segments.written).into_iter().collect();
+        let files: Vec<_> = std::mem::take(&mut segments.files).into_iter().collect();
+        drop(segments);
+        let of_segments = ends.iter().map(|(number, _)| self.segment_path(*number));
+        let to_sync =
+            of_segments.chain(files.iter().map(|local| self.block_path(*local))).collect();
+        Ok(Undurable { to_sync, ends, files })
+    }
+
+    /// Notes again what [`write_before_sync`](Self::write_before_sync) returned, when the sync
+    /// failed.
+    pub(crate) fn keep_undurable(&self, undurable: Undurable) {
+        let mut segments = self.segments.lock();
+        for (number, end) in undurable.ends {
+            let written = segments.written.entry(number).or_default();
+            *written = end.max(*written);
+        }
+        segments.files.extend(undurable.files);
+    }
+
+    /// Writes all that waits and has the device start on it; what it says is for a later flush.
+    /// Blocks for the copy into the page cache, not for the device.
+    pub(crate) fn write_early(&self) -> Result<()> {
+        for number in self.write_queued()? {
+            self.disk().io.sync_soon(self.segment_path(number));
+        }
+        Ok(())
+    }
+
+    fn write_queued(&self) -> Result<Vec<u32>> {
+        let _one = self.writing.lock();
+        let runs = self.segments.lock().take_queued();
+        let mut numbers: Vec<u32> = runs.iter().map(|run| run.segment).collect();
+        numbers.dedup();
+        let mut runs = runs.into_iter();
+        while let Some(run) = runs.next() {
+            let path = self.segment_path(run.segment);
+            let write = self.disk().io.write_parts(path, run.offset, run.parts, WriteMode::Cached);
+            let outcome = block_on(write).map_err(StorageError::io(self.id()));
+            let mut segments = self.segments.lock();
+            if let Err(error) = outcome {
+                // The bytes are still pending; they are written by the next one.
+                segments.queue.extend(run.keys);
+                segments.queue.extend(runs.flat_map(|run| run.keys));
+                return Err(error);
+            }
+            for key in &run.keys {
+                segments.pending.remove(key);
+            }
+            let written = segments.written.entry(run.segment).or_default();
+            *written = run.end.max(*written);
+            drop(segments);
+            self.disk().pending.fetch_sub(run.records as usize, Ordering::Relaxed);
+        }
+        Ok(numbers)
+    }
+
+    /// Notes that segments are durable up to these ends. While the pipeline replays, bytes in
+    /// between may still be missing; then a later flush notes it.
+    pub(crate) fn segments_are_durable(self: &Arc<Self>, ends: &[(u32, u64)]) -> Result<()> {
+        if ends.is_empty() {
+            return Ok(());
+        }
+        if self.is_replaying() {
+            self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
+            self.disk().mark_dirty(self);
+            return Ok(());
+        }
+        let _commit = self.commit.lock();
+        if self.state() == ContainerState::Deleted {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        {
+            let mut segments = self.segments.lock();
+            for (number, end) in ends {
+                if let Some(info) = segments.infos.get_mut(number) {
+                    info.durable = info.durable.max(*end);
+                }
+            }
+        }
+        self.put_segment_rows(ends.iter().map(|(number, _)| *number), &mut batch);
+        Ok(self.disk().db.write(batch, Durability::NoWal)?)
+    }
+
+    /// Notes that applying wrote a block's file, for the next flush to sync.
+    pub(crate) fn needs_sync(self: &Arc<Self>, local: LocalId) {
+        self.segments.lock().files.insert(local);
+        self.disk().mark_dirty(self);
+    }
+}

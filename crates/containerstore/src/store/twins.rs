@@ -1,0 +1,158 @@
+//! Second replicas: of a container of which another replica is served from another disk. Each stays
+//! as it is until SCM has one of the two removed.
+
+use std::sync::Arc;
+
+use container::ContainerState;
+use types::ContainerId;
+
+use super::ContainerStore;
+use crate::containers::{Container, ContainerInfo, Twin, remove, take_away};
+use crate::deletion::ANY_TRANSACTION;
+use crate::disk::Disk;
+use crate::error::{Result, StorageError};
+
+/// A replica that is not served, as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondReplica {
+    /// The replica.
+    pub info: ContainerInfo,
+    /// The storage id of its disk.
+    pub disk: String,
+    /// Why it was kept.
+    pub reason: String,
+}
+
+impl ContainerStore {
+    /// Replicas that are not served: of each container there is another one on another disk.
+    pub fn second_replicas(&self) -> Vec<SecondReplica> {
+        let twins = self.inner.twins.lock();
+        let told = twins.iter().map(|twin| SecondReplica {
+            info: twin.container.info(),
+            disk: twin.container.disk().id().to_owned(),
+            reason: twin.reason.clone(),
+        });
+        told.collect()
+    }
+
+    /// Whether there is a second replica of a container.
+    pub(crate) fn has_twin(&self, id: ContainerId) -> bool {
+        self.inner.twins.lock().iter().any(|twin| twin.container.id() == id)
+    }
+
+    /// Removes the replica of this index, as SCM orders it: the one that is served, or one that is
+    /// not. No index (0) means the one that is served: it is the one that SCM was told of. Without
+    /// `force` only one that is closed and empty. Blocks.
+    ///
+    /// # Errors
+    /// When there is none of that index, it is open or not empty and there is no force behind it,
+    /// or the disk fails.
+    pub fn delete_replica(&self, id: ContainerId, index: i32, force: bool) -> Result<()> {
+        let has = self.container(id)?.replica_index();
+        if index == 0 || index == has {
+            return self.delete_served(id, index, force);
+        }
+        let _claim = self.making().claim(id);
+        let is_meant =
+            |twin: &&Twin| twin.container.id() == id && twin.container.replica_index() == index;
+        let meant = self.inner.twins.lock().iter().find(is_meant).map(|t| t.container.clone());
+        let meant = meant.ok_or(StorageError::ReplicaIndex { id, has, asked: index })?;
+        let info = meant.info();
+        if !force && info.state.is_live() {
+            return Err(StorageError::DeleteOnOpen(id));
+        }
+        if !force && info.blocks > 0 {
+            return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
+        }
+        self.remove_twin(&meant)?;
+        tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
+        Ok(())
+    }
+
+    /// Removes a second replica from its disk. The caller has the claim of its container.
+    fn remove_twin(&self, twin: &Arc<Container>) -> Result<()> {
+        let forget = || {
+            self.inner.twins.lock().retain(|other| !Arc::ptr_eq(&other.container, twin));
+        };
+        if !remove(twin, forget)? {
+            // An earlier attempt did not come to its end.
+            take_away(twin, forget)?;
+        }
+        Ok(())
+    }
+
+    /// Removes second replicas of a container of which an empty replica was just removed for good:
+    /// what they have beyond it was deleted while their disk was away, and would come back.
+    pub(crate) fn remove_older_twins(&self, removed: &ContainerInfo, force: bool) {
+        // By force goes also what is not empty: that says nothing of the others.
+        if force || removed.state != ContainerState::Closed {
+            return;
+        }
+        let is_older = |twin: &&Twin| {
+            let info = twin.container.info();
+            info.id == removed.id
+                && info.replica_index == removed.replica_index
+                && info.bcsid <= removed.bcsid
+                && info.delete_tx <= removed.delete_tx
+        };
+        let older: Vec<_> =
+            self.inner.twins.lock().iter().filter(is_older).map(|t| t.container.clone()).collect();
+        for twin in older {
+            let (id, disk) = (removed.id, twin.disk().id());
+            match self.remove_twin(&twin) {
+                Ok(()) => {
+                    tracing::info!(container = %id, disk, "an older second replica is deleted");
+                }
+                Err(error) => {
+                    tracing::error!(container = %id, disk, %error, "a second replica was not removed");
+                }
+            }
+        }
+    }
+
+    /// Serves the second replica of a container whose first one is not here any more, if there is
+    /// one. SCM is told of it as of one that is new. Blocks.
+    pub(crate) fn serve_twin(&self, id: ContainerId) -> bool {
+        let twin = {
+            let mut twins = self.inner.twins.lock();
+            // One whose removal failed is removed by the next order, or counts again at the next
+            // start.
+            let is_whole = |twin: &Twin| {
+                let container = &twin.container;
+                container.id() == id && container.state() != ContainerState::Deleted
+            };
+            let Some(at) = twins.iter().position(is_whole) else { return false };
+            twins.swap_remove(at)
+        };
+        let Twin { container, damage, .. } = twin;
+        let disk = container.disk();
+        tracing::warn!(
+            container = %id, disk = disk.id(), index = container.replica_index(), state = %container.state(),
+            "the second replica of a container is served from now on"
+        );
+        if let Err(error) = self.inner.begins(id, container.replica_index()) {
+            tracing::warn!(container = %id, %error, "it is not remembered that a replica is here");
+        }
+        if container.info().pending_delete > 0 {
+            disk.deleting.lock().add(id, ANY_TRANSACTION);
+        }
+        // Served first: no thread may make an empty one in between.
+        self.inner.containers.insert(container.clone());
+        self.inner.missing.lock().remove(&id);
+        self.check_fullness(&container);
+        self.checksums().note(&container);
+        self.note_changed(id);
+        let is_known = container.state() == ContainerState::Unhealthy;
+        if let Some(damage) = damage.filter(|_| !is_known)
+            && let Err(error) = self.mark_damaged(&container, &damage)
+        {
+            tracing::error!(container = %id, %error, "a damaged replica is not marked");
+        }
+        true
+    }
+
+    /// Forgets the second replicas of a disk that has failed.
+    pub(super) fn leave_twins(&self, disk: &Disk) {
+        self.inner.twins.lock().retain(|twin| twin.container.disk().id() != disk.id());
+    }
+}

@@ -1,0 +1,111 @@
+//! A copy that is being made: what excludes it from everything else that makes its container, and
+//! how it is removed when it is for nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::MutexGuard;
+use types::ContainerId;
+
+use super::folder::{is_unfinished, set_aside};
+use crate::containers::{drop_rows, remove_folder};
+use crate::disk::Disk;
+use crate::error::{Result, StorageError};
+use crate::making::{Claim, CopyState};
+use crate::store::ContainerStore;
+
+/// A copy that is being made. While there is one no other copy of the container begins here.
+pub(crate) struct Copying {
+    store: ContainerStore,
+    id: ContainerId,
+    disk: Arc<Disk>,
+    state: Arc<CopyState>,
+    /// It is in its place, or on the way there.
+    in_place: AtomicBool,
+}
+
+impl Copying {
+    /// Begins a copy on a disk.
+    ///
+    /// # Errors
+    /// When another copy of the container is being made.
+    pub(super) fn begin(
+        store: &ContainerStore,
+        claim: &Claim<'_>,
+        id: ContainerId,
+        disk: &Arc<Disk>,
+    ) -> Result<Arc<Self>> {
+        let state = claim.add_copy(disk.id()).ok_or(StorageError::BeingMade(id))?;
+        let (store, disk) = (store.clone(), Arc::clone(disk));
+        let in_place = AtomicBool::new(false);
+        Ok(Arc::new(Self { store, id, disk, state, in_place }))
+    }
+
+    /// Its disk.
+    pub(crate) fn disk(&self) -> &Arc<Disk> {
+        &self.disk
+    }
+
+    /// For as long as rows of it are written. Blocks.
+    ///
+    /// # Errors
+    /// When the container's pipeline has made it here meanwhile.
+    pub(crate) fn step(&self) -> Result<MutexGuard<'_, ()>> {
+        let step = self.state.step();
+        if self.has_ended() { Err(self.ended()) } else { Ok(step) }
+    }
+
+    /// Whether the container's pipeline has made it here meanwhile.
+    pub(super) fn has_ended(&self) -> bool {
+        self.state.has_ended()
+    }
+
+    /// The error of a copy whose container was made by its pipeline.
+    pub(super) fn ended(&self) -> StorageError {
+        let reason = "its pipeline made the container here meanwhile".to_owned();
+        StorageError::NotArrived { id: self.id, reason }
+    }
+
+    pub(crate) fn state(&self) -> &CopyState {
+        &self.state
+    }
+
+    /// Its folder moves to its place.
+    pub(super) fn note_in_place(&self) {
+        self.in_place.store(true, Ordering::SeqCst);
+    }
+
+    /// Removes what there is of the copy, wherever it lies; it is given up. Blocks.
+    ///
+    /// # Errors
+    /// When the disk fails. The next start removes what is left.
+    pub(crate) fn discard(&self) -> Result<()> {
+        let _step = self.state.step();
+        self.discard_in_step()
+    }
+
+    /// As [`discard`](Self::discard), for a thread that is in a step of the copy.
+    pub(super) fn discard_in_step(&self) -> Result<()> {
+        self.state.end();
+        let (id, disk) = (self.id, &self.disk);
+        let place = disk.container_dir(id);
+        let arriving = disk.arrivals_dir().join(id.to_string());
+        disk.io().forget(&arriving);
+        // The rows of a replica that is served from this disk are its own.
+        if !self.store.serves_from(id, disk) {
+            if self.in_place.load(Ordering::SeqCst) || is_unfinished(&place)? {
+                set_aside(disk, id, &place)?;
+            }
+            // Before the folders: by them the next start knows that there are rows.
+            drop_rows(disk, id)?;
+            remove_folder(&disk.deleted_dir().join(id.to_string()))?;
+        }
+        remove_folder(&arriving)
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        self.store.making().remove_copy(self.id, &self.state);
+    }
+}

@@ -1,0 +1,248 @@
+//! Reading a closed container, block by block.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use container::ContainerState;
+use container::checksum;
+use metastore::IterRange;
+use prost::Message;
+use proto::datanode::ChunkInfo;
+use proto::scm_datanode::DeletedBlocksTransaction;
+use rustc_hash::FxHashSet;
+use types::{BlockId, ContainerId, LocalId};
+
+use super::Manifest;
+use crate::Patience;
+use crate::containers::Container;
+use crate::error::{Result, StorageError};
+use crate::scan::{PAGE, page};
+use crate::store::ContainerStore;
+use crate::tables::{self, DELETE_TXNS, StoredBlock};
+
+/// A part of a container: a chunk of a block, or the end of one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The block.
+    pub local: LocalId,
+    /// Whether the block is packed with other small ones. It comes in one part.
+    pub packed: bool,
+    /// The chunk whose bytes these are; a block may have none.
+    pub chunk: Option<ChunkInfo>,
+    /// With the block's last chunk: its row, as `BlockData` with the commit sequence id.
+    pub row: Option<Bytes>,
+    /// The bytes.
+    pub data: Bytes,
+}
+
+/// A container that is read to be copied.
+pub struct Export {
+    store: ContainerStore,
+    container: Arc<Container>,
+    /// Blocks that deletion transactions name: they are as good as gone.
+    deleted: FxHashSet<LocalId>,
+    rows: VecDeque<StoredBlock>,
+    /// Chunks of the first row that were read already.
+    chunks_done: usize,
+    /// The block to go on in, and behind how many of its chunks.
+    within: Option<(LocalId, usize)>,
+    /// The last block whose row was read.
+    last: Option<LocalId>,
+    ended: bool,
+}
+
+impl Export {
+    /// Begins behind the block `after`. Blocks.
+    ///
+    /// # Errors
+    /// When the container is not here, or not closed.
+    pub fn begin(store: &ContainerStore, id: ContainerId) -> Result<Self> {
+        let container = store.container(id)?;
+        let state = container.state();
+        if !matches!(state, ContainerState::Closed | ContainerState::QuasiClosed) {
+            return Err(StorageError::NotClosed { id, state });
+        }
+        let deleted = deleted(&container)?;
+        Ok(Self {
+            store: store.clone(),
+            container,
+            deleted,
+            rows: VecDeque::new(),
+            chunks_done: 0,
+            within: None,
+            last: None,
+            ended: false,
+        })
+    }
+
+    /// Goes on behind a block, in the order of the rows, and in the next one, if it is `within`,
+    /// behind so many chunks.
+    pub fn skip_to(&mut self, after: Option<LocalId>, within: Option<(LocalId, usize)>) {
+        (self.last, self.chunks_done, self.ended) = (after, 0, false);
+        self.within = within;
+        self.rows.clear();
+    }
+
+    /// The replica.
+    pub(crate) fn container(&self) -> &Arc<Container> {
+        &self.container
+    }
+
+    /// Blocks that are left out: they were deleted before it began.
+    pub(crate) fn deleted(&self) -> impl Iterator<Item = LocalId> {
+        self.deleted.iter().copied()
+    }
+
+    /// What the copy has to amount to.
+    pub fn manifest(&self) -> Manifest {
+        let info = self.container.info();
+        Manifest {
+            state: info.state,
+            pipeline: info.pipeline,
+            origin: self.container.origin().to_owned(),
+            replica_index: info.replica_index,
+            max_size: info.max_size,
+            bcsid: info.bcsid,
+            delete_tx: info.delete_tx,
+            used: info.used,
+            storage_type: Some(self.container.disk().storage_type()),
+        }
+    }
+
+    /// The next parts, about `most` bytes of them; none at the end.
+    ///
+    /// # Errors
+    /// When bytes are damaged, which marks the replica unhealthy, or cannot be read.
+    pub async fn next(&mut self, most: usize) -> Result<Vec<Part>> {
+        let (mut parts, mut bytes) = (Vec::new(), 0);
+        while bytes < most && parts.len() < PAGE {
+            if self.rows.is_empty() && !self.fill().await? {
+                break;
+            }
+            let Some(row) = self.rows.front().cloned() else { break };
+            if let Some((local, chunks)) = self.within.take()
+                && row.block_id.local_id as u64 == local.0
+                && chunks < row.chunks.len()
+            {
+                self.chunks_done = chunks;
+            }
+            let Some(part) = self.part(&row).await? else {
+                // Deleted since its row was read.
+                self.rows.pop_front();
+                self.chunks_done = 0;
+                continue;
+            };
+            bytes += part.data.len();
+            if part.row.is_some() {
+                self.rows.pop_front();
+                self.chunks_done = 0;
+            } else {
+                self.chunks_done += 1;
+            }
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+
+    /// Reads more rows; false at the end.
+    async fn fill(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let (container, last) = (Arc::clone(&self.container), self.last);
+        let page = tokio::task::spawn_blocking(move || page(&container, last)).await;
+        let page = page.map_err(|e| StorageError::disk(self.container.path(), e))??;
+        self.ended = page.len() < PAGE;
+        self.last = page.last().map(|(local, _)| *local).or(self.last);
+        let kept = page.into_iter().filter(|(local, _)| !self.deleted.contains(local));
+        self.rows.extend(kept.map(|(_, row)| row));
+        Ok(!self.rows.is_empty() || !self.ended)
+    }
+
+    /// The next part of a block; `None` when it is gone.
+    async fn part(&self, row: &StoredBlock) -> Result<Option<Part>> {
+        let local = LocalId(row.block_id.local_id as u64);
+        let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
+        if let Some(packed) = row.packed {
+            // Its record carries a checksum over all of it.
+            let data = match self.container.read_packed(local, packed, Patience::Wait).await {
+                Ok(data) => data,
+                Err(error) => match self.moved(local, &error)? {
+                    None => return Ok(None),
+                    Some(now) if now.packed != Some(packed) => {
+                        let Some(packed) = now.packed else { return Err(error) };
+                        self.container.read_packed(local, packed, Patience::Wait).await?
+                    }
+                    Some(_) => return Err(self.damaged(error)),
+                },
+            };
+            let row = Some(row_bytes(row));
+            return Ok(Some(Part { local, packed: true, chunk: None, row, data }));
+        }
+        let Some(chunk) = row.chunks.get(self.chunks_done) else {
+            // A block without chunks.
+            let (row, data) = (Some(row_bytes(row)), Bytes::new());
+            return Ok(Some(Part { local, packed: false, chunk: None, row, data }));
+        };
+        let range = (chunk.offset, chunk.len);
+        let read = self.store.read_range(&self.container, row, block, range, Patience::Wait);
+        let data = match read.await {
+            Ok(data) => data,
+            Err(error) => {
+                return match self.moved(local, &error)? {
+                    None => Ok(None),
+                    Some(_) => Err(error),
+                };
+            }
+        };
+        if let Err(error) = checksum::verify(&chunk.checksum_data, &data) {
+            let error = StorageError::Checksum { block, error };
+            return match self.moved(local, &error)? {
+                None => Ok(None),
+                Some(_) => Err(self.damaged(error)),
+            };
+        }
+        let last = self.chunks_done + 1 == row.chunks.len();
+        let (row, chunk) = (last.then(|| row_bytes(row)), Some(chunk.clone()));
+        Ok(Some(Part { local, packed: false, chunk, row, data }))
+    }
+
+    /// What became of a block that could not be read: `None` when it was deleted.
+    fn moved(&self, local: LocalId, error: &StorageError) -> Result<Option<StoredBlock>> {
+        let row = self.container.block_row(local)?;
+        if row.is_some() {
+            tracing::debug!(container = %self.container.id(), block = %local, %error, "a block does not read");
+        }
+        Ok(row)
+    }
+
+    fn damaged(&self, error: StorageError) -> StorageError {
+        let marked = self.store.mark_replica_unhealthy(&self.container, &error.to_string());
+        if let Err(error) = marked {
+            tracing::error!(container = %self.container.id(), %error, "cannot mark container unhealthy");
+        }
+        error
+    }
+}
+
+/// The row as the copy is told of it: where it is packed is each replica's own matter.
+fn row_bytes(row: &StoredBlock) -> Bytes {
+    StoredBlock { packed: None, ..row.clone() }.encode_to_vec().into()
+}
+
+/// Blocks that deletion transactions name.
+pub(crate) fn deleted(container: &Container) -> Result<FxHashSet<LocalId>> {
+    let id = container.id();
+    let mut deleted = FxHashSet::default();
+    let mut cursor =
+        container.disk().db.iter(DELETE_TXNS, IterRange::prefix(tables::prefix(id)))?;
+    cursor.first();
+    while let Some((_, value)) = cursor.row()? {
+        let tx = DeletedBlocksTransaction::decode(value)
+            .map_err(|e| StorageError::row(id, "delete_txns", e))?;
+        deleted.extend(tx.local_id.iter().map(|local| LocalId(*local as u64)));
+        cursor.next();
+    }
+    Ok(deleted)
+}

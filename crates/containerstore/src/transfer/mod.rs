@@ -1,0 +1,61 @@
+//! A container on its way from one DataNode to another.
+//!
+//! * [`export`]: reads a closed container block by block, in the order of its rows, and checks
+//!   every chunk;
+//! * [`arrival`]: takes the blocks, checks them again, and puts them aside until all are here;
+//! * [`publish`]: makes the arrived container one of the store's, all of it or nothing;
+//! * [`copying`]: keeps everything else from making the container meanwhile.
+//!
+//! What travels is blocks, not files: how small blocks are packed is each replica's own matter, and
+//! a copy leaves the dead records behind.
+//!
+//! # Invariants
+//! * **A container that has not arrived whole is invisible**, also after a crash: it lies in the
+//!   folder of arrivals, or in its place with the marker file that says so. Both are removed at the
+//!   next start.
+//! * **A copy and a replica never mix.** Their rows have the same keys. So a copy begins only where
+//!   the container is neither served nor being made, the container's pipeline ends the copy before
+//!   it makes the container, and the rows of a replica that is served are never removed with those
+//!   of a copy.
+//! * **A copy has the source's origin**: for a QUASI_CLOSED container it is not another witness of
+//!   the last write.
+
+mod arrival;
+mod copying;
+mod export;
+mod folder;
+mod publish;
+mod writeback;
+
+use container::ContainerState;
+use types::{PipelineId, StorageType};
+
+pub use arrival::Arrival;
+pub(crate) use copying::Copying;
+pub(crate) use export::deleted;
+pub use export::{Export, Part};
+pub(crate) use publish::ARRIVED;
+pub(crate) use publish::{Whole, discard_unfinished};
+
+/// What does not change about a container that is copied, and what it must amount to in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    /// Its state: CLOSED or QUASI_CLOSED.
+    pub state: ContainerState,
+    /// The pipeline it was written by.
+    pub pipeline: Option<PipelineId>,
+    /// The node that made it first.
+    pub origin: String,
+    /// Its index in an EC group, else 0.
+    pub replica_index: i32,
+    /// Size at which it counted as full.
+    pub max_size: u64,
+    /// Its block commit sequence id.
+    pub bcsid: u64,
+    /// Highest deletion transaction taken.
+    pub delete_tx: u64,
+    /// Bytes of its blocks, so that there is room for them.
+    pub used: u64,
+    /// The storage type of the disk that it belongs on, if that is known.
+    pub storage_type: Option<StorageType>,
+}

@@ -1,0 +1,215 @@
+//! Closing containers.
+//!
+//! A replica closes at one entry of its pipeline's log (CLOSED), so that all replicas hold the
+//! same. Only without its group, which then takes no part in any decision any more, does it close
+//! as it is (QUASI_CLOSED): **under a group that lives it never does**, because the others count on
+//! what it confirms.
+//!
+//! The leader closes a container when SCM says so, when another member passes that on, when the
+//! container is full, or when no SCM was heard for so long that the containers of this node are
+//! being closed elsewhere.
+
+mod service;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use container::ContainerState;
+use framed::{CallError, Client, ClientOptions};
+use prost::Message;
+use proto::datanode::{
+    CloseContainerRequestProto, ContainerCommandRequestProto, ContainerCommandResponseProto, Type,
+};
+use tokio::time::Instant;
+use types::{ContainerId, PipelineId};
+use uuid::Uuid;
+
+pub(crate) use service::Closing;
+
+use crate::command::{Command, Refusal};
+use crate::dispatch::write;
+use crate::node::Node;
+use crate::pipeline::Pipeline;
+use containerstore::{ContainerStore, StorageError};
+
+/// How long SCM's order to close waits for the group to agree.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often a replica checks whether the container is closed.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a replica that does not lead asks the leader to close the container.
+const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the leader may take to answer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why the leader did not close a container that it was asked to close.
+#[derive(Debug, thiserror::Error)]
+enum LeaderCloseError {
+    #[error("no leader is known")]
+    NoLeader,
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+impl Node {
+    /// Carries out SCM's order to close a container: through its pipeline, so that all replicas
+    /// close at the same entry; as QUASI_CLOSED when the pipeline's group is gone. With `force` a
+    /// QUASI_CLOSED replica becomes CLOSED: SCM has found it to be the best there is.
+    ///
+    /// # Errors
+    /// When the state of the container forbids it, or the disk fails.
+    pub async fn close_container(
+        &self,
+        id: ContainerId,
+        pipeline: PipelineId,
+        force: bool,
+    ) -> Result<(), StorageError> {
+        let Ok(container) = self.store.container(id) else {
+            // Nothing was ever written here; SCM is told that there is no replica.
+            self.pending_reports.container_changed(id);
+            return Ok(());
+        };
+        let owner = container.info().pipeline.unwrap_or(pipeline);
+        let state = container.info().state;
+        if force && state == ContainerState::QuasiClosed {
+            let close = |store: &ContainerStore, id| store.close(id, None);
+            // What its state says of the log of a group that lives counts for nothing.
+            if container.has_arrived() {
+                self.command_context().change_container(id, close).await?;
+            } else if !self.without_group(owner, id, close).await? {
+                return Err(StorageError::PipelineLives { id, pipeline: owner });
+            }
+        } else if matches!(state, ContainerState::Open | ContainerState::Closing)
+            && container.info().replica_index > 0
+        {
+            // An erasure-coded one has no group; bytes that were not acknowledged are in no key.
+            let close = |store: &ContainerStore, id| store.close(id, None);
+            self.command_context().change_container(id, close).await?;
+        } else if matches!(state, ContainerState::Open | ContainerState::Closing) {
+            self.command_context().change_container(id, ContainerStore::mark_closing).await?;
+            self.pending_reports.container_changed(id);
+            self.close_live(id, owner).await?;
+        }
+        self.pending_reports.container_changed(id);
+        Ok(())
+    }
+
+    /// Closes a container that takes writes; gives up when that takes too long.
+    async fn close_live(&self, id: ContainerId, owner: PipelineId) -> Result<(), StorageError> {
+        let deadline = Instant::now() + CLOSE_TIMEOUT;
+        let mut asked: Option<Instant> = None;
+        while self.is_live(id) && Instant::now() < deadline {
+            let Some(pipeline) = self.pipelines.get(owner) else {
+                if self.without_group(owner, id, ContainerStore::quasi_close).await? {
+                    return Ok(());
+                }
+                // The group is just being started, or stopped.
+                tokio::time::sleep(POLL_INTERVAL).await;
+                continue;
+            };
+            if pipeline.group.is_leader() {
+                match self.close_through(id, &pipeline, deadline).await {
+                    Ok(()) if !self.is_live(id) => break,
+                    Ok(()) => {}
+                    Err(refusal @ Refusal::Failed { .. }) => {
+                        tracing::warn!(container = %id, %refusal, "cannot close through the pipeline");
+                        break;
+                    }
+                    Err(refusal) => {
+                        tracing::debug!(container = %id, %refusal, "closing is tried again");
+                    }
+                }
+            } else if asked.is_none_or(|asked| asked.elapsed() >= REQUEST_INTERVAL) {
+                asked = Some(Instant::now());
+                if let Err(error) = self.close_on_leader(id, &pipeline).await {
+                    tracing::debug!(container = %id, %error, "the leader is asked again to close");
+                }
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        if self.is_live(id) {
+            self.report_no_quorum(id, owner);
+        }
+        Ok(())
+    }
+
+    /// SCM gives up a pipeline that cannot agree on anything: then this node leaves the group, and
+    /// the container is closed as it is.
+    fn report_no_quorum(&self, id: ContainerId, owner: PipelineId) {
+        let leader = self.pipelines.get(owner).and_then(|p| p.group.leader().leader);
+        tracing::warn!(container = %id, pipeline = %owner, ?leader, "the pipeline did not close the container");
+        if leader.is_none() {
+            let reason = format!("without a leader container {id} cannot be closed");
+            self.pending_reports.pipeline_failed(owner, reason);
+        }
+    }
+
+    /// Closes a container at an entry of its pipeline's log. For the leader.
+    async fn close_through(
+        &self,
+        id: ContainerId,
+        pipeline: &Pipeline,
+        deadline: Instant,
+    ) -> Result<(), Refusal> {
+        let request = close_request(id, pipeline.id);
+        let header = Bytes::from(request.encode_to_vec());
+        let deadline = Some(deadline.into_std());
+        let command = Command {
+            header,
+            request: Box::new(request),
+            payload: Bytes::new(),
+            deadline,
+            peer: None,
+            verify_reads: false,
+        };
+        write::through(pipeline, command).await.map(|_| ())
+    }
+
+    /// Asks the pipeline's leader to close a container: it may not hear SCM.
+    async fn close_on_leader(
+        &self,
+        id: ContainerId,
+        pipeline: &Pipeline,
+    ) -> Result<(), LeaderCloseError> {
+        let leader: Uuid = pipeline.group.leader().leader.ok_or(LeaderCloseError::NoLeader)?;
+        let peer = pipeline.peers.iter().find(|peer| peer.node == leader);
+        let address = &peer.ok_or(LeaderCloseError::NoLeader)?.address;
+        let options = ClientOptions { connections: 1, ..ClientOptions::default() };
+        let client = Client::new(address.as_str(), options);
+        let _: ContainerCommandResponseProto = framed::message::call(
+            &client,
+            proto::method::CONTAINER,
+            &close_request(id, pipeline.id),
+            REQUEST_TIMEOUT,
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// Changes a container whose pipeline has no group on this node, and lets none start meanwhile.
+    /// Says whether it did: not when there is a group.
+    async fn without_group(
+        &self,
+        owner: PipelineId,
+        id: ContainerId,
+        change: impl FnOnce(&ContainerStore, ContainerId) -> Result<(), StorageError> + Send + 'static,
+    ) -> Result<bool, StorageError> {
+        let Some(_absent) = self.pipelines.absent(owner).await else { return Ok(false) };
+        self.command_context().change_container(id, change).await?;
+        Ok(true)
+    }
+
+    fn is_live(&self, id: ContainerId) -> bool {
+        let state = |id| self.store.container(id).map(|container| container.info().state);
+        state(id).is_ok_and(|s| matches!(s, ContainerState::Open | ContainerState::Closing))
+    }
+}
+
+fn close_request(id: ContainerId, pipeline: PipelineId) -> ContainerCommandRequestProto {
+    ContainerCommandRequestProto {
+        cmd_type: Type::CloseContainer as i32,
+        container_id: id.to_wire(),
+        pipeline_id: Some(pipeline.to_string()),
+        close_container: Some(CloseContainerRequestProto {}),
+        ..Default::default()
+    }
+}

@@ -1,0 +1,88 @@
+//! Why a replica was not reconciled.
+
+use types::{ContainerId, DatanodeId, LocalId, WireError};
+
+use crate::repair::push::PushError;
+use crate::repair::replica_source::SourceError;
+use containerstore::StorageError;
+
+/// A replica was not reconciled with all of its peers.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconcileError {
+    /// The order makes no sense.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// It cannot be begun.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// The disks.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// There is nobody to compare with.
+    #[error("no other replica of container {0} is named")]
+    NoPeers(ContainerId),
+    /// Some peers could not be compared with, or did not give all they have.
+    #[error("container {container} was not reconciled with each of its peers: {reasons}")]
+    Peers {
+        /// The container.
+        container: ContainerId,
+        /// Which peers, and why.
+        reasons: String,
+    },
+}
+
+/// Why a peer was left before all that it has was here.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PeerError {
+    /// It does not give what it was asked for.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The disks here.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// It cannot be called.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// Its replica takes writes.
+    #[error("its replica is not closed")]
+    NotClosed,
+    /// Its block is not what its tree says.
+    #[error("block {0} is not what its tree says")]
+    OtherBlock(LocalId),
+    /// A chunk is longer than any may be.
+    #[error("block {local} has a chunk of {len} bytes")]
+    LongChunk {
+        /// The block.
+        local: LocalId,
+        /// The length of the chunk.
+        len: u64,
+    },
+    /// It has not taken all deletions that were taken here.
+    #[error("{0} of its blocks may have been deleted: it has not heard of each deletion yet")]
+    Lags(u64),
+    /// Its blocks and those here differ, and nobody can tell which are right.
+    #[error("{count} of its blocks differ from those here, the first is {first}")]
+    Conflicts {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        first: LocalId,
+    },
+    /// Some of its blocks did not come.
+    #[error("{count} of its blocks did not come, the first is {first}: {reason}")]
+    Blocks {
+        /// How many.
+        count: u64,
+        /// The first of them.
+        first: LocalId,
+        /// Why that one did not.
+        reason: String,
+    },
+}
+
+impl PeerError {
+    /// As one line of a report.
+    pub fn of(self, node: DatanodeId) -> String {
+        format!("{node}: {self}")
+    }
+}

@@ -1,0 +1,84 @@
+//! Why replica indexes were not rebuilt.
+
+use erasure::ReplicaIndex;
+use framed::CallError;
+use types::{ContainerId, LocalId, WireError};
+
+use crate::repair::push::PushError;
+
+/// An order does not count any more.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("no longer ordered: {0}")]
+pub(crate) struct NotOrdered(pub String);
+
+/// Replica indexes of a container were not rebuilt, or not all of them.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReconstructError {
+    /// The order makes no sense.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The order no longer counts.
+    #[error(transparent)]
+    NotOrdered(#[from] NotOrdered),
+    /// It cannot be begun.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// Too few sources can be read.
+    #[error("container {container} has {left} sources left, {needed} are needed: {reasons}")]
+    Sources {
+        /// The container.
+        container: ContainerId,
+        /// Sources that have not failed.
+        left: usize,
+        /// Sources that it takes.
+        needed: usize,
+        /// Why each of the others failed.
+        reasons: String,
+    },
+    /// A block that is there cannot be decoded.
+    #[error("block {local} cannot be rebuilt: {reason}")]
+    Block {
+        /// The block.
+        local: LocalId,
+        /// Why.
+        reason: String,
+    },
+    /// What was decoded is not what the writer had.
+    #[error("stripe {stripe} of block {local} is not what its writer had: {reason}")]
+    Wrong {
+        /// The block.
+        local: LocalId,
+        /// The stripe, from 0.
+        stripe: u64,
+        /// What differs.
+        reason: String,
+    },
+    /// Blocks were deleted at the sources meanwhile, and it is not known which of them were sent.
+    #[error("blocks of container {0} were deleted meanwhile")]
+    Changed(ContainerId),
+    /// A target did not take its replica.
+    #[error("index {index} was not taken: {error}")]
+    Target {
+        /// The index.
+        index: ReplicaIndex,
+        /// How it failed.
+        error: CallError,
+    },
+    /// A task was interrupted.
+    #[error("interrupted: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
+    /// The plan of a decoder does not fit: a bug, or nonsense in a row.
+    #[error(transparent)]
+    Erasure(#[from] erasure::Error),
+}
+
+impl ReconstructError {
+    /// Whether another attempt may end better.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Changed(_) => true,
+            Self::Target { error, .. } => crate::repair::push::may_pass(error),
+            _ => false,
+        }
+    }
+}
