@@ -1,10 +1,11 @@
-//! What benchmarks report, in one form.
+//! Benchmarks of functions and servers, and the form of their results.
 //!
-//! A benchmark prints its figures for a reader, and [`record`]s them for `cargo xtask bench`,
+//! A benchmark prints its figures for a reader and [`record`]s them for `cargo xtask bench`,
 //! which adds commit, time and machine and keeps them (docs/benchmarks.md). Nothing that is
 //! shipped depends on this crate.
 //!
-//! `benches/components` has the benchmarks of rules and machinery that need no server.
+//! `benches/components` measures rules and machinery without a server, `examples` a server or part
+//! of one.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -25,6 +25,9 @@ const ROOTS: &[&str] = &["crates/", "clients/", "docs/", "xtask/", "scripts/", "
 /// Ends of words that are files of the tree wherever they stand.
 const ENDS: &[&str] = &[".rs", ".md", ".proto"];
 
+/// Tables of renamed files begin so; their first column names files that are gone.
+const RENAMED: &str = "| was | is |";
+
 /// What mdBook makes of the documents.
 const BOOK: &str = "docs/book";
 
@@ -123,8 +126,13 @@ fn documents_below(root: &Path, folder: &str, documents: &mut Vec<String>) -> Re
 /// What a document in `folder` names and `tree` does not have, with the lines.
 fn missing(text: &str, folder: &str, tree: &Tree) -> Vec<(usize, String)> {
     let mut missing = Vec::new();
-    let mut block = false;
+    let (mut block, mut renamed) = (false, false);
     for (number, line) in text.lines().enumerate() {
+        renamed = line.starts_with(RENAMED) || (renamed && line.starts_with('|'));
+        let line = match line.split_once(" | ") {
+            Some((_, rest)) if renamed => rest,
+            _ => line,
+        };
         if line.trim_start().starts_with("```") {
             block = !block;
             continue;
@@ -245,6 +253,14 @@ mod tests {
             (2, "pc/framed.rs".to_owned()),
             (5, "benches/om/run".to_owned()),
         ];
+        assert_eq!(missing(text, "", &tree()), expected);
+    }
+
+    #[test]
+    fn old_names_of_renamed_files_are_left_alone() {
+        let text = "| was | is |\n| --- | --- |\n| `om/old.rs` | `om/rpc/framed.rs` |\n\
+                    | `om/old.rs` | `om/new.rs` |\n\n| `om/old.rs` | |\n";
+        let expected = [(4, "om/new.rs".to_owned()), (6, "om/old.rs".to_owned())];
         assert_eq!(missing(text, "", &tree()), expected);
     }
 

@@ -70,7 +70,12 @@ fn sources(dir: &Path) -> Result<Vec<String>> {
         let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         // A test may share a file with another crate's tests.
         let folder = file.parent().unwrap_or(dir);
-        files.extend(elsewhere(&text).map(|path| folder.join(path)));
+        for path in elsewhere(&text).map(|path| folder.join(path)) {
+            match path.parent() {
+                Some(all) if path.ends_with("mod.rs") => rust_files(all, &mut files)?,
+                _ => files.push(path),
+            }
+        }
         sources.push(text);
     }
     Ok(sources)

@@ -1,7 +1,7 @@
 //! Proposals of Raft groups: codec, log, event loop and apply threads together, without fsyncs, so
 //! that the disk is not what is measured.
 
-#[path = "../../../multiraft/examples/bench/nothing.rs"]
+#[path = "../../examples/bench/nothing.rs"]
 mod nothing;
 
 use std::time::Duration;

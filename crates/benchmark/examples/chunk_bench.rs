@@ -1,7 +1,7 @@
 //! What storage costs above the raw disk: large blocks, small blocks, reads.
 //!
 //! ```text
-//! cargo run --release -p datanode --example chunk_bench -- [DIR] [MiB] [small blocks]
+//! cargo run --release --example chunk_bench -- [DIR] [MiB] [small blocks]
 //! ```
 //! Everything is written below DIR (default: the target directory) and removed at the end. CPU is
 //! user and system time of the whole process.

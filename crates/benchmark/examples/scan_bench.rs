@@ -1,7 +1,7 @@
 //! How fast a replica is looked through when nothing holds the scan back.
 //!
 //! ```text
-//! cargo run --release -p datanode --example scan_bench -- [DIR] [MiB] [small blocks]
+//! cargo run --release --example scan_bench -- [DIR] [MiB] [small blocks]
 //! ```
 //! The scan runs on one thread; `taskset -c 0` keeps what it waits for there, too. `from the page
 //! cache` has all files cached, `from the device` none. Everything is written below DIR (default:

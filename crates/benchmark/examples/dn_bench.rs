@@ -1,14 +1,14 @@
 //! Rates and CPU of three DataNodes in one process, written to through one RATIS/THREE pipeline
 //! each.
 //!
-//! `cargo run --release -p datanode --example dn_bench -- [dir] [seconds] [clients] [pipelines]`
+//! `cargo run --release --example dn_bench -- [dir] [seconds] [clients] [pipelines]`
 //!
 //! The DataNodes run on a runtime of their own, so that their CPU (that of all threads but the
 //! client's) can be told from the client's.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../datanode/tests/support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;
 

@@ -1,6 +1,6 @@
 //! Calls per second and CPU per call of Hadoop RPC, client and server in one process.
 //!
-//! `cargo run --release -p hadoop-rpc --example hadoop_echo_rate`, with the numbers of callers,
+//! `cargo run --release --example hadoop_echo_rate`, with the numbers of callers,
 //! bytes of a body, seconds and clients behind it.
 
 use std::sync::Arc;

@@ -6,9 +6,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../tests/support/fake_scm.rs"]
+#[path = "../../om/tests/support/fake_scm.rs"]
 mod fake_scm;
-#[path = "../tests/support/requests.rs"]
+#[path = "../../om/tests/support/requests.rs"]
 mod requests;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! disk, one copy after the other, each durable before the next begins, with nothing in between.
 //! Plain system calls, none of this crate.
 //!
-//! `cargo run --release -p blockio --example raw_copies -- [dir] [keys] [MB a key] [threads]`
+//! `cargo run --release --example raw_copies -- [dir] [keys] [MB a key] [threads]`
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -1,6 +1,6 @@
 //! Calls per second and CPU per call of the framed transport, client and server in one process.
 //!
-//! `cargo run --release -p framed --example echo_rate [callers] [payload bytes] [seconds]`
+//! `cargo run --release --example echo_rate [callers] [payload bytes] [seconds]`
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //! `benches/dense-datanode`.
 //!
 //! ```text
-//! cargo run --release -p server --example fill_datanode -- SCM_DB CLUSTER DATANODE COUNT DIR...
+//! cargo run --release --example fill_datanode -- SCM_DB CLUSTER DATANODE COUNT DIR...
 //! ```
 //! SCM_DB is the directory `scm.db`, CLUSTER and DATANODE are the ids that their VERSION files
 //! have, DIR are the data directories. Each container has one block of 1 KB, packed into a segment;

@@ -1,7 +1,7 @@
 //! How long SCM takes from its start until it is out of safe mode, with thousands of DataNodes that
 //! register all at once with full reports, and what it holds in memory then.
 //!
-//! `cargo run --release -p scm --example scale -- [--nodes 10002] [--containers 1000]`: containers
+//! `cargo run --release --example scale -- [--nodes 10002] [--containers 1000]`: containers
 //! are per node, each on three nodes. SCM is a real one, on loopback, over a store that is filled
 //! before; the nodes only talk. Both share the process, so CPU is that of both ends.
 

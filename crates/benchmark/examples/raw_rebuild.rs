@@ -2,7 +2,7 @@
 //! written by plain system calls with nothing in between, and decoded without a disk.
 //!
 //! ```text
-//! cargo run --release -p datanode --example raw_rebuild -- [DIRS] [MiB of a replica] [d-p]
+//! cargo run --release --example raw_rebuild -- [DIRS] [MiB of a replica] [d-p]
 //! ```
 //! Directories with commas between them: the replicas are spread over them. Read are as many
 //! replicas as there are data cells and one more, which the check takes; one is written, durable
