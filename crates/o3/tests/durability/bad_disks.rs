@@ -68,7 +68,7 @@ fn a_datanode_starts_without_a_disk_that_cannot_be_opened_and_its_replicas_are_m
         write(&client, &ledger).await;
         close_all(&scm).await;
     });
-    let lost = cluster.on_disk(0, &["d1"]);
+    let lost = runtime.block_on(cluster.filled_on_disk(&scm, 0, &["d1"]));
     let disk = cluster.home(0).join("d1");
     let version = disk.join("hdds/VERSION");
     let was = std::fs::read(&version).unwrap();

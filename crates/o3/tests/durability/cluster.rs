@@ -165,6 +165,19 @@ impl Cluster {
         folders.filter_map(id).collect()
     }
 
+    /// The same without containers that have no blocks: SCM deletes those.
+    pub async fn filled_on_disk(
+        &self,
+        scm: &ScmClient,
+        n: usize,
+        disks: &[&str],
+    ) -> BTreeSet<ContainerId> {
+        let all = containers(scm).await;
+        let filled: BTreeSet<_> =
+            all.into_iter().filter(|(_, _, keys)| *keys > 0).map(|(id, ..)| id).collect();
+        &self.on_disk(n, disks) & &filled
+    }
+
     /// Whether each of these containers is on the disks of three nodes.
     pub fn are_on_three(&self, ids: &BTreeSet<ContainerId>) -> bool {
         let found: Vec<_> =

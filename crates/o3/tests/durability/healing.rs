@@ -50,7 +50,7 @@ fn containers_return_to_three_replicas_on_two_racks_when_a_node_dies_and_a_disk_
     });
 
     // A node's disk is replaced: what was on it is made again.
-    let lost = cluster.on_disk(1, &["d1"]);
+    let lost = runtime.block_on(cluster.filled_on_disk(&scm, 1, &["d1"]));
     assert!(!lost.is_empty(), "nothing to heal");
     cluster.kill(1);
     std::fs::remove_dir_all(cluster.home(1).join("d1")).unwrap();
