@@ -2,13 +2,13 @@
 
 use proto::ozone::{OmRequest, OmResponse};
 
-use crate::context::{ApplyContext, TransactionPosition};
-use crate::effect::Effect;
 use crate::error::{OmError, ViewError};
-use crate::kept::Added;
-use crate::layers::keep::keep;
 use crate::registry;
-use crate::view::View;
+use crate::state::context::{ApplyContext, TransactionPosition};
+use crate::state::effect::Effect;
+use crate::state::layers::keep::keep;
+use crate::state::snapshot_usage::Added;
+use crate::state::view::View;
 
 /// What an entry did.
 #[derive(Debug)]

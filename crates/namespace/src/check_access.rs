@@ -3,10 +3,10 @@
 use proto::ozone::OmRequest;
 
 use crate::authorizer::{Guard, Right, Target};
-use crate::context::{PrepareContext, ReadContext};
 use crate::error::OmError;
 use crate::registry;
-use crate::settings::Settings;
+use crate::state::context::{PrepareContext, ReadContext};
+use crate::state::settings::Settings;
 
 /// Refuses a write that the user has no right to. Of writes to many keys, only those keys are
 /// marked refused that may not be touched.

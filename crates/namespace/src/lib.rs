@@ -12,9 +12,9 @@
 //! `Err` of `apply` is a [`ViewError`], upon which the replica must stop. Rows hold Ozone's
 //! messages under Ozone's keys ([`tables`]), and never pipelines or tokens.
 //!
-//! Where to start: [`tables`] for the data, `command.rs` for what a command consists of,
-//! `registry.rs` for the table of all commands, `key/create.rs` and `key/commit.rs` for the life
-//! of a key.
+//! Where to start: [`tables`] for the data, `state/` for how commands read and change it,
+//! `command/` for what a command consists of, `registry.rs` for the table of all commands,
+//! `key/create.rs` and `key/commit.rs` for the life of a key.
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
 // sums saturate or are checked, and casts say what becomes of what does not fit.
@@ -30,81 +30,60 @@
 
 mod acl;
 mod apply;
-mod audit;
 mod authorizer;
 mod bucket;
-mod chain;
 mod check_access;
 mod command;
-mod context;
-mod effect;
 mod error;
 mod file;
-mod find;
 mod fso;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
-mod kept;
 mod key;
-mod key_row;
-mod layers;
-mod limits;
-mod locations;
-mod metadata;
 mod multipart;
-mod names;
 mod new_key;
-mod overlay;
 mod prepare;
 mod quota;
 mod read;
 mod registry;
-mod replication;
-mod response;
 mod route;
-mod row;
 mod s3secret;
-mod scan;
 mod service;
-mod settings;
 mod snapshot;
-mod storage_policy;
+mod state;
 pub mod tables;
 mod tagging;
-mod tree;
 mod upgrade;
-mod usage;
-mod view;
 mod volume;
 
 pub use apply::{Applied, apply};
-pub use audit::AuditParams;
-pub use chain::{Chains, Layer};
-pub use context::{BlockDemand, Fresh, PrepareContext, ReadContext, TransactionPosition};
-pub use effect::Effect;
+pub use command::audit::AuditParams;
 pub use error::{OmError, ViewError};
-pub use find::bucket::source_bucket;
 pub use fso::delete::name_in_deleted;
 pub use fso::orphan::{
     OrphanChange, Reach, Reaches, delete_orphaned_directory, delete_orphaned_file,
 };
 pub use key::purge::Purged;
-pub use layers::rows::kept_row;
-pub use locations::{for_each_key_info, for_each_location};
-pub use names::{validate_bucket_name, validate_key_name, validate_volume_name};
-pub use overlay::{MemoryTables, Overlay, RowChange};
 pub use prepare::{Prepared, assign_blocks, prepare, prepare_with};
 pub use quota::recount;
 pub use read::{read, read_encoded, read_encoded_with, read_with};
 pub use registry::Route;
 pub use route::{allowed_when_prepared, audit, is_internal, is_read, route};
-pub use row::Bucket;
 pub use s3secret::create_s3_secret_request;
-pub use settings::{AllowedReplications, Authorization, Settings};
 pub use snapshot::diff::{DiffEnds, DiffError, FoundEnds, diff, diff_bucket, diff_ends};
 pub use snapshot::path::reads_snapshot;
+pub use state::chain::{Chains, Layer};
+pub use state::context::{BlockDemand, Fresh, PrepareContext, ReadContext, TransactionPosition};
+pub use state::effect::Effect;
+pub use state::find::bucket::source_bucket;
+pub use state::layers::rows::kept_row;
+pub use state::locations::{for_each_key_info, for_each_location};
+pub use state::names::{validate_bucket_name, validate_key_name, validate_volume_name};
+pub use state::overlay::{MemoryTables, Overlay, RowChange};
+pub use state::row::Bucket;
+pub use state::settings::{AllowedReplications, Authorization, Settings};
+pub use state::usage::replicated_size;
+pub use state::view::{View, read_snapshots};
 pub use tables::Table;
 pub use upgrade::{PREPARED_INFO_KEY, parse_prepared_info, prepared_refusal};
-pub use usage::replicated_size;
-pub use view::{View, read_snapshots};
 pub use volume::create_s3_volume_request;

@@ -4,11 +4,11 @@
 use proto::ozone::{KeyLocation, OmRequest};
 
 use crate::check_access::check_write;
-use crate::context::{BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::locations;
 use crate::registry::{self, Route};
 use crate::route::route;
+use crate::state::context::{BlockDemand, PrepareContext};
+use crate::state::locations;
 
 /// A request that is ready for the log once it has its blocks.
 #[derive(Debug, Clone)]

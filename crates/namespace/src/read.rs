@@ -5,10 +5,10 @@ use prost::Message;
 use proto::ozone::{ListKeysRequest, LookupKeyRequest, OmRequest, OmResponse, Type};
 
 use crate::check_access::check_read;
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::snapshot::path::reads_snapshot;
-use crate::view::Remembering;
+use crate::state::context::ReadContext;
+use crate::state::view::Remembering;
 use crate::{key, registry, snapshot};
 
 /// Answers a read. Locations in the answer have no pipelines and tokens yet: the caller of this

@@ -6,11 +6,11 @@
 
 use proto::ozone::{OmRequest, OmResponse, Type};
 
-use crate::audit::AuditParams;
 use crate::authorizer::Guard;
+use crate::command::audit::AuditParams;
 use crate::command::{self, Command, ReadOrWrite, Write};
-use crate::context::{ApplyContext, BlockDemand, PrepareContext, ReadContext};
 use crate::error::OmError;
+use crate::state::context::{ApplyContext, BlockDemand, PrepareContext, ReadContext};
 use crate::{
     acl, bucket, file, fso, key, multipart, quota, s3secret, service, snapshot, tagging, upgrade,
     volume,

@@ -3,7 +3,7 @@
 
 use proto::ozone::{OmRequest, Type};
 
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
 use crate::registry::{self, Route};
 
 /// How `request` is answered.

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use proto::ozone::{EchoRpcRequest, EchoRpcResponse, OmRequest, OmResponse, Type};
 
+use crate::command::response;
 use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
-use crate::context::{ApplyContext, ReadContext};
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::{ApplyContext, ReadContext};
 
 /// Largest payload that an echo gives back, as in Ozone.
 const ECHO_MAX_BYTES: usize = 2_097_151;

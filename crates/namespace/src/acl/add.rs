@@ -5,10 +5,10 @@ use proto::ozone::{AddAclRequest, AddAclResponse, OmResponse, Type};
 use super::edit::change;
 use super::object::{self, Object};
 use crate::authorizer::{Right, grant};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
 
 pub(crate) struct AddAcl;
 

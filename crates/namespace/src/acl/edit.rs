@@ -4,8 +4,8 @@ use proto::ozone::OzoneAclInfo;
 
 use super::object::Object;
 use crate::authorizer::grant;
-use crate::context::ApplyContext;
 use crate::error::OmError;
+use crate::state::context::ApplyContext;
 
 /// Changes the ACLs of `object` by `edit`, which says whether it changed anything.
 pub(super) fn change(

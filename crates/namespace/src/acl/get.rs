@@ -4,11 +4,11 @@ use proto::ozone::{GetAclRequest, GetAclResponse, OmResponse, Type};
 
 use super::object::Object;
 use crate::authorizer::{Path, Right};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
 
 pub(crate) struct GetAcl;
 

@@ -6,13 +6,13 @@ use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{DirectoryInfo, KeyInfo, OzoneAclInfo, OzoneObj, PrefixInfo, VolumeInfo};
 
 use crate::authorizer::{Path, pass_on, prefix_above};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::{bucket, volume};
-use crate::key_row::KeyRow;
-use crate::row::Bucket;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::{bucket, volume};
+use crate::state::key_row::KeyRow;
+use crate::state::row::Bucket;
+use crate::state::view::{self, View};
 use crate::tables::{self, Table};
-use crate::view::{self, View};
 
 /// An object with its ACLs at hand.
 pub(super) enum Object {

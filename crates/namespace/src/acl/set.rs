@@ -5,11 +5,11 @@ use proto::ozone::{OmResponse, SetAclRequest, SetAclResponse, Type};
 use super::edit::change;
 use super::object::{self, Object};
 use crate::authorizer::Right;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::limits;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::limits;
 
 pub(crate) struct SetAcl;
 

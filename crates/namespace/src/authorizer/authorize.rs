@@ -13,11 +13,11 @@ use proto::ozone::{OzoneAclInfo, PrefixInfo, VolumeInfo};
 use super::right::{Right, granted};
 use super::stored;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::row::Bucket;
-use crate::settings::Authorization;
+use crate::state::find::bucket;
+use crate::state::row::Bucket;
+use crate::state::settings::Authorization;
+use crate::state::view::{self, View};
 use crate::tables::{self, Table, volume_key};
-use crate::view::{self, View};
 
 /// The object that a right is asked for. The key is also part of the refusal's text when it is a
 /// mere prefix of a list.

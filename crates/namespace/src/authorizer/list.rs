@@ -8,9 +8,9 @@ use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 
 use super::stored;
-use crate::context::PrepareContext;
 use crate::error::OmError;
-use crate::row::Bucket;
+use crate::state::context::PrepareContext;
+use crate::state::row::Bucket;
 
 const ALL: &[u8] = &[0x80];
 const READ_LIST: &[u8] = &[0x09];

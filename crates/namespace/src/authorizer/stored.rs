@@ -3,9 +3,9 @@
 use proto::ozone::{OzoneAclInfo, PrefixInfo};
 
 use crate::error::OmError;
-use crate::key_row::KeyRow;
+use crate::state::key_row::KeyRow;
+use crate::state::view::{self, View};
 use crate::tables::{self, Table};
-use crate::view::{self, View};
 
 /// The ACLs of a `KeyInfo` alone: the rest of the row is skipped.
 #[derive(Clone, PartialEq, prost::Message)]

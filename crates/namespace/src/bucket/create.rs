@@ -7,21 +7,21 @@ use proto::ozone::{
 };
 
 use super::{encryption, quota};
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{self, Guard, Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::volume;
-use crate::limits;
-use crate::names::validate_bucket_name;
-use crate::replication;
-use crate::response;
-use crate::row::{self, Bucket};
-use crate::scan::try_scan;
-use crate::storage_policy;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::volume;
+use crate::state::limits;
+use crate::state::names::validate_bucket_name;
+use crate::state::replication;
+use crate::state::row::{self, Bucket};
+use crate::state::scan::try_scan;
+use crate::state::storage_policy;
+use crate::state::usage::limit;
 use crate::tables::{Table, bucket_key, volume_key};
-use crate::usage::limit;
 
 pub(crate) struct CreateBucket;
 

@@ -6,18 +6,18 @@ use proto::ozone::{
     BucketLayoutProto, DeleteBucketRequest, DeleteBucketResponse, OmResponse, Type,
 };
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::find::{bucket, volume};
-use crate::layers;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::find::{bucket, volume};
+use crate::state::layers;
+use crate::state::row::Bucket;
+use crate::state::tree::Tree;
+use crate::state::view::View;
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
-use crate::tree::Tree;
-use crate::view::View;
 
 pub(crate) struct DeleteBucket;
 

@@ -5,7 +5,7 @@ use proto::hdds::KeyValue;
 use proto::ozone::BucketEncryptionInfoProto;
 
 use crate::error::OmError;
-use crate::row::Bucket;
+use crate::state::row::Bucket;
 
 /// The bucket property by which Ozone's clients know that they have to encrypt keys
 /// (`OzoneConsts.GDPR_FLAG`).

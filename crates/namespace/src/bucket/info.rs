@@ -2,14 +2,14 @@
 
 use proto::ozone::{BucketInfo, InfoBucketRequest, InfoBucketResponse, OmResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::row::Bucket;
 
 pub(crate) struct InfoBucket;
 

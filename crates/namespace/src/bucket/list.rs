@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{ListBucketsRequest, ListBucketsResponse, OmResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::volume;
 use crate::tables::{Table, bucket_key, prefix_end};
 
 pub(crate) struct ListBuckets;

@@ -3,8 +3,8 @@
 use proto::ozone::VolumeInfo;
 
 use crate::error::OmError;
-use crate::usage::limit;
-use crate::view::View;
+use crate::state::usage::limit;
+use crate::state::view::View;
 use crate::volume::set_property::buckets_quota;
 
 /// A value that a quota can have: positive, or -1 for none (-2 in rows of old times).

@@ -3,19 +3,19 @@
 use proto::ozone::{OmResponse, SetBucketPropertyRequest, SetBucketPropertyResponse, Type};
 
 use super::{encryption, quota};
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::{bucket, volume};
-use crate::limits;
-use crate::metadata;
-use crate::replication;
-use crate::response;
-use crate::storage_policy;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::{bucket, volume};
+use crate::state::limits;
+use crate::state::metadata;
+use crate::state::replication;
+use crate::state::storage_policy;
+use crate::state::usage::limit;
 use crate::tables::bucket_key;
-use crate::usage::limit;
 
 pub(crate) struct SetBucketProperty;
 

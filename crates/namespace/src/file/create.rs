@@ -2,18 +2,18 @@
 
 use proto::ozone::{CreateFileRequest, CreateFileResponse, OmResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
 use crate::key::create::{admit, begin, claim};
-use crate::key_row::resolve_names;
-use crate::locations;
-use crate::names::validate_key_name;
 use crate::new_key::{of_new, require_paths};
-use crate::response;
-use crate::tree::path;
+use crate::state::context::{ApplyContext, BlockDemand, PrepareContext};
+use crate::state::key_row::resolve_names;
+use crate::state::locations;
+use crate::state::names::validate_key_name;
+use crate::state::tree::path;
 
 pub(crate) struct CreateFile;
 

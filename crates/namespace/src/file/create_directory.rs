@@ -5,24 +5,24 @@ use proto::ozone::{
     Status, Type,
 };
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::key::create::inherit;
-use crate::key_row::resolve_names;
-use crate::names::validate_key_name;
 use crate::new_key::parents::{Origin, Parents};
 use crate::new_key::{file_exists, legacy, require_paths};
-use crate::replication;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::bucket;
+use crate::state::key_row::resolve_names;
+use crate::state::names::validate_key_name;
+use crate::state::replication;
+use crate::state::row::Bucket;
+use crate::state::tree::lookup::lookup;
+use crate::state::tree::{Tree, path};
+use crate::state::usage;
 use crate::tables::bucket_key;
-use crate::tree::lookup::lookup;
-use crate::tree::{Tree, path};
-use crate::usage;
 
 pub(crate) struct CreateDirectory;
 

@@ -8,17 +8,17 @@ use proto::ozone::{KeyInfo, ListStatusRequest, ListStatusResponse, OmResponse, T
 use super::legacy;
 use super::list_tree;
 use super::status::{of_directory, of_file, of_path};
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::key::lookup;
-use crate::limits::StatusPaths;
 use crate::new_key::require_paths;
-use crate::response;
-use crate::row::Bucket;
-use crate::tree::{directory, path};
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::limits::StatusPaths;
+use crate::state::row::Bucket;
+use crate::state::tree::{directory, path};
 
 /// An entry of a directory; names are whole paths.
 pub(crate) enum Listed<'a> {
@@ -113,7 +113,7 @@ pub(super) fn limit(request: &ListStatusRequest, cx: &ReadContext<'_>) -> usize 
 
 fn decode_file(row: &[u8], path: &str) -> Result<KeyInfo, OmError> {
     let table = crate::tables::Table::FileTable;
-    let mut key: KeyInfo = crate::row::decode_slice(table, path.as_bytes(), row)?;
+    let mut key: KeyInfo = crate::state::row::decode_slice(table, path.as_bytes(), row)?;
     key.key_name = path.to_owned();
     Ok(key)
 }

@@ -6,14 +6,14 @@ use proto::ozone::{
 };
 
 use super::list_status::{Directory, ListStatus, Listed, go_on, limit, walk};
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::key::list_light;
-use crate::limits::StatusPaths;
-use crate::response;
-use crate::tree::directory;
+use crate::state::context::ReadContext;
+use crate::state::limits::StatusPaths;
+use crate::state::tree::directory;
 
 pub(crate) struct ListStatusLight;
 

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use prost::Message;
 
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::file::list_status::{Directory, Each, Listed, Page};
-use crate::row::Bucket;
-use crate::tree::Tree;
-use crate::tree::child::{Child, Range, children};
-use crate::tree::find::{Entry, find};
+use crate::state::context::ReadContext;
+use crate::state::row::Bucket;
+use crate::state::tree::Tree;
+use crate::state::tree::child::{Child, Range, children};
+use crate::state::tree::find::{Entry, find};
 
 /// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
 pub(crate) fn walk(

@@ -3,13 +3,13 @@
 use proto::ozone::{LookupFileRequest, LookupFileResponse, OmResponse, Type};
 
 use super::status::of_path;
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::key::lookup;
-use crate::response;
+use crate::state::context::ReadContext;
 
 pub(crate) struct LookupFile;
 

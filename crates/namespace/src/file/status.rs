@@ -6,17 +6,17 @@ use proto::ozone::{
 };
 
 use super::legacy;
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::key::lookup;
 use crate::new_key::require_paths;
-use crate::response;
-use crate::row::Bucket;
-use crate::tree::find::{Entry, Found, find};
-use crate::tree::{Tree, directory, path};
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::row::Bucket;
+use crate::state::tree::find::{Entry, Found, find};
+use crate::state::tree::{Tree, directory, path};
 
 pub(crate) struct GetFileStatus;
 

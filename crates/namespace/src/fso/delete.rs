@@ -3,14 +3,14 @@
 
 use proto::ozone::KeyArgs;
 
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::key_row::remove::{CommittedRow, remove};
-use crate::key_row::{KeyTables, atomic};
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::key_row::remove::{CommittedRow, remove};
+use crate::state::key_row::{KeyTables, atomic};
+use crate::state::row::Bucket;
+use crate::state::tree::find::{Entry, Found, find};
+use crate::state::tree::{Tree, directory, path};
 use crate::tables::{self, Table};
-use crate::tree::find::{Entry, Found, find};
-use crate::tree::{Tree, directory, path};
 
 /// Longest name of what is deleted with its directory. It is for people: rows are told by ids.
 const LONGEST_NAME: usize = 4_096;

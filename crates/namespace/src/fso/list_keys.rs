@@ -15,11 +15,11 @@ use std::ops::ControlFlow;
 use proto::ozone::DirectoryInfo;
 
 use crate::error::OmError;
-use crate::scan::try_scan;
+use crate::state::scan::try_scan;
+use crate::state::tree::child::{CHUNK, Directories, Range, Rows, name_in};
+use crate::state::tree::find::{Entry, find};
+use crate::state::tree::{Tree, path};
 use crate::tables::Table;
-use crate::tree::child::{CHUNK, Directories, Range, Rows, name_in};
-use crate::tree::find::{Entry, find};
-use crate::tree::{Tree, path};
 
 /// A key of the list.
 pub(crate) enum ListedKey<'a> {

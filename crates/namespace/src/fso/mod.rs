@@ -1,4 +1,4 @@
-//! What commands do in the tree of a FILE_SYSTEM_OPTIMIZED bucket ([`crate::tree`]), and how its
+//! What commands do in the tree of a FILE_SYSTEM_OPTIMIZED bucket ([`crate::state::tree`]), and how its
 //! keys are listed.
 
 pub(crate) mod delete;

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use proto::ozone::{DirectoryInfo, KeyInfo, RepeatedKeyInfo};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::key_row::{garbage, hsync};
-use crate::overlay::RowChange;
-use crate::row::{self, Bucket};
+use crate::state::key_row::{garbage, hsync};
+use crate::state::overlay::RowChange;
+use crate::state::row::{self, Bucket};
+use crate::state::tree::directory;
+use crate::state::usage;
 use crate::tables::{self, Table};
-use crate::tree::directory;
-use crate::usage;
 
 /// Where an entry belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ mod tests {
     use proto::ozone::{BucketInfo, KeyLocation, KeyLocationList};
 
     use super::*;
-    use crate::metadata;
+    use crate::state::metadata;
 
     #[test]
     fn entries_belong_where_their_directories_lead() {

@@ -10,16 +10,16 @@ use proto::ozone::{
 };
 
 use super::delete;
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::row::Bucket;
+use crate::state::tree::find::{Entry, Found};
+use crate::state::tree::{Tree, path};
+use crate::state::view;
 use crate::tables::{Table, bucket_key};
-use crate::tree::find::{Entry, Found};
-use crate::tree::{Tree, path};
-use crate::view;
 
 pub(crate) struct PurgeDirectories;
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proto::ozone::{DirectoryInfo, KeyInfo};
 
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::key_row::hsync;
-use crate::row;
+use crate::state::effect::Effect;
+use crate::state::key_row::hsync;
+use crate::state::row;
+use crate::state::tree::find::{Entry, find};
+use crate::state::tree::lookup::lookup;
+use crate::state::tree::{Tree, path};
 use crate::tables::Table;
-use crate::tree::find::{Entry, find};
-use crate::tree::lookup::lookup;
-use crate::tree::{Tree, path};
 
 /// One rename within a tree.
 pub(crate) struct Pair<'a> {

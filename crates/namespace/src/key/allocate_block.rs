@@ -5,18 +5,18 @@ use proto::ozone::{
 };
 
 use super::lease;
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::key_row::{KeyRow, hsync, resolve_names};
-use crate::locations;
-use crate::replication;
-use crate::response;
-use crate::storage_policy;
+use crate::state::context::{ApplyContext, BlockDemand, PrepareContext};
+use crate::state::key_row::{KeyRow, hsync, resolve_names};
+use crate::state::locations;
+use crate::state::replication;
+use crate::state::storage_policy;
+use crate::state::usage;
+use crate::state::view::View;
 use crate::tables;
-use crate::usage;
-use crate::view::View;
 
 pub(crate) struct AllocateBlock;
 

@@ -10,7 +10,7 @@ use proto::hdds::{EcReplicationConfig, ReplicationType};
 use proto::ozone::BasicKeyInfo;
 use types::StoragePolicy;
 
-use crate::metadata::ETAG;
+use crate::state::metadata::ETAG;
 
 /// Why a row cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -8,18 +8,18 @@ use proto::ozone::{
 };
 
 use super::lease;
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
-use crate::layers;
-use crate::locations::{self, block_id};
-use crate::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
+use crate::state::layers;
+use crate::state::locations::{self, block_id};
+use crate::state::metadata::{self, HSYNC_CLIENT_ID, LEASE_RECOVERY};
+use crate::state::row::Bucket;
+use crate::state::usage;
 use crate::tables;
-use crate::usage;
 
 pub(crate) struct CommitKey;
 

@@ -8,27 +8,27 @@ use proto::ozone::{
 use rustc_hash::FxHashMap;
 use types::{ReplicationConfig, StoragePolicy};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{self, Right};
 use crate::bucket::encryption;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, BlockDemand, PrepareContext};
 use crate::error::OmError;
-use crate::find::upload;
-use crate::key_row::{KeyRow, atomic, checksum, resolve_names};
-use crate::locations;
-use crate::metadata::{self, UPLOAD_CHECKSUM};
-use crate::names::validate_key_name;
 use crate::new_key::{NewParents, of_new};
-use crate::replication;
-use crate::response;
-use crate::row::Bucket;
-use crate::settings::Settings;
-use crate::storage_policy;
+use crate::state::context::{ApplyContext, BlockDemand, PrepareContext};
+use crate::state::find::upload;
+use crate::state::key_row::{KeyRow, atomic, checksum, resolve_names};
+use crate::state::locations;
+use crate::state::metadata::{self, UPLOAD_CHECKSUM};
+use crate::state::names::validate_key_name;
+use crate::state::replication;
+use crate::state::row::Bucket;
+use crate::state::settings::Settings;
+use crate::state::storage_policy;
+use crate::state::tree::lookup::lookup;
+use crate::state::tree::{Tree, path};
+use crate::state::usage;
 use crate::tables;
-use crate::tree::lookup::lookup;
-use crate::tree::{Tree, path};
-use crate::usage;
 
 pub(crate) struct CreateKey;
 

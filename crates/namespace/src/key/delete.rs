@@ -2,17 +2,17 @@
 
 use proto::ozone::{DeleteKeyRequest, DeleteKeyResponse, OmResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::fso;
-use crate::key_row::atomic;
-use crate::key_row::remove::{CommittedRow, remove};
-use crate::key_row::{KeyRow, KeyTables, resolve_names};
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::bucket;
+use crate::state::key_row::atomic;
+use crate::state::key_row::remove::{CommittedRow, remove};
+use crate::state::key_row::{KeyRow, KeyTables, resolve_names};
 
 pub(crate) struct DeleteKey;
 

@@ -8,20 +8,20 @@ use proto::ozone::{
     Status, Type,
 };
 
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::fso;
-use crate::key_row::KeyTables;
-use crate::key_row::remove::{CommittedRow, remove};
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::bucket;
+use crate::state::key_row::KeyTables;
+use crate::state::key_row::remove::{CommittedRow, remove};
+use crate::state::row::Bucket;
+use crate::state::tree::Tree;
+use crate::state::tree::find::find;
+use crate::state::view;
 use crate::tables;
-use crate::tree::Tree;
-use crate::tree::find::find;
-use crate::view;
 
 pub(crate) struct DeleteKeys;
 

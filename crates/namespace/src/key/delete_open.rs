@@ -6,15 +6,15 @@ use std::collections::HashSet;
 
 use proto::ozone::{BucketLayoutProto, DeleteOpenKeysRequest, KeyInfo, OmResponse, Type};
 
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::{OmError, ViewError};
-use crate::key_row::{KeyTables, garbage, hsync};
-use crate::locations::{self, block_id};
-use crate::metadata::{self, HSYNC_CLIENT_ID};
-use crate::response;
+use crate::state::context::ApplyContext;
+use crate::state::key_row::{KeyTables, garbage, hsync};
+use crate::state::locations::{self, block_id};
+use crate::state::metadata::{self, HSYNC_CLIENT_ID};
+use crate::state::view;
 use crate::tables;
-use crate::view;
 
 pub(crate) struct DeleteOpenKeys;
 

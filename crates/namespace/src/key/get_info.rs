@@ -4,13 +4,13 @@ use bytes::Bytes;
 use proto::ozone::{GetKeyInfoRequest, GetKeyInfoResponse, OmRequest, OmResponse, Type};
 
 use super::lookup::{self, Found};
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::volume;
 use crate::volume::s3_context;
 
 /// Field of `GetKeyInfoResponse` in `OMResponse`, and of the key in it.

@@ -4,13 +4,13 @@
 use proto::ozone::{KeyInfo, OmResponse, RecoverLeaseRequest, RecoverLeaseResponse, Type};
 
 use crate::authorizer::{Guard, Right};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::key_row::{KeyRow, hsync};
-use crate::metadata::{self, LEASE_RECOVERY};
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::bucket;
+use crate::state::key_row::{KeyRow, hsync};
+use crate::state::metadata::{self, LEASE_RECOVERY};
 use crate::tables;
 
 pub(crate) struct RecoverLease;

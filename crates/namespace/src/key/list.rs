@@ -9,20 +9,20 @@ use proto::ozone::{DirectoryInfo, KeyInfo, ListKeysRequest, ListKeysResponse, Om
 
 use super::page_bytes::{PageBytes, PageFields};
 use super::row_bytes::RowBytes;
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::{OmError, ViewError};
-use crate::find::bucket;
 use crate::fso;
 use crate::fso::list_keys::{KeyRange, ListedKey};
-use crate::limits::PAGE_NAME_BYTES;
-use crate::response;
-use crate::row::{self, Bucket};
-use crate::scan::try_scan;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::limits::PAGE_NAME_BYTES;
+use crate::state::row::{self, Bucket};
+use crate::state::scan::try_scan;
+use crate::state::tree::{Tree, directory};
 use crate::tables::{Table, object_key, prefix_end};
-use crate::tree::{Tree, directory};
 
 const FIELDS: PageFields = PageFields { response: 35, entry: 2, is_truncated: 3 };
 

@@ -8,14 +8,14 @@ use proto::ozone::{BasicKeyInfo, ListKeysLightResponse, ListKeysRequest, OmRespo
 use super::basic::BasicKey;
 use super::list::{ListKeys, Listed, walk};
 use super::page_bytes::{PageBytes, PageFields};
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::{OmError, ViewError};
-use crate::response;
-use crate::row::damaged;
+use crate::state::context::ReadContext;
+use crate::state::row::damaged;
+use crate::state::tree::directory::as_basic;
 use crate::tables::Table;
-use crate::tree::directory::as_basic;
 
 const FIELDS: PageFields = PageFields { response: 126, entry: 1, is_truncated: 2 };
 

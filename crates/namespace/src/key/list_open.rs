@@ -4,17 +4,17 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, ListOpenFilesRequest, ListOpenFilesResponse, OmResponse, Type};
 
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::key_row::KeyTables;
-use crate::response;
-use crate::row;
-use crate::scan::try_scan;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::key_row::KeyTables;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::tree::Tree;
+use crate::state::tree::lookup::lookup;
 use crate::tables::{self, prefix_end};
-use crate::tree::Tree;
-use crate::tree::lookup::lookup;
 
 pub(crate) struct ListOpenFiles;
 

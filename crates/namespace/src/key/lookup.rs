@@ -4,13 +4,13 @@ use bytes::Bytes;
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
 
 use super::row_bytes::RowBytes;
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::key_row::KeyRow;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::key_row::KeyRow;
 
 /// Field of `LookupKeyResponse` in `OMResponse`, and of the key in it.
 const RESPONSE: u32 = 32;

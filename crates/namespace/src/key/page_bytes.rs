@@ -8,7 +8,7 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use proto::ozone::Type;
 
-use crate::response;
+use crate::command::response;
 
 /// Where the parts of an answer are.
 pub(super) struct PageFields {

@@ -7,15 +7,15 @@ use proto::ozone::{
     RepeatedKeyInfo, Type,
 };
 
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::metadata::{self, COMMITTED_KEY_DELETED};
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::metadata::{self, COMMITTED_KEY_DELETED};
+use crate::state::usage;
+use crate::state::view::{self, View};
 use crate::tables::{self, Table};
-use crate::usage;
-use crate::view::{self, View};
 
 pub(crate) struct PurgeKeys;
 

@@ -2,22 +2,22 @@
 
 use proto::ozone::{KeyArgs, KeyInfo, OmResponse, RenameKeyRequest, RenameKeyResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::fso;
-use crate::key_row::hsync;
-use crate::key_row::{KeyTables, resolve_names};
-use crate::names::validate_key_name;
-use crate::response;
-use crate::row::{self, Bucket};
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::effect::Effect;
+use crate::state::find::bucket;
+use crate::state::key_row::hsync;
+use crate::state::key_row::{KeyTables, resolve_names};
+use crate::state::names::validate_key_name;
+use crate::state::row::{self, Bucket};
+use crate::state::tree::{Tree, path};
+use crate::state::view::{self, View};
 use crate::tables;
-use crate::tree::{Tree, path};
-use crate::view::{self, View};
 
 pub(crate) struct RenameKey;
 

@@ -6,18 +6,18 @@ use proto::ozone::{
 };
 
 use super::rename::{Pair, rename};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::find::bucket;
 use crate::fso;
-use crate::names::validate_key_name;
-use crate::overlay::Overlay;
-use crate::response;
-use crate::row::Bucket;
-use crate::tree::{Tree, path};
-use crate::view::View;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::effect::Effect;
+use crate::state::find::bucket;
+use crate::state::names::validate_key_name;
+use crate::state::overlay::Overlay;
+use crate::state::row::Bucket;
+use crate::state::tree::{Tree, path};
+use crate::state::view::View;
 
 pub(crate) struct RenameKeys;
 

@@ -11,7 +11,7 @@ use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, k
 use proto::ozone::{KeyArgs, Type};
 
 use super::basic::Fields;
-use crate::response;
+use crate::command::response;
 
 /// Fields of `KeyInfo`.
 const KEY_NAME: u32 = 3;

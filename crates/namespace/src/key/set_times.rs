@@ -2,15 +2,15 @@
 
 use proto::ozone::{OmResponse, SetTimesRequest, SetTimesResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::key_row::{KeyRow, resolve_names};
-use crate::response;
-use crate::tree::directory;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::bucket;
+use crate::state::key_row::{KeyRow, resolve_names};
+use crate::state::tree::directory;
 
 pub(crate) struct SetTimes;
 

@@ -5,17 +5,17 @@ use proto::ozone::{
     OmResponse, Type,
 };
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::{bucket, upload};
-use crate::key_row::{KeyRow, garbage, resolve_names};
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::{bucket, upload};
+use crate::state::key_row::{KeyRow, garbage, resolve_names};
+use crate::state::row::Bucket;
+use crate::state::usage;
 use crate::tables::{self, Table};
-use crate::usage;
 
 pub(crate) struct AbortMultiPartUpload;
 

@@ -8,12 +8,12 @@ use proto::ozone::{
 };
 
 use super::abort;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::{OmError, ViewError};
-use crate::response;
+use crate::state::context::ApplyContext;
+use crate::state::view;
 use crate::tables::{self, Table};
-use crate::view;
 
 pub(crate) struct AbortExpiredMultiPartUploads;
 

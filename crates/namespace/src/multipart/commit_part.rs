@@ -5,19 +5,19 @@ use proto::ozone::{
     MultipartPartInfo, OmResponse, Type,
 };
 
-use crate::audit::{self, AuditParams};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::upload;
 use crate::key::commit::reconcile_blocks;
-use crate::key_row::{KeyRow, garbage, resolve_names};
-use crate::locations;
-use crate::metadata::{self, CHECKSUM, ETAG};
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::upload;
+use crate::state::key_row::{KeyRow, garbage, resolve_names};
+use crate::state::locations;
+use crate::state::metadata::{self, CHECKSUM, ETAG};
+use crate::state::usage;
+use crate::state::view;
 use crate::tables::{self, Table};
-use crate::usage;
-use crate::view;
 
 /// A checksum with the name of its algorithm has at most so many bytes.
 const LONGEST_CHECKSUM: usize = 128;

@@ -6,20 +6,20 @@ use proto::ozone::{
     MultipartUploadCompleteRequest, MultipartUploadCompleteResponse, OmResponse, Part, Type,
 };
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::upload;
 use crate::key::create::check_path;
-use crate::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
-use crate::layers::retain::committed_at;
-use crate::metadata::{self, ETAG};
 use crate::new_key::of_new;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::upload;
+use crate::state::key_row::{KeyRow, atomic, garbage, hsync, resolve_names};
+use crate::state::layers::retain::committed_at;
+use crate::state::metadata::{self, ETAG};
+use crate::state::usage;
 use crate::tables::{self, Table};
-use crate::usage;
 
 pub(crate) struct CompleteMultiPartUpload;
 

@@ -6,23 +6,23 @@ use proto::ozone::{
 };
 use types::StoragePolicy;
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
 use crate::bucket::encryption;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::upload;
 use crate::key::create;
-use crate::key_row::resolve_names;
-use crate::metadata;
-use crate::names::validate_key_name;
 use crate::new_key::of_new;
-use crate::replication;
-use crate::response;
-use crate::storage_policy;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::upload;
+use crate::state::key_row::resolve_names;
+use crate::state::metadata;
+use crate::state::names::validate_key_name;
+use crate::state::replication;
+use crate::state::storage_policy;
+use crate::state::usage;
 use crate::tables::{Table, multipart_key};
-use crate::usage;
 
 /// Parts are rows of their own.
 const PARTS_ARE_ROWS: u32 = 1;

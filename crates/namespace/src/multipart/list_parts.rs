@@ -8,16 +8,16 @@ use proto::ozone::{
 };
 
 use crate::authorizer::{Guard, Right};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::{bucket, upload};
-use crate::key_row::checksum;
-use crate::response;
-use crate::row;
-use crate::scan::try_scan;
+use crate::state::context::ReadContext;
+use crate::state::find::{bucket, upload};
+use crate::state::key_row::checksum;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::tree::path;
 use crate::tables::{Table, part_key, part_prefix, prefix_end};
-use crate::tree::path;
 
 pub(crate) struct ListMultiPartUploadParts;
 

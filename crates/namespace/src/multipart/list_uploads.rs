@@ -13,12 +13,12 @@ use proto::ozone::{
 };
 
 use crate::authorizer::{Guard, Right};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::response;
-use crate::row;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::row;
 use crate::tables::{Table, object_key, prefix_end};
 
 /// Key and upload id, the order of the list.

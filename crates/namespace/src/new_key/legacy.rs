@@ -5,13 +5,13 @@ use proto::ozone::{KeyArgs, KeyInfo};
 
 use super::parents::MOST_PARENTS;
 use super::{directory_at, file_exists, file_in_path};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::locations;
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::locations;
+use crate::state::row::Bucket;
+use crate::state::usage;
+use crate::state::view::View;
 use crate::tables::{Table, object_key};
-use crate::usage;
-use crate::view::View;
 
 /// Directories above a path that there are not, from above.
 pub(crate) struct Parents(Vec<String>);

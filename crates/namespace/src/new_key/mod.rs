@@ -6,13 +6,13 @@ pub(crate) mod parents;
 use proto::ozone::{BucketLayoutProto, KeyArgs};
 
 use self::parents::{Origin, Parents};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::key_row::KeyRow;
-use crate::row::Bucket;
-use crate::tree::Tree;
-use crate::tree::lookup::lookup;
+use crate::state::context::ApplyContext;
+use crate::state::find::bucket;
+use crate::state::key_row::KeyRow;
+use crate::state::row::Bucket;
+use crate::state::tree::Tree;
+use crate::state::tree::lookup::lookup;
 
 /// Directories that there must be before the key can be.
 pub(crate) enum NewParents {

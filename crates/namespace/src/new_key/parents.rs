@@ -5,13 +5,13 @@ use std::sync::Arc;
 use proto::ozone::{DirectoryInfo, KeyArgs, OzoneAclInfo};
 
 use crate::authorizer;
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::row::Bucket;
+use crate::state::tree::Tree;
+use crate::state::tree::lookup::PathLookup;
+use crate::state::usage;
 use crate::tables::Table;
-use crate::tree::Tree;
-use crate::tree::lookup::PathLookup;
-use crate::usage;
 
 /// Most objects of one transaction: the low eight bits of an object id tell them apart.
 pub(crate) const MOST_PARENTS: usize = 255;

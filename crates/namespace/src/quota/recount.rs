@@ -8,12 +8,12 @@ use proto::ozone::{
 };
 
 use crate::error::{OmError, ViewError};
-use crate::find::upload;
-use crate::row;
-use crate::scan::try_scan;
+use crate::state::find::upload;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::usage::replicated_size;
+use crate::state::view::{self, View};
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
-use crate::usage::replicated_size;
-use crate::view::{self, View};
 
 /// How far the counters of a bucket are off: what to add to them. `view` must not change while it
 /// is read; what is written meanwhile changes the counters and what they count alike.

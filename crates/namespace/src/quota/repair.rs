@@ -2,13 +2,13 @@
 
 use proto::ozone::{OmResponse, QuotaRepairRequest, QuotaRepairResponse, Type, VolumeInfo};
 
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::context::ApplyContext;
+use crate::state::row::Bucket;
+use crate::state::view;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
-use crate::view;
 
 /// The quota of buckets and volumes from before there were quotas.
 const OLD: i64 = -2;

@@ -6,13 +6,13 @@ use proto::ozone::{
 };
 
 use super::owner;
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext, ReadContext};
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext, ReadContext};
+use crate::state::view::{self, View};
 use crate::tables::Table;
-use crate::view::{self, View};
 
 pub(crate) struct GetS3Secret;
 

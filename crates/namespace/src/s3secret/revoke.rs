@@ -3,11 +3,11 @@
 use proto::ozone::{OmResponse, RevokeS3SecretRequest, Type};
 
 use super::{get, owner};
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::ApplyContext;
 use crate::tables::Table;
 
 pub(crate) struct RevokeS3Secret;

@@ -3,12 +3,12 @@
 use proto::ozone::{OmResponse, S3Secret, SetS3SecretRequest, SetS3SecretResponse, Type};
 
 use super::{get, owner};
-use crate::audit::AuditParams;
 use crate::authorizer::Guard;
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
 use crate::tables::Table;
 
 /// Shortest secret that is accepted.

@@ -7,16 +7,16 @@ use proto::ozone::{
 use types::ReplicationConfig;
 
 use super::{find, name};
-use crate::audit::AuditParams;
-use crate::chain::{self, Layer};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::scope;
-use crate::response;
-use crate::row::Bucket;
+use crate::state::chain::{self, Layer};
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::effect::Effect;
+use crate::state::find::bucket;
+use crate::state::layers::scope;
+use crate::state::row::Bucket;
 use crate::tables::{Table, snapshot_key, transaction_info};
 
 pub(crate) struct CreateSnapshot;

@@ -5,11 +5,11 @@ use proto::ozone::{SnapshotInfo, SnapshotStatusProto, Type};
 
 use crate::authorizer::Guard;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::row::{self, Bucket};
-use crate::settings::Settings;
+use crate::state::find::bucket;
+use crate::state::row::{self, Bucket};
+use crate::state::settings::Settings;
+use crate::state::view::{self, View};
 use crate::tables::{Table, parse_transaction_info, snapshot_key};
-use crate::view::{self, View};
 
 /// # Errors
 /// When `ozone.filesystem.snapshot.enabled` is off.

@@ -3,14 +3,14 @@
 use proto::ozone::{OmResponse, SnapshotInfoRequest, SnapshotInfoResponse, Type};
 
 use super::find;
-use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::usage::Alone;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::layers::usage::Alone;
 use crate::tables::snapshot_key;
 
 pub(crate) struct GetSnapshotInfo;

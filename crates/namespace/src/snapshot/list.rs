@@ -7,14 +7,14 @@ use prost::Message;
 use proto::ozone::{ListSnapshotRequest, ListSnapshotResponse, OmResponse, SnapshotInfo, Type};
 
 use super::find;
-use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::usage::Alone;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::layers::usage::Alone;
 use crate::tables::{Table, prefix_end, snapshot_key};
 
 /// The most snapshots of one page.

@@ -1,5 +1,5 @@
 //! Snapshots of buckets: the commands on them, reads of what they show, and what changed between
-//! two. How they are kept is said in [`crate::layers`].
+//! two. How they are kept is said in [`crate::state::layers`].
 
 pub(crate) mod create;
 pub(crate) mod delete;
@@ -12,7 +12,7 @@ pub(crate) mod path;
 pub(crate) mod purge;
 pub(crate) mod rename;
 
-use crate::audit::AuditParams;
+use crate::command::audit::AuditParams;
 
 /// What the audit log shows of a request about a snapshot.
 pub(crate) fn audit(

@@ -1,8 +1,8 @@
 //! Which names snapshots may have, and the name that one gets when nobody gives it one.
 
 use crate::error::OmError;
-use crate::names;
-use crate::settings::Settings;
+use crate::state::names;
+use crate::state::settings::Settings;
 
 /// # Errors
 /// [`OmError::InvalidSnapshot`]

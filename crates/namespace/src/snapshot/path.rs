@@ -4,13 +4,13 @@
 use proto::ozone::{OmRequest, OmResponse, Type};
 
 use super::find;
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::as_of::AsOf;
-use crate::locations::for_each_key_info;
-use crate::names::SNAPSHOT_DIRECTORY;
-use crate::view::View;
+use crate::state::context::ReadContext;
+use crate::state::find::bucket;
+use crate::state::layers::as_of::AsOf;
+use crate::state::locations::for_each_key_info;
+use crate::state::names::SNAPSHOT_DIRECTORY;
+use crate::state::view::View;
 
 /// A read of a snapshot.
 pub(crate) struct Aimed<'a> {

@@ -10,17 +10,17 @@ use proto::ozone::{
     OmResponse, RepeatedKeyInfo, SnapshotInfo, SnapshotPurgeRequest, SnapshotPurgeResponse, Type,
 };
 
-use crate::audit::AuditParams;
-use crate::chain::{self, Chains, Layer};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
-use crate::effect::Effect;
 use crate::error::{OmError, ViewError};
-use crate::layers::keep;
-use crate::layers::rows::{self, GarbageKey};
-use crate::response;
+use crate::state::chain::{self, Chains, Layer};
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::effect::Effect;
+use crate::state::layers::keep;
+use crate::state::layers::rows::{self, GarbageKey};
+use crate::state::view;
 use crate::tables::Table;
-use crate::view;
 
 /// Rows of one step, unless the request says fewer.
 const MOST_ROWS: u32 = 1000;

@@ -3,15 +3,15 @@
 use proto::ozone::{OmResponse, RenameSnapshotRequest, RenameSnapshotResponse, Type};
 
 use super::{find, name};
-use crate::audit::AuditParams;
-use crate::chain::{self, Layer};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::scope;
-use crate::response;
+use crate::state::chain::{self, Layer};
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::effect::Effect;
+use crate::state::find::bucket;
+use crate::state::layers::scope;
 use crate::tables::{Table, snapshot_key, transaction_info};
 
 pub(crate) struct RenameSnapshot;

@@ -3,12 +3,12 @@
 use proto::ozone::{OmResponse, PutObjectTaggingRequest, PutObjectTaggingResponse, Type};
 
 use super::replace;
-use crate::audit::{self, AuditParams};
 use crate::authorizer::Right;
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::ApplyContext;
 
 pub(crate) struct PutObjectTagging;
 

@@ -2,10 +2,10 @@
 
 use proto::ozone::KeyArgs;
 
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
 use crate::key::create::distinct;
-use crate::key_row::{KeyRow, resolve_names};
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::key_row::{KeyRow, resolve_names};
 
 pub(super) fn prepare(args: &mut KeyArgs, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     resolve_names(args, ctx)?;

@@ -3,10 +3,10 @@
 use proto::ozone::{CancelPrepareResponse, OmRequest, OmResponse, Type};
 
 use super::PREPARED_INFO_KEY;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::ApplyContext;
 use crate::tables::Table;
 
 pub(crate) struct CancelPrepare;

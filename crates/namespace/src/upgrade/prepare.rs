@@ -4,11 +4,11 @@ use bytes::Bytes;
 use proto::ozone::{OmResponse, PrepareRequest, PrepareResponse, Type};
 
 use super::{PREPARED_INFO_KEY, parse_prepared_info};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
-use crate::effect::Effect;
 use crate::error::OmError;
-use crate::response;
+use crate::state::context::ApplyContext;
+use crate::state::effect::Effect;
 use crate::tables::Table;
 
 pub(crate) struct Prepare;

@@ -5,14 +5,14 @@ use proto::ozone::{
 };
 
 use super::owner;
-use crate::audit::AuditParams;
 use crate::authorizer::{Right, Target};
+use crate::command::audit::AuditParams;
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::limits;
-use crate::names::validate_volume_name;
-use crate::response;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::limits;
+use crate::state::names::validate_volume_name;
 use crate::tables::{Table, volume_key};
 
 /// Object id of the volume of S3, which is there before any transaction: epoch 2, the highest

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use proto::ozone::{DeleteVolumeRequest, DeleteVolumeResponse, OmResponse, Type};
 
 use super::owner;
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::ApplyContext;
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
+use crate::state::context::ApplyContext;
+use crate::state::find::volume;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
 
 pub(crate) struct DeleteVolume;

@@ -2,13 +2,13 @@
 
 use proto::ozone::{InfoVolumeRequest, InfoVolumeResponse, OmResponse, Type};
 
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::volume;
 
 pub(crate) struct InfoVolume;
 

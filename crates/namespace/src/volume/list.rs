@@ -7,15 +7,15 @@ use proto::ozone::{ListVolumeRequest, ListVolumeResponse, OmResponse, Type, Volu
 
 use super::owner;
 use crate::authorizer::Guard;
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::response;
-use crate::row;
-use crate::scan::try_scan;
-use crate::settings::Settings;
+use crate::state::context::ReadContext;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::settings::Settings;
+use crate::state::view;
 use crate::tables::{Table, prefix_end, volume_key};
-use crate::view;
 
 pub(crate) struct ListVolume;
 

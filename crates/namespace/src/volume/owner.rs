@@ -2,10 +2,10 @@
 
 use proto::ozone::UserVolumeInfo;
 
-use crate::context::ApplyContext;
 use crate::error::OmError;
+use crate::state::context::ApplyContext;
+use crate::state::view::{self, View};
 use crate::tables::Table;
-use crate::view::{self, View};
 
 /// The row of `user`, if they own any volume.
 pub(super) fn volumes_of(view: &dyn View, user: &str) -> Result<Option<UserVolumeInfo>, OmError> {

@@ -2,11 +2,11 @@
 
 use proto::ozone::{GetS3VolumeContextResponse, OmRequest, OmResponse, Type};
 
+use crate::command::response;
 use crate::command::{Command, Read, Rights, request_part};
-use crate::context::ReadContext;
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
+use crate::state::context::ReadContext;
+use crate::state::find::volume;
 
 pub(crate) struct GetS3VolumeContext;
 

@@ -7,18 +7,18 @@ use proto::ozone::{
 };
 
 use super::{create, owner};
-use crate::audit::{self, AuditParams};
 use crate::authorizer::{Guard, Right, Target};
+use crate::command::audit::{self, AuditParams};
+use crate::command::response;
 use crate::command::{Command, Decision, Rights, Write, request_part};
-use crate::context::{ApplyContext, PrepareContext};
 use crate::error::OmError;
-use crate::find::volume;
-use crate::response;
-use crate::row;
-use crate::scan::try_scan;
+use crate::state::context::{ApplyContext, PrepareContext};
+use crate::state::find::volume;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::usage::limit;
+use crate::state::view::View;
 use crate::tables::{Table, bucket_key, prefix_end, volume_key};
-use crate::usage::limit;
-use crate::view::View;
 
 pub(crate) struct SetVolumeProperty;
 

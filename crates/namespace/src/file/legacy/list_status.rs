@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use proto::ozone::KeyInfo;
 
 use super::status::{as_directory, implied_directory, status};
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::file::list_status::{Directory, Each, Listed, Page};
 use crate::file::list_tree::not_found;
-use crate::row::{self, Bucket};
-use crate::scan::try_scan;
+use crate::state::context::ReadContext;
+use crate::state::row::{self, Bucket};
+use crate::state::scan::try_scan;
+use crate::state::tree::child::name_in;
 use crate::tables::{Table, object_key, prefix_end};
-use crate::tree::child::name_in;
 
 /// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
 pub(crate) fn list_status(

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use proto::ozone::{KeyInfo, OzoneFileStatusProto};
 
-use crate::context::ReadContext;
 use crate::error::OmError;
 use crate::file::status::{of_directory, of_file};
-use crate::row::Bucket;
+use crate::state::context::ReadContext;
+use crate::state::row::Bucket;
+use crate::state::tree::directory::of_bucket;
+use crate::state::view;
 use crate::tables::{Table, object_key, prefix_end};
-use crate::tree::directory::of_bucket;
-use crate::view;
 
 /// The file or directory at `path`, which has no slashes too many and is not empty.
 pub(crate) fn status(

@@ -7,10 +7,10 @@ use proto::ozone::DirectoryInfo;
 
 use super::{Kind, Objects};
 use crate::error::OmError;
-use crate::row;
-use crate::scan::try_scan;
+use crate::state::row;
+use crate::state::scan::try_scan;
+use crate::state::tree::Tree;
 use crate::tables::{Table, prefix_end};
-use crate::tree::Tree;
 
 /// The directories that what changed is in. Each has its name and its parent: the paths of a deep
 /// tree would be as many bytes as the square of its depth.

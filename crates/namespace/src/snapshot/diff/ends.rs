@@ -5,8 +5,8 @@ use proto::ozone::SnapshotInfo;
 use super::super::find;
 use super::DiffEnds;
 use crate::authorizer::{Guard, Right, Target};
-use crate::context::ReadContext;
 use crate::error::OmError;
+use crate::state::context::ReadContext;
 
 /// The ends of a diff, with the ids of its snapshots: names may mean others later.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,13 +20,13 @@ use self::directories::{Directories, Within};
 pub use self::ends::{FoundEnds, diff_bucket, diff_ends};
 use super::find;
 use crate::error::OmError;
-use crate::find::bucket;
-use crate::layers::as_of::AsOf;
-use crate::layers::{rows, scope};
-use crate::row;
+use crate::state::find::bucket;
+use crate::state::layers::as_of::AsOf;
+use crate::state::layers::{rows, scope};
+use crate::state::row;
+use crate::state::tree::Tree;
+use crate::state::view::View;
 use crate::tables::{Table, object_key};
-use crate::tree::Tree;
-use crate::view::View;
 
 /// A diff that was not made.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use proto::ozone::KeyInfo;
 
 use super::{Kind, Object};
-use crate::locations::{block_id, of_key};
+use crate::state::locations::{block_id, of_key};
 
 /// Whether content or attributes differ. Ozone: `isKeyInfoSame` and `isBlockLocationInfoSame` for
 /// keys, the ACLs for directories.

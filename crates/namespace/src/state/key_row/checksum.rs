@@ -1,0 +1,21 @@
+//! What was said of checksums when a multipart upload began: the open key of the upload has it.
+
+use proto::ozone::{KeyArgs, MultipartKeyInfo};
+
+use super::KeyRow;
+use crate::error::OmError;
+use crate::state::metadata::{self, UPLOAD_CHECKSUM};
+use crate::state::view::View;
+use crate::tables::multipart_key;
+
+/// The kind of checksum that the parts of an upload have, if it was said when the upload began.
+pub(crate) fn of_upload(
+    view: &dyn View,
+    upload_id: &str,
+    upload: &MultipartKeyInfo,
+    args: &KeyArgs,
+) -> Result<Option<String>, OmError> {
+    let key_row = KeyRow::of_upload(view, args, upload)?;
+    let open = key_row.open(view, &multipart_key(&key_row.key, upload_id))?;
+    Ok(open.and_then(|open| metadata::get(&open.metadata, UPLOAD_CHECKSUM).map(str::to_owned)))
+}
