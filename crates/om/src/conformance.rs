@@ -11,8 +11,8 @@ use namespace::Table;
 use proto::ozone::{CreateVolumeRequest, OmRequest, Type, VolumeInfo};
 use replicated::conformance::{self, Own, Violation};
 
+use crate::state::column_families::stored;
 use crate::state::{CacheSizes, CurrentTables, MachineEvents, OmStateMachine, Rules};
-use crate::tables::stored;
 
 /// The machine on tables of a directory.
 pub(crate) struct Subject {

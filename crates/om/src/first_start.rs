@@ -12,9 +12,9 @@ use rand::RngExt;
 use crate::dispatch::Dispatcher;
 use crate::error::Error;
 use crate::ids::now_ms;
-use crate::options::RootCredentials;
+use crate::settings::RootCredentials;
 use crate::state::Tables;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// Row of the metaTable that names the root access key. Not replicated: it says which pair this
 /// server was told to hand to its own S3 gateway.

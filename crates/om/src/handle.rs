@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::dispatch::Dispatcher;
 use crate::first_start;
 use crate::identity::Identity;
-use crate::options::RootCredentials;
+use crate::settings::RootCredentials;
 use crate::state::OmStateMachine;
 
 /// How long the gRPC endpoint may take to finish its calls.

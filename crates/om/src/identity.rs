@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::ids::now_ms;
-use crate::options::{OmOptions, Setup};
 use crate::scm::{ScmClient, ScmInfo};
+use crate::settings::{OmOptions, Setup};
 
 /// OMLayoutFeature SNAPSHOT_DEFRAG: the newest layout of Ozone 2.2.
 const LAYOUT_VERSION: u32 = 9;

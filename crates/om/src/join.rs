@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::members::Member;
-use crate::options::{Bootstrap, Setup};
+use crate::settings::{Bootstrap, Setup};
 
 /// How long one OM may take to send its configuration.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);

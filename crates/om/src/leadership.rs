@@ -8,7 +8,7 @@ use service::Shutdown;
 
 use crate::dispatch::Dispatcher;
 use crate::first_start;
-use crate::options::RootCredentials;
+use crate::settings::RootCredentials;
 
 /// Pause before what a new leader makes is tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);

@@ -7,12 +7,14 @@
 //! | `rpc` | the protocols: framed, Hadoop RPC, gRPC; each decodes nothing but its own framing |
 //! | `dispatch` | the one dispatcher: admission, reads, writes, audit |
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
+//! | `state::takeover` | the first start on a directory of Apache Ozone's |
 //! | `scm` | blocks held ready, places of containers, deletions |
-//! | `background` | key deletion, clean-up of open keys and uploads |
+//! | `background` | key deletion, clean-up of open keys and uploads, compaction |
+//! | `background::prepared` | all OMs at the same state, before another version |
 //! | `checkpoint` | copies of the tables over HTTP, for Recon |
+//! | `settings` | the configuration, read once |
+//! | `status`, `metrics` | the status page, how far deletions are, metrics |
 //! | `start`, `identity`, `first_start`, `join` | from a directory to an open endpoint |
-//! | `takeover` | the first start on a directory of Apache Ozone's |
-//! | `prepared` | all OMs at the same state, before another version |
 //! | `members`, `leadership` | the other OMs, and what comes with leadership |
 //!
 //! The rules themselves (what a command does to which row) are the crate `namespace`.
@@ -25,7 +27,6 @@
 
 mod background;
 mod checkpoint;
-mod compaction;
 pub mod conformance;
 mod dispatch;
 mod error;
@@ -37,19 +38,15 @@ mod join;
 mod leadership;
 mod members;
 mod metrics;
-mod options;
-mod prepared;
-mod pressure;
 mod raft;
 mod rpc;
 mod scm;
+mod settings;
 mod start;
 mod state;
 mod status;
-mod tables;
-mod takeover;
 
 pub use error::Error;
 pub use handle::{Addresses, OmHandle};
-pub use options::{Bootstrap, OmOptions, RootCredentials};
+pub use settings::{Bootstrap, OmOptions, RootCredentials};
 pub use start::Om;

@@ -10,9 +10,10 @@ use service::data_dir;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::ids::name_uuid;
-use crate::options::{Bootstrap, Setup};
+use crate::settings::{Bootstrap, Setup};
+use crate::state::takeover;
 use crate::state::{CurrentTables, MachineEvents, OmStateMachine, SNAPSHOTS, discard_sent};
-use crate::{checkpoint, join, takeover};
+use crate::{checkpoint, join};
 
 /// How long a starting OM waits to lead its group; replaying a long log takes most of it.
 pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);

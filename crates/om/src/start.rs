@@ -25,19 +25,20 @@ use crate::background::{
     MultipartUploadCleanupService, OpenKeyCleanupService, RangeCompactionService,
     SnapshotDeletingService, TombstoneService, TrashEmptier, WhileLeading,
 };
-use crate::compaction::OmCompactor;
+use crate::background::{prepared, pressure};
 use crate::dispatch::{Admission, Dispatcher, DispatcherParts, STAGES, ServerFacts};
 use crate::error::Error;
 use crate::handle::{Addresses, Endpoints, OmHandle, Running, TriggerOnDrop};
 use crate::identity::{Identity, check_cluster};
 use crate::members::Members;
-use crate::options::{OmOptions, Setup};
 use crate::raft::{LEADERSHIP_TIMEOUT, State};
 use crate::rpc::{FramedHandler, HadoopService, grpc};
 use crate::scm::{BlockPool, Locations, ScmClient};
+use crate::settings::{OmOptions, Setup};
 use crate::state::MachineEvents;
+use crate::state::compaction::OmCompactor;
 use crate::status::OmPage;
-use crate::{background, checkpoint, first_start, leadership, metrics, prepared, pressure};
+use crate::{background, checkpoint, first_start, leadership, metrics};
 
 /// How long rows gather in the deletedTable before they are handed to SCM.
 const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);

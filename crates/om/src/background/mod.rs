@@ -9,12 +9,12 @@
 //! * [`TombstoneService`]: lists go over what all of these leave in the database
 //! * [`RangeCompactionService`], [`CompactionService`]: that goes, too
 //!
-//! [`deletion_status`] says what the first ones have left to do.
+//! [`crate::status::deletion`] says what the first ones have left to do. [`prepared`] and
+//! [`pressure`] watch the dispatcher until the shutdown.
 //!
 //! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
 //! like any client, so that all replicas change alike. Compaction is every OM's own affair.
 
-pub(crate) mod deletion_status;
 mod directory_deleting;
 mod error;
 mod key_deleting;
@@ -22,6 +22,8 @@ mod multipart_cleanup;
 mod names;
 mod on_thread;
 mod open_key_cleanup;
+pub(crate) mod prepared;
+pub(crate) mod pressure;
 mod range_compaction;
 mod snapshot_deleting;
 mod submit;

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
-use crate::compaction::OmCompactor;
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
+use crate::state::compaction::OmCompactor;
 
 /// Name in lists and metrics.
 const NAME: &str = "RangeCompactionService";

@@ -9,7 +9,7 @@ use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
 use crate::dispatch::Dispatcher;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// Name in lists and metrics, Ozone's.
 const NAME: &str = "CompactionService";

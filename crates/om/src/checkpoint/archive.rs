@@ -14,7 +14,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::copy::TablesCopy;
-use super::wish::Wish;
+use super::request::CheckpointRequest;
 
 /// The list of names in the second form.
 const LINKS: &str = "hardLinkFile";
@@ -56,7 +56,7 @@ pub(super) enum SendError {
 pub(super) async fn send(
     copy: &TablesCopy,
     form: Form,
-    wish: &Wish,
+    wish: &CheckpointRequest,
     pace: Pace,
     to: mpsc::Sender<io::Result<Bytes>>,
 ) -> Result<u64, SendError> {

@@ -8,8 +8,8 @@
 
 mod archive;
 mod copy;
+mod request;
 mod routes;
-mod wish;
 
 pub(crate) use copy::discard;
 pub(crate) use routes::{CheckpointRoutes, routes};

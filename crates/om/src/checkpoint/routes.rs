@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::archive::{self, Form, Pace};
 use super::copy::TablesCopy;
-use super::wish::Wish;
+use super::request::CheckpointRequest;
 use crate::dispatch::Dispatcher;
 use crate::error::Error;
 
@@ -101,8 +101,8 @@ async fn send(shared: Shared, form: Form, request: Request) -> Response {
 struct Unreadable(String);
 
 /// The parameters of the query and of a form, and the user that the request names.
-async fn read(request: Request) -> Result<(Wish, Option<String>), Unreadable> {
-    let mut wish = Wish::default();
+async fn read(request: Request) -> Result<(CheckpointRequest, Option<String>), Unreadable> {
+    let mut wish = CheckpointRequest::default();
     let query = Query::<Vec<(String, String)>>::try_from_uri(request.uri());
     let Query(pairs) = query.map_err(|e| Unreadable(e.to_string()))?;
     let mut user = None;
@@ -143,7 +143,7 @@ async fn make(dispatcher: Arc<Dispatcher>, setup: &CheckpointRoutes) -> Result<T
 fn stream(
     copy: TablesCopy,
     form: Form,
-    wish: Wish,
+    wish: CheckpointRequest,
     setup: &CheckpointRoutes,
     permit: OwnedSemaphorePermit,
 ) -> Response {

@@ -6,7 +6,6 @@
 //! [`server`]. Reads never wait behind writes. A refusal by the rules is an answer; only what
 //! keeps this OM from answering at all is a [`Status`].
 
-mod absent;
 mod admission;
 mod audit;
 mod consistency;
@@ -20,6 +19,7 @@ mod read;
 mod server;
 mod snapshot_diff;
 mod timer;
+mod unsupported;
 mod updates;
 mod write;
 
@@ -51,8 +51,8 @@ use admission::Place;
 use quota_repair::QuotaRepairs;
 use timer::{Stage, Timer};
 
-use crate::compaction::OmCompactor;
 use crate::scm::{BlockPool, Locations, ScmClient};
+use crate::state::compaction::OmCompactor;
 use crate::state::{CallKey, CurrentTables, OmStateMachine, Tables};
 
 /// Most command numbers of the protocol, for the table of metrics.
@@ -213,7 +213,7 @@ impl Dispatcher {
             // Boxed, since a read would otherwise be a future as large as that of a write.
             Route::Write => Box::pin(self.write(request, &user, &caller, timer)).await,
             Route::Server => Box::pin(self.about_server(*request, &user)).await,
-            Route::Unsupported => Ok(absent::refuse(&request)),
+            Route::Unsupported => Ok(unsupported::refuse(&request)),
         };
         // A read that succeeds ends its stages itself: the clock is on the way of each lookup.
         if note.is_none() && (route != Route::Read || answer.is_err()) {

@@ -6,7 +6,7 @@ use proto::ozone::prepare_status_response::PrepareStatus;
 use proto::ozone::{OmRequest, OmResponse, PrepareStatusResponse, Status as OmStatus};
 
 use super::outcome::refusal;
-use super::{Dispatcher, absent};
+use super::{Dispatcher, unsupported};
 
 impl Dispatcher {
     /// Which entry OM is prepared at.
@@ -41,7 +41,7 @@ impl Dispatcher {
             status: status as i32,
             current_txn_index: Some(prepared.unwrap_or(group.applied())),
         };
-        Ok(absent::encoded(&OmResponse {
+        Ok(unsupported::encoded(&OmResponse {
             cmd_type: request.cmd_type,
             trace_id: request.trace_id.clone(),
             success: Some(true),

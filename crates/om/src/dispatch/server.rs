@@ -13,7 +13,7 @@ use proto::ozone::{
 };
 
 use super::outcome::refusal;
-use super::{Dispatcher, absent};
+use super::{Dispatcher, unsupported};
 use crate::members::{Member, Members};
 
 /// The version clients choose their features by: ATOMIC_CREATE_IF_NOT_EXISTS, the highest one
@@ -136,11 +136,11 @@ impl Dispatcher {
                     return refused;
                 }
             }
-            Ok(command) if absent::answer(command, &mut response) => {}
-            _ => return Ok(absent::refuse(&request)),
+            Ok(command) if unsupported::answer(command, &mut response) => {}
+            _ => return Ok(unsupported::refuse(&request)),
         }
         response.trace_id = request.trace_id;
-        Ok(absent::encoded(&response))
+        Ok(unsupported::encoded(&response))
     }
 
     /// Refuses a user that is no administrator, where requests are judged by user.

@@ -7,8 +7,8 @@ use framed::{Reply, Status};
 use proto::deletion_status::DeletionStatusRequest;
 use service::{AccessDenied, BackgroundServices};
 
-use crate::background::deletion_status;
 use crate::dispatch::Dispatcher;
+use crate::status::deletion;
 
 /// Answers, whether or not this OM leads.
 ///
@@ -24,6 +24,6 @@ pub(super) async fn answer(
     if !dispatcher.is_admin(user) && !dispatcher.may_see_all(user) {
         return Err(Status::invalid(AccessDenied { user: user.to_owned() }.to_string()));
     }
-    let status = deletion_status::status(dispatcher, services).await?;
+    let status = deletion::status(dispatcher, services).await?;
     Ok(framed::message::reply(&status))
 }

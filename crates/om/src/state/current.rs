@@ -12,7 +12,7 @@ use multiraft::LogPosition;
 use super::places::{DATABASE, Places};
 use super::{CacheSizes, Tables, UpdateFeed};
 use crate::error::Error;
-use crate::tables;
+use crate::state::column_families;
 
 /// How long readers of the old database may take to finish.
 const READERS_TIMEOUT: Duration = Duration::from_secs(60);
@@ -71,7 +71,7 @@ impl CurrentTables {
     }
 
     fn reopen(&self) -> Result<(), Error> {
-        let store = Store::open(&self.places.database(), &tables::specs(), &self.options)?;
+        let store = Store::open(&self.places.database(), &column_families::specs(), &self.options)?;
         self.tables.store(Some(Arc::new(Tables::new(store, self.sizes)?)));
         Ok(())
     }

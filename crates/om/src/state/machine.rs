@@ -28,12 +28,12 @@ use proto::ozone::{DirectoryInfo, KeyLocation, OmRequest, OmResponse, Status, Ty
 use replicated::{Entry, Machine};
 use tokio::sync::{Notify, watch};
 
-use super::contain::{self, Outcome, Rules};
+use super::panic_guard::{self, Outcome, Rules};
 use super::parts::delete_parts;
 use super::{CallKey, CurrentTables, Tables, feed, places};
 use crate::error::Error;
 use crate::scm::FreshBlock;
-use crate::tables::{RETRY_TABLE, stored};
+use crate::state::column_families::{RETRY_TABLE, stored};
 
 /// Answers to calls that may come again.
 const RETRIES: metastore::Table = metastore::Table::named(RETRY_TABLE);
@@ -211,7 +211,7 @@ impl OmStateMachine {
             self.note_unknown(entry.at, &format_args!("command {command}"));
         }
         let at = TransactionPosition { term, index };
-        let mut response = match contain::apply(self.rules, request, at, overlay)? {
+        let mut response = match panic_guard::apply(self.rules, request, at, overlay)? {
             Outcome::Applied(applied) => {
                 overlay.absorb(applied.effects);
                 applied.response

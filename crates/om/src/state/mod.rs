@@ -2,28 +2,33 @@
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
 //! [`OmStateMachine`] what Raft drives, [`retries`] the answers of writes that may come again,
-//! [`UpdateFeed`] what was written lately, for those who keep a copy.
+//! [`UpdateFeed`] what was written lately, for those who keep a copy. [`column_families`] says how
+//! the tables lie on disk, [`compaction`] which ranges of them are compacted, [`takeover`] takes
+//! over a database of Apache Ozone's.
 
-mod contain;
+pub(crate) mod column_families;
+pub(crate) mod compaction;
 mod current;
 mod directories;
 mod directory_epoch;
 mod feed;
 mod machine;
+mod panic_guard;
 mod parts;
 mod places;
 mod retries;
 mod snapshot_view;
 mod tables;
+pub(crate) mod takeover;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-pub(crate) use contain::Rules;
 pub(crate) use current::CurrentTables;
 pub(crate) use directories::DirectoryCacheStats;
 pub(crate) use feed::UpdateFeed;
 pub(crate) use machine::{MachineEvents, OmStateMachine, SNAPSHOTS, WriteAnswer, discard_sent};
+pub(crate) use panic_guard::Rules;
 pub(crate) use retries::CallKey;
 pub(crate) use snapshot_view::SnapshotView;
 pub(crate) use tables::{CacheSizes, Tables};

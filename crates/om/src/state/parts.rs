@@ -12,7 +12,7 @@ use namespace::tables::prefix_end;
 use namespace::{Table, View, ViewError};
 
 use super::Tables;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// Parts of one upload from which on they go as a range. A reader pays for each range of a file, so
 /// there are to be few.

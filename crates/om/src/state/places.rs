@@ -25,7 +25,7 @@ use namespace::Table;
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info, transaction_info};
 
 use crate::error::Error;
-use crate::tables::{self, stored};
+use crate::state::column_families::{self, stored};
 
 /// Name of the database within OM's directory.
 pub(super) const DATABASE: &str = "om.db";
@@ -81,7 +81,7 @@ impl Places {
         if !staged.join("CURRENT").is_file() {
             return Err(Error::SnapshotKind);
         }
-        let store = Store::open(&staged, &tables::specs(), options)?;
+        let store = Store::open(&staged, &column_families::specs(), options)?;
         let held = position(&store)?;
         if held > at {
             return Err(Error::SnapshotBeyond { held, at });
@@ -135,7 +135,7 @@ impl Places {
     pub(super) fn put_back(&self, options: &StoreOptions, error: &Error) -> Result<(), Error> {
         let old = self.dir.join(OUTGOING);
         // One that an earlier release had begun to remove does not.
-        close(Store::open(&old, &tables::specs(), options)?)?;
+        close(Store::open(&old, &column_families::specs(), options)?)?;
         let name = self.free_name(UNOPENED);
         let unopened = self.dir.join(&name);
         tracing::error!(

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
-use crate::tables::RETRY_TABLE;
+use crate::state::column_families::RETRY_TABLE;
 
 /// Log entries whose answers are kept at least: at 10,000 writes a second those of the last
 /// seconds, which is when clients try again.
@@ -224,7 +224,7 @@ mod tests {
     use metastore::{Durability, StoreOptions};
 
     use super::*;
-    use crate::tables::specs;
+    use crate::state::column_families::specs;
 
     fn call(number: i32) -> CallKey {
         CallKey { client: [7; 16], call: number }

@@ -8,7 +8,7 @@ use namespace::{Table, View, ViewError};
 
 use super::Tables;
 use super::tables::failed;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// A view that does not change.
 pub(crate) struct SnapshotView<'a>(Snapshot<'a>);

@@ -16,7 +16,7 @@ use super::directories::DirectoryCache;
 use super::directory_epoch::DirectoryEpoch;
 use super::retries::{CallKey, Retries};
 use crate::error::Error;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// Decoded buckets kept, and volumes. When more buckets are in use the cache starts anew: a miss
 /// costs a point read, and clusters have fewer hot buckets than this.

@@ -15,7 +15,7 @@ use super::super::places::{Places, position};
 use super::super::{CacheSizes, CurrentTables, MachineEvents};
 use crate::conformance::create_volume;
 use crate::error::Error;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 const SIZES: CacheSizes = CacheSizes { directories: 1 << 20, updates: 1 << 20 };
 

@@ -13,7 +13,7 @@ use prost::Message;
 use proto::ozone::{BucketInfo, BucketLayoutProto, VolumeInfo};
 
 use crate::state::Tables;
-use crate::tables::{RETRY_TABLE, stored};
+use crate::state::column_families::{RETRY_TABLE, stored};
 
 /// Tables whose rows begin with the names of volume and bucket.
 const FLAT: [Table; 5] = [

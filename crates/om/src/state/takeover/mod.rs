@@ -27,7 +27,7 @@ use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info};
 use replicated::takeover;
 
 use crate::error::Error;
-use crate::tables::RETRY_TABLE;
+use crate::state::column_families::RETRY_TABLE;
 
 /// Name of the database within OM's directory.
 const DATABASE: &str = "om.db";

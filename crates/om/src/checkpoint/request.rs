@@ -7,12 +7,12 @@ const EXCLUDED: [&str; 3] = ["toExcludeSST", "toExcludeSST[]", "toExcludeList[]"
 
 /// What a request for a copy says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct CheckpointRequest {
     /// Files that are not to be sent: the reader has them from an earlier copy.
     pub(super) excluded: BTreeSet<String>,
 }
 
-impl Wish {
+impl CheckpointRequest {
     /// Adds a parameter of a query or a form. The others that Ozone knows change nothing here:
     /// tables are always flushed before a copy (`flushBeforeCheckpoint`), and snapshots have no
     /// files beside them (`includeSnapshotData`).
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn files_are_left_out_under_every_name_of_the_parameter() {
-        let mut wish = Wish::default();
+        let mut wish = CheckpointRequest::default();
         wish.add("flushBeforeCheckpoint", "true");
         wish.add("toExcludeSST", "1.sst, 2.sst");
         wish.add("toExcludeSST[]", "3.sst");

@@ -1,69 +1,33 @@
 //! What OM is started with: the configuration, read once, as plain values.
 
+mod compaction;
+mod options;
+mod rules;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use config::keys::{hdds, om as keys, scm, trioxide};
-use config::{ByteSize, Configuration, DirPermissions, HostPort, Key, ScmNode};
+use config::{ByteSize, Configuration, DirPermissions, HostPort, ScmNode};
 use limits::{CallQueueOptions, ConnectionOptions};
 use metastore::StoreOptions;
-use metastore::compaction::Limits as CompactionLimits;
-use namespace::{AllowedReplications, Authorization, Settings};
-use proto::ozone::BucketLayoutProto;
-use service::{AuditOptions, GroupSettings, Groups, Hours};
-use types::{Principals, ReplicationConfig, StoragePolicy};
+use namespace::Settings;
+use service::{AuditOptions, Hours};
 
 use crate::background::{CleanupOptions, DeletingOptions, FullCompactionOptions, TrashOptions};
-use crate::compaction::CompactionOptions;
 use crate::dispatch::{DiffOptions, Limits, LocalReads};
 use crate::error::Error;
 use crate::members::Members;
 use crate::scm::{PoolOptions, ScmAddresses};
 use crate::state::CacheSizes;
+use crate::state::compaction::CompactionOptions;
+use compaction::{compaction, full_compaction};
+use rules::settings;
+
+pub use options::{Bootstrap, OmOptions, RootCredentials};
 
 /// Bytes of unflushed rows over all tables.
 const WRITE_BUFFER: usize = 64 << 20;
-
-/// An S3 key pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RootCredentials {
-    /// The access key id.
-    pub access_key: String,
-    /// The secret key.
-    pub secret_key: String,
-}
-
-/// What a caller may decide beside the configuration.
-#[derive(Debug, Clone, Default)]
-pub struct OmOptions {
-    /// The cluster, when the caller knows it; else SCM is asked at the first start.
-    pub cluster_id: Option<String>,
-    /// The root S3 key pair; made at the first start when not given.
-    pub root_credentials: Option<RootCredentials>,
-    /// Joins a service that runs already.
-    pub bootstrap: Option<Bootstrap>,
-}
-
-/// How an OM joins a service that runs already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bootstrap {
-    /// Whether the others need not have it in their configuration, nor answer.
-    pub force: bool,
-}
-
-impl OmOptions {
-    /// With the root key pair of `O3_ACCESS_KEY` and `O3_SECRET_KEY`, when both are set.
-    pub fn from_env() -> Self {
-        let value = |name| std::env::var(name).ok().filter(|v: &String| !v.is_empty());
-        let root_credentials = match (value("O3_ACCESS_KEY"), value("O3_SECRET_KEY")) {
-            (Some(access_key), Some(secret_key)) => {
-                Some(RootCredentials { access_key, secret_key })
-            }
-            _ => None,
-        };
-        Self { root_credentials, ..Self::default() }
-    }
-}
 
 /// The settings of an OM.
 #[derive(Debug, Clone)]
@@ -265,55 +229,6 @@ fn trash(conf: &Configuration) -> Option<TrashOptions> {
     )
 }
 
-fn compaction(conf: &Configuration) -> Result<CompactionOptions, Error> {
-    let percentage = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE;
-    let tombstone_percentage = conf.get(percentage);
-    if !(1..=100).contains(&tombstone_percentage) {
-        let reason = format!("{tombstone_percentage} is no percentage from 1 to 100");
-        return Err(Error::Setting { key: percentage.name(), reason });
-    }
-    let interval = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_INTERVAL;
-    Ok(CompactionOptions {
-        enabled: conf.get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_ENABLED),
-        interval: positive(conf, interval)?,
-        limits: CompactionLimits {
-            max_entries: conf
-                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES)
-                .max(1),
-            min_tombstones: conf
-                .get(&keys::OZONE_OM_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES)
-                .max(1),
-            tombstone_percentage,
-        },
-    })
-}
-
-fn full_compaction(conf: &Configuration) -> Result<Option<FullCompactionOptions>, Error> {
-    let families = &keys::OZONE_OM_COMPACTION_SERVICE_COLUMNFAMILIES;
-    let named = |name: &String| {
-        let table = namespace::Table::ALL.into_iter().find(|table| table.name() == name.trim());
-        let reason = format!("there is no table {name}");
-        table.ok_or(Error::Setting { key: families.name(), reason })
-    };
-    let tables = conf.get(families).iter().map(named).collect::<Result<_, _>>()?;
-    let interval = positive(conf, &keys::OZONE_OM_COMPACTION_SERVICE_RUN_INTERVAL)?;
-    let enabled = conf.get(&keys::OZONE_OM_COMPACTION_SERVICE_ENABLED);
-    Ok(enabled.then_some(FullCompactionOptions { interval, tables }))
-}
-
-/// An interval at which something is done.
-fn positive(conf: &Configuration, key: &'static Key<Duration>) -> Result<Duration, Error> {
-    let interval = conf.get(key);
-    match interval.is_zero() {
-        true => Err(Error::Setting { key: key.name(), reason: "it must not be 0".to_owned() }),
-        false => Ok(interval),
-    }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// A bound of Ozone's kind: negative for none.
 fn bound(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
@@ -345,114 +260,4 @@ fn scm_addresses(conf: &Configuration) -> (HostPort, Vec<ScmAddresses>) {
     let block = host(conf.get(&scm::OZONE_SCM_BLOCK_CLIENT_ADDRESS), set, Some(&client.host));
     let addresses = ScmAddresses { block: block.to_string(), client: client.to_string() };
     (client, vec![addresses])
-}
-
-fn settings(conf: &Configuration) -> Result<Settings, Error> {
-    let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
-    let value = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
-    let default_replication = ReplicationConfig::parse(&kind, &value).map_err(|e| {
-        Error::Setting { key: hdds::OZONE_SERVER_DEFAULT_REPLICATION.name(), reason: e.to_string() }
-    })?;
-    let layout = conf.get(&keys::OZONE_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase();
-    let default_bucket_layout = BucketLayoutProto::from_str_name(&layout).ok_or_else(|| {
-        let reason = format!("there is no bucket layout {layout}");
-        Error::Setting { key: keys::OZONE_DEFAULT_BUCKET_LAYOUT.name(), reason }
-    })?;
-    Ok(Settings {
-        block_size: conf.get(&hdds::OZONE_SCM_BLOCK_SIZE).bytes(),
-        preallocation_max_blocks: conf.get(&keys::OZONE_KEY_PREALLOCATION_MAX_BLOCKS),
-        default_bucket_layout,
-        default_replication,
-        allowed_replications: allowed_replications(conf)?,
-        default_storage_policy: default_storage_policy(conf)?,
-        s3_volume: conf.get(&keys::OZONE_S3G_VOLUME),
-        user_max_volumes: conf.get(&keys::OZONE_OM_USER_MAX_VOLUME),
-        list_max_size: conf.get(&keys::OZONE_OM_SERVER_LIST_MAX_SIZE),
-        hsync: conf.get(&keys::OZONE_FS_HSYNC_ENABLED)
-            && conf.get(&keys::OZONE_HBASE_ENHANCEMENTS_ALLOWED),
-        lease_soft_limit_ms: millis(conf.get(&keys::OZONE_OM_LEASE_SOFT_LIMIT)),
-        authorization: authorization(conf)?,
-        directory_list_max_size: conf.get(&keys::OZONE_FS_LISTING_PAGE_SIZE_MAX).max(1),
-        filesystem_paths: conf.get(&keys::OZONE_OM_ENABLE_FILESYSTEM_PATHS),
-        snapshots: conf.get(&keys::OZONE_FILESYSTEM_SNAPSHOT_ENABLED),
-        snapshot_limit: conf.get(&keys::OZONE_OM_FS_SNAPSHOT_MAX_LIMIT) as usize,
-        snapshot_rename: conf.get(&keys::OZONE_OM_SNAPSHOT_RENAME_ALLOWED),
-        max_buckets: u64::try_from(conf.get(&keys::OZONE_OM_MAX_BUCKETS))
-            .ok()
-            .filter(|most| *most > 0)
-            .unwrap_or(Settings::default().max_buckets),
-        strict_s3_names: conf.get(&keys::OZONE_OM_NAMESPACE_S3_STRICT),
-        check_key_name_characters: conf.get(&keys::OZONE_OM_KEYNAME_CHARACTER_CHECK_ENABLED),
-        ..Settings::default()
-    })
-}
-
-fn allowed_replications(conf: &Configuration) -> Result<AllowedReplications, Error> {
-    let key = &keys::OZONE_REPLICATION_ALLOWED_CONFIGS;
-    // Set to nothing it allows all, as in Ozone.
-    let pattern = if conf.is_empty(key) { String::new() } else { conf.get(key) };
-    AllowedReplications::new(&pattern)
-        .map_err(|e| Error::Setting { key: key.name(), reason: e.to_string() })
-}
-
-/// None unless it is set: then blocks go to any disks.
-fn default_storage_policy(conf: &Configuration) -> Result<Option<StoragePolicy>, Error> {
-    let key = &keys::OZONE_DEFAULT_STORAGEPOLICY;
-    let named = conf.get(key);
-    let parse = |named: &String| {
-        let wrong = |e: types::WireError| Error::Setting { key: key.name(), reason: e.to_string() };
-        named.parse().map_err(wrong)
-    };
-    Some(&named).filter(|named| !named.is_empty()).map(parse).transpose()
-}
-
-/// Rights of users. The user that OM runs as is added to the administrators when it starts.
-fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
-    let named = |users, groups| Principals { users: conf.get(users), groups: conf.get(groups) };
-    let judge = conf.get(&keys::OZONE_ACL_AUTHORIZER_CLASS);
-    let native = match judge.rsplit('.').next().unwrap_or_default() {
-        "native" | "OzoneNativeAuthorizer" => true,
-        "OzoneAccessAuthorizer" => false,
-        _ => {
-            let key = keys::OZONE_ACL_AUTHORIZER_CLASS.name();
-            let reason = format!("{judge} is not available, the native authorizer is");
-            return Err(Error::Setting { key, reason });
-        }
-    };
-    let enabled = native && conf.get(&keys::OZONE_ACL_ENABLED);
-    if enabled {
-        refuse_unknown_groups(conf)?;
-    }
-    Ok(Authorization {
-        enabled,
-        admins: named(&hdds::OZONE_ADMINISTRATORS, &hdds::OZONE_ADMINISTRATORS_GROUPS),
-        s3_admins: named(&keys::OZONE_S3_ADMINISTRATORS, &keys::OZONE_S3_ADMINISTRATORS_GROUPS),
-        read_only_admins: named(
-            &keys::OZONE_READONLY_ADMINISTRATORS,
-            &keys::OZONE_READONLY_ADMINISTRATORS_GROUPS,
-        ),
-        blacklist: named(&keys::OZONE_BLACKLIST_USERS, &keys::OZONE_BLACKLIST_GROUPS),
-        read_blacklist: named(
-            &keys::OZONE_READ_BLACKLIST_USERS,
-            &keys::OZONE_READ_BLACKLIST_GROUPS,
-        ),
-        list_all_volumes: conf.get(&keys::OZONE_OM_VOLUME_LISTALL_ALLOWED),
-    })
-}
-
-/// Refuses to keep out a group in which nobody can be found to be: one of a directory server.
-fn refuse_unknown_groups(conf: &Configuration) -> Result<(), Error> {
-    let groups = Groups::new(&GroupSettings::from_configuration(conf));
-    for key in [&keys::OZONE_BLACKLIST_GROUPS, &keys::OZONE_READ_BLACKLIST_GROUPS] {
-        if let Some(unknown) = groups.unknown(&conf.get(key)).first() {
-            let (key, given) =
-                (key.name(), hdds::HADOOP_USER_GROUP_STATIC_MAPPING_OVERRIDES.name());
-            let reason = format!(
-                "this machine does not know the group {unknown}, so nobody would be kept out: have it in \
-                 /etc/group or {given}, or take it from the list"
-            );
-            return Err(Error::Setting { key, reason });
-        }
-    }
-    Ok(())
 }

@@ -12,7 +12,7 @@ use proto::ozone::{KeyInfo, RepeatedKeyInfo};
 use scheduling::{BackgroundError, on_background_thread};
 use service::{Age, BackgroundServices};
 
-use super::{DIRECTORY_DELETING, KEY_DELETING};
+use crate::background::{DIRECTORY_DELETING, KEY_DELETING};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 

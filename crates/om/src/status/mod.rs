@@ -1,4 +1,6 @@
-//! OM's status page.
+//! OM's status page, and how far deletions are.
+
+pub(crate) mod deletion;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -8,9 +10,8 @@ use multiraft::{LogHandle, Supervisor};
 use namespace::Table;
 use service::{BackgroundServices, RpcMetrics, Section, StageMetrics, StatusPage};
 
-use crate::background::deletion_status;
 use crate::dispatch::Dispatcher;
-use crate::tables::stored;
+use crate::state::column_families::stored;
 
 /// What the page is made from.
 pub(crate) struct OmPage {
@@ -74,7 +75,7 @@ impl StatusPage for OmPage {
     fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(async {
             let Some(dispatcher) = self.dispatcher.upgrade() else { return Vec::new() };
-            match deletion_status::status(&dispatcher, &self.background).await {
+            match deletion::status(&dispatcher, &self.background).await {
                 Ok(told) => Section::deletions(&told),
                 Err(status) => vec![Section::facts("Deletions", [("not known", status.message)])],
             }

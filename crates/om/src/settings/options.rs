@@ -1,0 +1,42 @@
+//! What the program that starts an OM gives it besides the configuration.
+
+/// An S3 key pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RootCredentials {
+    /// The access key id.
+    pub access_key: String,
+    /// The secret key.
+    pub secret_key: String,
+}
+
+/// What a caller may decide beside the configuration.
+#[derive(Debug, Clone, Default)]
+pub struct OmOptions {
+    /// The cluster, when the caller knows it; else SCM is asked at the first start.
+    pub cluster_id: Option<String>,
+    /// The root S3 key pair; made at the first start when not given.
+    pub root_credentials: Option<RootCredentials>,
+    /// Joins a service that runs already.
+    pub bootstrap: Option<Bootstrap>,
+}
+
+/// How an OM joins a service that runs already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bootstrap {
+    /// Whether the others need not have it in their configuration, nor answer.
+    pub force: bool,
+}
+
+impl OmOptions {
+    /// With the root key pair of `O3_ACCESS_KEY` and `O3_SECRET_KEY`, when both are set.
+    pub fn from_env() -> Self {
+        let value = |name| std::env::var(name).ok().filter(|v: &String| !v.is_empty());
+        let root_credentials = match (value("O3_ACCESS_KEY"), value("O3_SECRET_KEY")) {
+            (Some(access_key), Some(secret_key)) => {
+                Some(RootCredentials { access_key, secret_key })
+            }
+            _ => None,
+        };
+        Self { root_credentials, ..Self::default() }
+    }
+}
