@@ -11,8 +11,8 @@ use placement::{Change, Cluster, Sequence, Settings, Transaction};
 use replicated::conformance::{self, Own, Violation};
 use types::{ContainerId, LocalId};
 
-use crate::machine::{Rules, ScmMachine, load};
-use crate::tables::{self, TRANSACTION_INFO};
+use crate::state::tables::{self, TRANSACTION_INFO};
+use crate::state::{Rules, ScmMachine, load};
 
 /// The transaction that the rules of a test fail on.
 pub(crate) const FAULTY_TRANSACTION: u64 = 13;

@@ -4,7 +4,7 @@ use service::{DataDir, DataDirError, Expected, VersionFile, data_dir};
 use uuid::Uuid;
 
 use crate::error::ScmError;
-use crate::options::ScmOptions;
+use crate::settings::ScmOptions;
 
 /// The layout that this release writes, as Ozone counts them (`STORAGE_SPACE_DISTRIBUTION`).
 const LAYOUT_VERSION: u32 = 10;

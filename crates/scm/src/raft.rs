@@ -15,10 +15,11 @@ use uuid::Uuid;
 use crate::directory::Directory;
 use crate::error::ScmError;
 use crate::first_start::FirstStart;
-use crate::machine::{self, ScmMachine};
 use crate::members::Member;
-use crate::options::ScmOptions;
-use crate::{tables, takeover};
+use crate::settings::ScmOptions;
+use crate::state::tables;
+use crate::state::takeover;
+use crate::state::{self, ScmMachine};
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
@@ -167,12 +168,12 @@ impl Tables {
             ..StoreOptions::default()
         };
         let path = options.dir.join("scm.db");
-        machine::discard_sent(&path).map_err(ScmError::Checkpoint)?;
+        state::discard_sent(&path).map_err(ScmError::Checkpoint)?;
         takeover::take_over(&path, &options.raft_dir, directory.home.path())?;
         data_dir::make(&options.raft_dir, options.permissions)?;
         let store = Store::open(&path, &tables::ALL, &store_options)?;
-        machine::resume_restore(&store).map_err(ScmError::Restore)?;
-        let applied = machine::load(&store, &mut cluster.lock())?;
+        state::resume_restore(&store).map_err(ScmError::Restore)?;
+        let applied = state::load(&store, &mut cluster.lock())?;
         Ok(Self { directory, store, applied })
     }
 }

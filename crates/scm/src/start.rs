@@ -14,17 +14,17 @@ use replicated::METHODS;
 use service::{BackgroundServices, BindError, MetricsRegistry, Role, Shutdown, StatusServer};
 use tokio::net::TcpListener;
 
-use crate::clock::Clock;
+use crate::core::clock::Clock;
 use crate::core::{Core, Identity, Parts};
 use crate::error::ScmError;
 use crate::handle::{Endpoints, ScmAddresses, ScmHandle};
 use crate::metrics::Metrics;
-use crate::options::ScmOptions;
 use crate::raft::State;
 use crate::resolve::resolve;
 use crate::rpc::{HadoopService, RpcHandler};
+use crate::settings::ScmOptions;
 use crate::status::Status;
-use crate::{leadership, service as services};
+use crate::{background, leadership};
 
 /// How long an SCM that is alone waits to lead; replaying a long log takes most of it.
 const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -90,7 +90,7 @@ impl Scm {
         core.raft().stop_when_failed("SCM", &core.shutdown);
         match open_endpoints(&core, &state, registry).await {
             Ok((endpoints, status, addresses)) => {
-                services::spawn(&core, state.store());
+                background::spawn(&core, state.store());
                 if let Some(members) = &core.identity.members {
                     leadership::watch(&core);
                     core.raft().watch_members(members.clone(), &core.shutdown);

@@ -12,7 +12,7 @@ use service::BindError;
 use tokio::net::TcpListener;
 
 use crate::ScmError;
-use crate::options::ScmOptions;
+use crate::settings::ScmOptions;
 
 /// The server, on the port that OM's requests come to later.
 pub struct Endpoint {

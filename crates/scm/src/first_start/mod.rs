@@ -28,7 +28,7 @@ use self::answers::{Answers, ask};
 use self::endpoint::Endpoint;
 use crate::ScmError;
 use crate::members::Members;
-use crate::options::ScmOptions;
+use crate::settings::ScmOptions;
 
 /// Delay before the others are asked again.
 const RETRY_DELAY: Duration = Duration::from_millis(300);

@@ -9,9 +9,9 @@ use framed::message::{decode, reply};
 use framed::{Call, Reply, Status as Refusal};
 use proto::block_location::{ScmBlockLocationRequest, ScmBlockLocationResponse, Status, Type};
 
-use crate::admin::{info, members};
-use crate::block::{allocate, delete, sort, tree};
 use crate::core::Core;
+use crate::dispatch::admin::{info, members};
+use crate::dispatch::block::{allocate, delete, sort, tree};
 use crate::error::RequestError;
 
 /// Answers a framed call.

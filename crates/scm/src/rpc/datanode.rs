@@ -12,8 +12,8 @@ use proto::scm_datanode::{
 use types::ContainerId;
 
 use crate::core::Core;
+use crate::dispatch::report::{heartbeat, register};
 use crate::error::RequestError;
-use crate::report::{heartbeat, register};
 
 /// Version of the software that SCM tells DataNodes, as Ozone's `softwareVersion`.
 const SOFTWARE_VERSION: u32 = 1;

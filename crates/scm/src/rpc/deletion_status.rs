@@ -6,8 +6,8 @@ use proto::deletion_status::DeletionStatusRequest;
 use service::Right;
 
 use crate::core::Core;
-use crate::deletion_status;
 use crate::error::RequestError;
+use crate::status::deletion;
 
 /// Answers, whether or not this SCM leads.
 ///
@@ -18,5 +18,5 @@ pub fn answer(core: &Core, call: Call) -> Result<Reply, Status> {
     core.access
         .check(Right::ReadOnlyAdmin, Some(&request.user))
         .map_err(|denied| RequestError::from(denied).to_status())?;
-    Ok(reply(&deletion_status::status(core)))
+    Ok(reply(&deletion::status(core)))
 }

@@ -14,8 +14,8 @@ use proto::block_location::ScmBlockLocationRequest;
 use proto::container_location::ScmContainerLocationRequest;
 
 use super::{block, location};
-use crate::admin::registry;
 use crate::core::Core;
+use crate::dispatch::admin::registry;
 use crate::error::RequestError;
 
 const LOCATION: &str = "org.apache.hadoop.hdds.scm.protocol.StorageContainerLocationProtocol";

@@ -10,8 +10,8 @@ use framed::{Call, Reply, Status as Refusal};
 use proto::container_location::scm_container_location_response::Status;
 use proto::container_location::{ScmContainerLocationRequest, ScmContainerLocationResponse};
 
-use crate::admin::registry;
 use crate::core::Core;
+use crate::dispatch::admin::registry;
 use crate::error::RequestError;
 
 /// Answers a framed call: a refusal is told in the answer where the protocol has words for it.

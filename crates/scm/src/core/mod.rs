@@ -1,6 +1,9 @@
 //! What all parts of the server share: the cluster behind its lock, the way to change it, the
 //! commands to DataNodes.
 
+pub(crate) mod balancing;
+pub(crate) mod clock;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,15 +19,15 @@ use tokio::sync::{Notify, mpsc};
 use types::{ContainerId, DatanodeId};
 use uuid::Uuid;
 
-use crate::balancing::Balancing;
-use crate::clock::Clock;
 use crate::command::{self, CommandIds, Commands, Copies};
+use crate::core::balancing::Balancing;
+use crate::core::clock::Clock;
 use crate::error::RequestError;
-use crate::machine::{Refusals, ScmMachine};
 use crate::members::Members;
 use crate::metrics::Metrics;
-use crate::options::ScmOptions;
 use crate::service_names as names;
+use crate::settings::ScmOptions;
+use crate::state::{Refusals, ScmMachine};
 
 /// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided
 /// again at the next review.
@@ -441,3 +444,7 @@ async fn propose_decided(core: std::sync::Weak<Core>, mut changes: mpsc::Receive
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

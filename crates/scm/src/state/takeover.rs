@@ -9,7 +9,7 @@ use metastore::{KeyCodec, OfflineStore, ValueCodec};
 use replicated::takeover;
 
 use crate::error::ScmError;
-use crate::tables::{PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
+use crate::state::tables::{PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
 
 /// A table of Ozone's SCM that this one does not make.
 const OZONES: &str = "validSCMCerts";

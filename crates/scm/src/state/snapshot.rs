@@ -13,7 +13,7 @@ use blockio::durable;
 use metastore::{Batch, Durability, IterRange, Store, StoreOptions, Table};
 use multiraft::{LogPosition, MachineError, SnapshotSource};
 
-use crate::tables::{self, PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
+use crate::state::tables::{self, PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
 
 /// The end of the name of a checkpoint that is about to be copied.
 const NEW: &str = "restore.new";

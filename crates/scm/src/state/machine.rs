@@ -11,13 +11,6 @@
 //! same; one that stopped instead would stop at every start, and so would the others. See
 //! docs/internals/log-entries.md.
 
-mod encode;
-mod load;
-mod snapshot;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests;
-
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -30,11 +23,10 @@ use placement::{Applied, Change, Cluster, Refused, Touched};
 use replicated::{Entry, Machine};
 use uuid::Uuid;
 
-pub use load::load;
-pub use snapshot::{discard_sent, resume as resume_restore};
-
+use super::load::load;
+use super::{encode, snapshot};
 use crate::error::ScmError;
-use crate::tables::{
+use crate::state::tables::{
     BALANCER_KEY, BalancerRow, CONTAINERS, ContainerKey, ContainerRow, DELETED_BLOCKS,
     DESTINATIONS, DESTINATIONS_KEY, DeletionRow, DestinationsRow, NumberRow, PIPELINES,
     PipelineKey, PipelineRow, PositionRow, SEQUENCE_ID, SERVICE_CONFIG, TRANSACTION_INFO,
@@ -251,3 +243,7 @@ fn put_row(batch: &mut Batch, cluster: &Cluster, touched: Touched) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -9,8 +9,8 @@ use proto::hdds::{self, ContainerWithPipeline, LifeCycleState, ScmContainerRepli
 use types::{ContainerId, DatanodeDetails, Pipeline, ReplicationConfig};
 
 use super::history;
-use crate::block::create::create_one;
 use crate::core::Core;
+use crate::dispatch::block::create::create_one;
 use crate::error::RequestError;
 
 /// AllocateContainer: a container of its own for the caller.

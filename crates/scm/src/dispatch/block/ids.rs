@@ -6,7 +6,7 @@ use placement::{Change, Sequence};
 
 use crate::core::Core;
 use crate::error::RequestError;
-use crate::options::FEW_IDS;
+use crate::settings::FEW_IDS;
 
 /// Makes sure that `count` ids are at hand, unless another request takes them at once.
 pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), RequestError> {

@@ -10,9 +10,9 @@ use metastore::compaction::{PATIENCE, RangeCompactor, TablePlan};
 use scheduling::on_background_thread;
 use service::{BackgroundService, Progress};
 
-use crate::options::RangeCompactionOptions;
 use crate::service_names as names;
-use crate::tables::{CONTAINERS, DELETED_BLOCKS, PIPELINES};
+use crate::settings::RangeCompactionOptions;
+use crate::state::tables::{CONTAINERS, DELETED_BLOCKS, PIPELINES};
 
 pub struct RangeCompaction {
     store: Store,
@@ -67,7 +67,7 @@ mod tests {
     async fn trimmed_transactions_leave_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let options = StoreOptions { deletion_trigger: None, ..StoreOptions::default() };
-        let store = Store::open(dir.path(), &crate::tables::ALL, &options).unwrap();
+        let store = Store::open(dir.path(), &crate::state::tables::ALL, &options).unwrap();
         let write = |change: &dyn Fn(&mut Batch, u64)| {
             let mut batch = Batch::new();
             (0..500).for_each(|id| change(&mut batch, id));

@@ -10,8 +10,8 @@ use placement::balance::{Choice, Iteration, IterationResult};
 use placement::{Balancer, Change, Millis, Order};
 use service::{BackgroundService, Progress};
 
-use crate::balancing::{Balancing, Current};
 use crate::core::Core;
+use crate::core::balancing::{Balancing, Current};
 use crate::service_names as names;
 
 pub struct ContainerBalancer(pub Arc<Core>);

@@ -1,4 +1,6 @@
-//! The status page.
+//! The status page, and how far deletions are.
+
+pub(crate) mod deletion;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,6 @@ use placement::replica::health::STATES;
 use service::{Section, StatusPage, readable_bytes, readable_duration};
 
 use crate::core::Core;
-use crate::deletion_status;
 use crate::handle::ScmAddresses;
 use crate::raft::State;
 
@@ -181,7 +182,7 @@ impl StatusPage for Status {
 
     fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(async {
-            let mut sections = Section::deletions(&deletion_status::status(&self.core));
+            let mut sections = Section::deletions(&deletion::status(&self.core));
             sections.push(self.leaving());
             sections
         })

@@ -5,7 +5,7 @@ use multiraft::LogPosition;
 use placement::{Balancer, Cluster, Sequence};
 
 use crate::ScmError;
-use crate::tables::{
+use crate::state::tables::{
     BALANCER_KEY, BalancerRow, CONTAINERS, DELETED_BLOCKS, DESTINATIONS, DESTINATIONS_KEY,
     NumberRow, PIPELINES, SEQUENCE_ID, SERVICE_CONFIG, TRANSACTION_INFO, TRANSACTION_INFO_KEY,
 };

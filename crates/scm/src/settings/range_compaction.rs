@@ -1,0 +1,42 @@
+//! How ranges of the tables are compacted.
+
+use std::time::Duration;
+
+use config::Configuration;
+use config::keys::hdds;
+use metastore::compaction::Limits;
+
+use crate::ScmError;
+
+/// How ranges of the tables are compacted.
+#[derive(Debug, Clone)]
+pub struct RangeCompactionOptions {
+    /// Time between two looks at the tables.
+    pub interval: Duration,
+    /// What makes a range worth it.
+    pub limits: Limits,
+}
+
+impl RangeCompactionOptions {
+    pub(super) fn read(conf: &Configuration) -> Result<Option<Self>, ScmError> {
+        let interval = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_INTERVAL);
+        let percentage = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE);
+        let refused = |key: &'static str, reason: &'static str| ScmError::Setting { key, reason };
+        if interval.is_zero() {
+            let key = hdds::HDDS_RANGE_COMPACTION_SERVICE_INTERVAL.name();
+            return Err(refused(key, "it must not be 0"));
+        }
+        if !(1..=100).contains(&percentage) {
+            let key = hdds::HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE.name();
+            return Err(refused(key, "it is no percentage from 1 to 100"));
+        }
+        let max_entries = &hdds::HDDS_RANGE_COMPACTION_SERVICE_MAX_COMPACTION_ENTRIES;
+        let limits = Limits {
+            max_entries: conf.get(max_entries).max(1),
+            min_tombstones: conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_MIN_TOMBSTONES).max(1),
+            tombstone_percentage: percentage,
+        };
+        let enabled = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_ENABLED);
+        Ok(enabled.then_some(Self { interval, limits }))
+    }
+}
