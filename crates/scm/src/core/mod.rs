@@ -3,41 +3,38 @@
 
 pub(crate) mod balancing;
 pub(crate) mod clock;
+mod decided_changes;
+mod leader_notices;
+mod one_at_a_time;
+mod serving_time;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 use placement::{Change, Cluster, Decision, Usage};
 use proto::hdds::ScmPlacesProto;
 use proto::scm_datanode::ScmCommandProto;
 use replicated::{Group, Handle};
-use rustc_hash::FxHashMap;
 use service::{AdminAccess, Ages, BackgroundServices, ClientLoad, Shutdown};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use types::{ContainerId, DatanodeId};
 use uuid::Uuid;
 
 use crate::command::{self, CommandIds, Commands, Copies};
 use crate::core::balancing::Balancing;
 use crate::core::clock::Clock;
+use crate::core::decided_changes::{DecidedChanges, PendingChanges};
+use crate::core::leader_notices::LeaderNotices;
+use crate::core::one_at_a_time::OneAtATime;
+use crate::core::serving_time::ServingTime;
 use crate::error::RequestError;
 use crate::members::Members;
 use crate::metrics::Metrics;
 use crate::service_names as names;
 use crate::settings::ScmOptions;
 use crate::state::{Refusals, ScmMachine};
-
-/// Changes decided on reports that wait to be proposed; beyond it they are dropped, and decided
-/// again at the next review.
-const PENDING_CHANGES: usize = 100_000;
-
-/// Changes in one log entry at most.
-const CHANGES_PER_ENTRY: usize = 2_000;
-
-/// Pause before a node that was told the leader, and has not registered since, is told again.
-const LEADER_NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The identity of this SCM.
 #[derive(Debug, Clone)]
@@ -78,17 +75,15 @@ pub struct Core {
     pub(crate) shutdown: Shutdown,
     /// A caller waits for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
-    /// Since when this SCM leads and is out of safe mode, and in which term.
-    serving_since: Mutex<Option<(i64, Instant)>>,
+    serving: ServingTime,
     /// One creation of containers at a time: the next one finds what the first has made.
-    pub(crate) creating: tokio::sync::Mutex<()>,
+    pub(crate) creating: OneAtATime,
     /// One reservation of ids at a time.
-    pub(crate) reserving: tokio::sync::Mutex<()>,
+    pub(crate) reserving: OneAtATime,
     command_ids: CommandIds,
     term: AtomicI64,
-    /// In which of this SCM's terms as the leader each node was told of it, and when.
-    told: Mutex<FxHashMap<DatanodeId, (i64, Instant)>>,
-    decided: mpsc::Sender<Change>,
+    notices: LeaderNotices,
+    decided: DecidedChanges,
 }
 
 /// The parts that [`Core::new`] puts together.
@@ -106,7 +101,7 @@ pub struct Parts {
 impl Core {
     /// Puts the parts together and starts the task that proposes what reports decide.
     pub fn new(parts: Parts) -> Arc<Self> {
-        let (decided, changes) = mpsc::channel(PENDING_CHANGES);
+        let (decided, pending) = DecidedChanges::new();
         let core = Arc::new(Self {
             cluster: parts.cluster,
             raft: parts.raft,
@@ -123,16 +118,16 @@ impl Core {
             balancing: Mutex::default(),
             shutdown: parts.shutdown,
             progress: Notify::new(),
-            serving_since: Mutex::default(),
-            creating: tokio::sync::Mutex::default(),
-            reserving: tokio::sync::Mutex::default(),
+            serving: ServingTime::default(),
+            creating: OneAtATime::default(),
+            reserving: OneAtATime::default(),
             command_ids: CommandIds::new(parts.clock.now() as i64 * 1_000),
             term: AtomicI64::new(0),
-            told: Mutex::default(),
+            notices: LeaderNotices::default(),
             decided,
             clock: parts.clock,
         });
-        tokio::spawn(propose_decided(Arc::downgrade(&core), changes));
+        tokio::spawn(propose_decided(Arc::downgrade(&core), pending));
         core
     }
 
@@ -235,8 +230,7 @@ impl Core {
     pub fn knows_leader(&self, node: DatanodeId) -> bool {
         let leader = self.group().leader();
         let term = self.term();
-        !self.is_shared()
-            || leader.ready && self.told.lock().get(&node).is_some_and(|(of, _)| *of == term)
+        !self.is_shared() || leader.ready && self.notices.was_sent(node, term)
     }
 
     /// Whether a node must register anew because this SCM has become the leader since. The answer
@@ -248,15 +242,7 @@ impl Core {
         }
         let term = self.term();
         let confirmed = self.cluster().nodes.get(node).is_some_and(|n| n.confirmed);
-        let mut told = self.told.lock();
-        match told.get(&node) {
-            Some((of, _)) if *of == term && confirmed => false,
-            Some((of, at)) if *of == term && at.elapsed() < LEADER_NOTICE_INTERVAL => false,
-            _ => {
-                told.insert(node, (term, Instant::now()));
-                true
-            }
-        }
+        self.notices.send(node, term, confirmed, Instant::now())
     }
 
     /// This SCM leads from now on.
@@ -313,9 +299,7 @@ impl Core {
         }
         self.commands.push(decision.orders);
         for change in decision.changes {
-            if let Err(e) = self.decided.try_send(change) {
-                tracing::warn!(error = %e, "too many changes are waiting, one is left to the next review");
-            }
+            self.decided.push(change);
         }
     }
 
@@ -350,19 +334,8 @@ impl Core {
     /// Whether it is long enough since this SCM leads, and is out of safe mode, that a replica
     /// no node has reported is missing. A later leadership begins to count anew.
     pub fn knows_all_replicas(&self) -> bool {
-        let mut since = self.serving_since.lock();
-        if !self.group().leader().ready || self.cluster().safe_mode.is_on() {
-            *since = None;
-            return false;
-        }
-        let term = self.term();
-        match *since {
-            Some((of, since)) if of == term => since.elapsed() >= self.options.repair_delay,
-            _ => {
-                *since = Some((term, Instant::now()));
-                self.options.repair_delay.is_zero()
-            }
-        }
+        let serves = self.group().leader().ready && !self.cluster().safe_mode.is_on();
+        self.serving.has_lasted(serves.then(|| self.term()), self.options.repair_delay)
     }
 
     /// A node came or went: look for missing pipelines now.
@@ -432,11 +405,9 @@ impl Core {
 }
 
 /// Proposes what reports decide, as many at once as have come together.
-async fn propose_decided(core: std::sync::Weak<Core>, mut changes: mpsc::Receiver<Change>) {
-    let mut batch = Vec::new();
-    while changes.recv_many(&mut batch, CHANGES_PER_ENTRY).await > 0 {
+async fn propose_decided(core: std::sync::Weak<Core>, mut pending: PendingChanges) {
+    while let Some(changes) = pending.next().await {
         let Some(core) = core.upgrade() else { return };
-        let changes = std::mem::take(&mut batch);
         let count = changes.len();
         if let Err(error) = core.propose(changes).await {
             // The reports, or the next review, decide the same again.

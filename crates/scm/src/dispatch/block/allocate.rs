@@ -137,7 +137,7 @@ fn attempt(core: &Core, wish: Wish<'_>) -> Result<Outcome, RequestError> {
 /// Prepares for the next request: containers that are missing, ids that run out.
 fn refill(core: &Arc<Core>, shortage: Shortage, wish: Wish<'_>) {
     let low = core.cluster().sequences.left(Sequence::LocalId) < core.options.id_batch / 4;
-    if low && core.reserving.try_lock().is_ok() {
+    if low && core.reserving.is_idle() {
         let core = core.clone();
         tokio::spawn(async move {
             let wanted = core.options.id_batch / 2;
@@ -147,7 +147,7 @@ fn refill(core: &Arc<Core>, shortage: Shortage, wish: Wish<'_>) {
         });
     }
     let Shortage { containers, ec_pipeline, storage_type } = shortage;
-    if containers.is_empty() && !ec_pipeline || core.creating.try_lock().is_err() {
+    if containers.is_empty() && !ec_pipeline || !core.creating.is_idle() {
         return;
     }
     let core = core.clone();

@@ -19,7 +19,7 @@ pub async fn create_containers(
     config: ReplicationConfig,
 ) -> Result<(), RequestError> {
     let before = core.cluster().containers.len();
-    let _one_at_a_time = core.creating.lock().await;
+    let _one_at_a_time = core.creating.begin().await;
     if core.cluster().containers.len() != before {
         return Ok(());
     }
@@ -31,7 +31,7 @@ pub async fn create_containers(
 /// second request finds it made.
 pub async fn create_ec_pipeline(core: &Core, wish: Wish<'_>) -> Result<bool, RequestError> {
     let before = core.cluster().pipelines.len();
-    let _one_at_a_time = core.creating.lock().await;
+    let _one_at_a_time = core.creating.begin().await;
     if core.cluster().pipelines.len() > before {
         return Ok(true);
     }
@@ -68,7 +68,7 @@ pub async fn create_one(
     config: ReplicationConfig,
     owner: &str,
 ) -> Result<ContainerId, RequestError> {
-    let _one_at_a_time = core.creating.lock().await;
+    let _one_at_a_time = core.creating.begin().await;
     if core.cluster().safe_mode.is_on() {
         return Err(RequestError::SafeMode("allocateContainer"));
     }

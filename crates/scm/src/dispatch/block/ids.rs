@@ -10,7 +10,7 @@ use crate::settings::FEW_IDS;
 
 /// Makes sure that `count` ids are at hand, unless another request takes them at once.
 pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), RequestError> {
-    let _one_at_a_time = core.reserving.lock().await;
+    let _one_at_a_time = core.reserving.begin().await;
     let (expected, left) = {
         let cluster = core.cluster();
         (cluster.sequences.last(sequence), cluster.sequences.left(sequence))
