@@ -1,13 +1,23 @@
 //! Everything SCM knows, in one value.
 
-use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
-
-use crate::node::Destinations;
-use crate::{
-    Backoffs, Balancer, Change, Containers, DeletionLog, Histories, Millis, Moves, Nodes,
-    PendingTasks, Pipelines, Repaired, Replicas, SafeMode, Sequences, Settings, StorageTypeRepairs,
-    Urgency,
-};
+use crate::replica::backoff::Backoffs;
+use crate::replica::moving::Moves;
+use crate::replica::progress::Repaired;
+use crate::replica::storage_type::StorageTypeRepairs;
+use crate::replica::urgency::Urgency;
+use crate::safemode::SafeMode;
+use crate::settings::Settings;
+use crate::state::balancer::Balancer;
+use crate::state::container::Containers;
+use crate::state::deletion::DeletionLog;
+use crate::state::history::Histories;
+use crate::state::nodes::Destinations;
+use crate::state::nodes::Nodes;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
+use crate::state::sequence::Sequences;
+use crate::time::Millis;
 
 /// Everything SCM knows. See the [crate] for how it changes.
 #[derive(Debug)]
@@ -110,100 +120,4 @@ impl Cluster {
         self.balancer = None;
         self.destinations = Destinations::default();
     }
-}
-
-/// What a rule wants done: changes to propose and orders to send.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Decision {
-    /// To be proposed, in this order.
-    pub changes: Vec<Change>,
-    /// To be sent; they do not depend on the changes.
-    pub orders: Vec<Order>,
-}
-
-impl Decision {
-    /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.orders.is_empty()
-    }
-
-    /// Adds what `other` wants.
-    pub fn merge(&mut self, other: Self) {
-        self.changes.extend(other.changes);
-        self.orders.extend(other.orders);
-    }
-
-    pub(crate) fn order(&mut self, node: DatanodeId, kind: OrderKind) {
-        self.orders.push(Order { node, kind });
-    }
-}
-
-/// A command for a DataNode.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Order {
-    /// The node that it is for.
-    pub node: DatanodeId,
-    /// What to do.
-    pub kind: OrderKind,
-}
-
-/// What a DataNode shall do. All of it may be repeated.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum OrderKind {
-    /// Start the pipeline's group, or learn its members' current addresses.
-    CreatePipeline(PipelineId),
-    /// Stop the pipeline's group and erase it.
-    ClosePipeline(PipelineId),
-    /// Close a replica.
-    CloseContainer {
-        /// Which container.
-        id: ContainerId,
-        /// The pipeline it is written through.
-        pipeline: PipelineId,
-        /// From QUASI_CLOSED straight to CLOSED.
-        force: bool,
-    },
-    /// Delete a replica.
-    DeleteContainer {
-        /// Which container.
-        id: ContainerId,
-        /// The index of the erasure-coded replica that is meant: if the node holds another one by
-        /// the time the order arrives, it keeps that. 0 for a replicated container.
-        index: u32,
-        /// Even if there are blocks in it.
-        force: bool,
-    },
-    /// Copy a replica to another node, or move it to another disk of the same one.
-    ReplicateContainer {
-        /// Which container.
-        id: ContainerId,
-        /// The node that gets it. The node that it is for moves it to a disk of its storage type.
-        target: DatanodeId,
-    },
-    /// Decode replicas of an erasure coded container from others and store them on the targets. The
-    /// node that it is for coordinates this, and is the first target.
-    ReconstructEcContainer {
-        /// Which container.
-        id: ContainerId,
-        /// Nodes with a good replica, and its index; each index once.
-        sources: Vec<(DatanodeId, u32)>,
-        /// Nodes that get a replica, and its index.
-        targets: Vec<(DatanodeId, u32)>,
-    },
-    /// Compare a replica with those of other nodes, and get from them what it lacks.
-    ReconcileContainer {
-        /// Which container.
-        id: ContainerId,
-        /// The nodes that have the others.
-        peers: Vec<DatanodeId>,
-    },
-    /// Take over what an operator wants of the node.
-    SetOperationalState {
-        /// What.
-        state: OperationalState,
-        /// When it ends by itself, in seconds since 1970; 0 is never.
-        expiry: i64,
-    },
-    /// Delete the blocks of these transactions of the deletion log.
-    DeleteBlocks(Vec<u64>),
 }

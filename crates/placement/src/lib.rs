@@ -36,9 +36,9 @@
     )
 )]
 
+mod apply;
 pub mod balance;
 pub mod block;
-mod change;
 mod cluster;
 pub mod container;
 pub mod deletion;
@@ -46,44 +46,34 @@ pub mod node;
 pub mod pipeline;
 pub mod replica;
 pub mod safemode;
-mod sequence;
 mod settings;
+mod state;
+mod time;
 
-pub use balance::Balancer;
-pub use change::{Applied, Change, Refused, Touched};
-pub use cluster::{Cluster, Decision, Order, OrderKind, RefusedChanges};
-pub use container::history::{Event, Happened, Histories};
+pub use cluster::{Cluster, RefusedChanges};
 pub use container::reconcilable::NotReconcilable;
-pub use container::{Container, Containers, Evidence, Usage};
-pub use deletion::{DeletionLog, Transaction};
-pub use node::{Health, Node, Nodes, Storage};
-pub use pipeline::{PipelineEntry, PipelinePlan, Pipelines};
+pub use pipeline::PipelinePlan;
 pub use replica::backoff::Backoffs;
 pub use replica::moving::Moves;
-pub use replica::pending::PendingTasks;
 pub use replica::progress::Repaired;
 pub use replica::storage_type::StorageTypeRepairs;
 pub use replica::urgency::Urgency;
-pub use replica::{Replica, ReplicaState, Replicas};
 pub use safemode::{RuleStatus, SafeMode};
-pub use sequence::{Sequence, Sequences};
 pub use settings::{
     DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,
 };
-
-/// Milliseconds since 1970, as the server's clock gives them.
-pub type Millis = u64;
-
-/// So far may the clocks of two leaders be apart.
-const CLOCKS_APART: Millis = 60_000;
-
-/// How long ago `then` was, which a leader noted in the record by its own clock. What is noted for
-/// a time that is long to come was noted by a clock that ran ahead: it was some time in the past,
-/// and nothing waits until that clock is right.
-pub(crate) fn elapsed(then: Millis, now: Millis) -> Millis {
-    match now.checked_sub(then) {
-        Some(elapsed) => elapsed,
-        None if then.saturating_sub(now) <= CLOCKS_APART => 0,
-        None => Millis::MAX,
-    }
-}
+pub use state::balancer::Balancer;
+pub use state::change::{Applied, Change, Refused, Touched};
+pub use state::container::{Container, Containers, Usage};
+pub use state::decision::Decision;
+pub use state::deletion::{DeletionLog, Transaction};
+pub use state::evidence::Evidence;
+pub use state::history::{Event, Happened, Histories};
+pub use state::node::{Health, Node, Storage};
+pub use state::nodes::Nodes;
+pub use state::order::{Order, OrderKind};
+pub use state::pending::PendingTasks;
+pub use state::pipeline::{PipelineEntry, Pipelines};
+pub use state::replica::{Replica, ReplicaState, Replicas};
+pub use state::sequence::{Sequence, Sequences};
+pub use time::Millis;

@@ -6,8 +6,12 @@ use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, EcConfig, ReplicationConfig};
 
 use super::Configuration;
+use crate::cluster::Cluster;
 use crate::node::Refuses;
-use crate::{Cluster, Container, Millis, Node, ReplicaState};
+use crate::state::container::Container;
+use crate::state::node::Node;
+use crate::state::replica::ReplicaState;
+use crate::time::Millis;
 
 /// Why a target does not get a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,8 +20,11 @@ use types::{ContainerId, DatanodeId, OperationalState, StorageType};
 use super::Configuration;
 use super::candidate::{NotThere, is_named};
 use super::usage::{Bounds, Disks, Usage, measure};
+use crate::cluster::Cluster;
 use crate::replica::moving::{Move, MoveResult};
-use crate::{Cluster, Health, Millis, Node, Order};
+use crate::state::node::{Health, Node};
+use crate::state::order::Order;
+use crate::time::Millis;
 
 /// Replicas looked at under one lock.
 const PORTION: usize = 1_000;

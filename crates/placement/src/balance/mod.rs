@@ -12,9 +12,11 @@
 //! Names, limits and results are those of Ozone's `ContainerBalancer`.
 
 mod candidate;
-mod configuration;
 mod iteration;
 mod usage;
 
-pub use configuration::{Balancer, Configuration, ConfigurationError, container_ids, names};
 pub use iteration::{Choice, Iteration, IterationResult, NotBegun, Statistics};
+
+pub use crate::state::balancer::{
+    Balancer, Configuration, ConfigurationError, container_ids, names,
+};

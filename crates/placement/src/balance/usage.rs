@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use types::{DatanodeId, StorageType};
 
-use crate::Node;
+use crate::state::node::Node;
 
 /// The disks of one type of a node.
 pub(super) type Disks = (DatanodeId, StorageType);

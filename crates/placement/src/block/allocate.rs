@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig, StorageType};
 
-use crate::{Cluster, Node, PipelineEntry};
+use crate::cluster::Cluster;
+use crate::state::node::Node;
+use crate::state::pipeline::PipelineEntry;
 
 /// What a writer had trouble with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,8 +12,13 @@
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
-use crate::container::Usage;
-use crate::{Change, Cluster, Decision, Millis, OrderKind, ReplicaState, elapsed};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::container::Usage;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::state::replica::ReplicaState;
+use crate::time::{Millis, elapsed};
 
 impl Cluster {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
@@ -78,7 +83,8 @@ impl Cluster {
         let Some(container) = self.containers.get(id) else { return false };
         let replicas = self.replicas.of(id);
         container.state == LifeCycleState::Closed
-            && self.different_replicas(id) >= container.config.required_nodes() as usize
+            && self.replicas.different(id, Some(container.config))
+                >= container.config.required_nodes() as usize
             && replicas.iter().all(|r| {
                 let complete = r.sequence_id >= container.sequence_id;
                 r.state == ReplicaState::Closed && complete && r.is_empty && r.keys == 0

@@ -3,7 +3,11 @@
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, DatanodeId};
 
-use crate::{Change, Cluster, Decision, Millis, OrderKind};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::time::Millis;
 
 impl Cluster {
     /// The container takes no more blocks: it is full, or a node or an operator wants it closed.

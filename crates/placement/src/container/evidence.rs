@@ -5,41 +5,15 @@
 //! was ordered away since. All of it is replicated. A record of an earlier release has none of it:
 //! its container is kept wherever it turns up.
 
-use std::collections::BTreeSet;
-
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId, OperationalState, PipelineId, ReplicationConfig};
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
-use crate::{Applied, Cluster, Container, Event, Millis, Refused, Replica, ReplicaState, Touched};
-
-/// What is known of replicas that were not reported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evidence {
-    /// The members of its pipeline, from when that is gone until the container is closed: each may
-    /// have a replica until it has said that it has none.
-    pub members: Vec<DatanodeId>,
-    /// Whether all replicas that it ought to have were CLOSED and empty when it came to be deleted.
-    pub emptied: bool,
-    /// Indexes of which replicas with blocks were ordered away since it was deleted, ever.
-    pub cleared: BTreeSet<u32>,
-}
-
-impl Evidence {
-    /// Whether there is none.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl Container {
-    /// Indexes that may be ordered away of what is left of the container when it is deleted, over
-    /// all time: as many as the code makes up for, and too few to read it. `None` when it is not
-    /// erasure coded.
-    pub(crate) fn most_cleared(&self) -> Option<usize> {
-        let ReplicationConfig::Ec(ec) = self.config else { return None };
-        Some(ec.parity.min(ec.data.saturating_sub(1)) as usize)
-    }
-}
+use crate::cluster::Cluster;
+use crate::state::change::{Applied, Refused, Touched};
+use crate::state::container::Container;
+use crate::state::history::Event;
+use crate::state::replica::{Replica, ReplicaState};
+use crate::time::Millis;
 
 impl Cluster {
     /// Whether all that may have a replica of a container whose pipeline is gone, and that was not
@@ -57,7 +31,9 @@ impl Cluster {
     /// member if it is erasure coded, else a majority.
     pub(crate) fn may_be_missing(&self, c: &Container) -> bool {
         let members = &c.evidence.members;
-        let has_told = |id: DatanodeId| self.nodes.get(id).is_some_and(|n| self.is_heard(n, None));
+        let has_told = |id: DatanodeId| {
+            self.nodes.get(id).is_some_and(|n| n.is_heard(None, self.settings.stale_after))
+        };
         let silent = members.iter().filter(|member| !has_told(**member)).count();
         let enough =
             if c.config.is_ec() { members.len() } else { (members.len() / 2).saturating_add(1) };
@@ -132,7 +108,8 @@ impl Cluster {
     fn has_told_all(&self, id: DatanodeId, now: Millis) -> bool {
         self.nodes.get(id).is_some_and(|node| {
             node.details.op_state == OperationalState::Decommissioned
-                || self.is_heard(node, Some(now)) && node.storage.iter().all(|disk| !disk.failed)
+                || node.is_heard(Some(now), self.settings.stale_after)
+                    && node.storage.iter().all(|disk| !disk.failed)
         })
     }
 

@@ -17,7 +17,12 @@ use std::collections::BTreeSet;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId};
 
-use crate::{Change, Cluster, Decision, Millis, OrderKind, Replica, elapsed};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::state::replica::Replica;
+use crate::time::{Millis, elapsed};
 
 impl Cluster {
     /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
@@ -86,6 +91,6 @@ impl Cluster {
     pub(super) fn all_are_back(&self, now: Millis) -> bool {
         let waited = |since| elapsed(since, now) >= self.settings.dead_after;
         self.watched_since.is_some_and(waited)
-            && self.nodes.iter().all(|node| self.is_heard(node, Some(now)))
+            && self.nodes.iter().all(|node| node.is_heard(Some(now), self.settings.stale_after))
     }
 }

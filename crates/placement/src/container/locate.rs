@@ -6,7 +6,10 @@ use std::sync::Arc;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
-use crate::{Cluster, Container, Health, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Health;
+use crate::state::replica::ReplicaState;
 
 /// Why a container cannot be located.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +59,7 @@ impl Cluster {
             // One that is not closed yet may have come back from before its index was rebuilt.
             let late = is_ec && closed && r.state != ReplicaState::Closed;
             // It may be gone before a reader comes to it.
-            let goes = self.is_going(container.id, r.node);
+            let goes = self.pending.is_going(container.id, r.node);
             (broken, late, goes, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });
         if is_ec {

@@ -9,7 +9,11 @@
 use proto::hdds::{LifeCycleState, ReplicationType};
 use types::{ContainerId, DatanodeId};
 
-use crate::{Cluster, Container, Millis, Order, OrderKind, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::order::{Order, OrderKind};
+use crate::state::replica::ReplicaState;
+use crate::time::Millis;
 
 /// What asks for it, in the container's history.
 const WHY: &str = "an administrator";

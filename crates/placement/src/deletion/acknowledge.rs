@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 
 use types::DatanodeId;
 
-use crate::{Change, Cluster, Decision};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
 
 impl Cluster {
     /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it
@@ -20,10 +22,7 @@ impl Cluster {
             if self.deletions.get(*id).is_none() || !success {
                 continue;
             }
-            let progress = self.deletions.progress.entry(*id).or_default();
-            if !progress.acknowledged.contains(&node) {
-                progress.acknowledged.push(node);
-            }
+            self.deletions.note_acknowledged(*id, node);
             if self.is_acknowledged(*id) {
                 finished.push(*id);
             }
@@ -36,12 +35,12 @@ impl Cluster {
     }
 
     pub(super) fn is_acknowledged(&self, id: u64) -> bool {
-        let (Some(t), Some(progress)) = (self.deletions.get(id), self.deletions.progress.get(&id))
-        else {
+        let Some(t) = self.deletions.get(id) else { return false };
+        let acknowledged = self.deletions.acknowledged(id);
+        if acknowledged.is_empty() {
             return false;
-        };
+        }
         let Some(container) = self.containers.get(t.container) else { return true };
-        let acknowledged = &progress.acknowledged;
         let required = container.config.required_nodes();
         let confirmed = match container.config.is_ec() {
             // An index that is there twice does not stand for one that is away.

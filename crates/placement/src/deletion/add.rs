@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use types::{ContainerId, LocalId};
 
 use super::Transaction;
-use crate::{Cluster, Sequence};
+use crate::cluster::Cluster;
+use crate::state::sequence::Sequence;
 
 /// Blocks in one transaction at most: what a DataNode deletes, and confirms, as one.
 const MAX_BLOCKS: usize = 1_000;

@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::DatanodeId;
 
-use crate::{Change, Cluster, Decision, Millis, OrderKind};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::time::Millis;
 
 /// What a round did, for the log and the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -30,22 +34,13 @@ impl Cluster {
         let mut round = Round::default();
         let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
         let mut moot = Vec::new();
-        let start = self.deletions.cursor;
-        let order = self
-            .deletions
-            .transactions
-            .range(start..)
-            .chain(self.deletions.transactions.range(..start));
-        let ids: Vec<u64> =
-            order.map(|(id, _)| *id).take(most.clamp(LEAST_SCAN, ROUND_SCAN)).collect();
-        let scanned_all = ids.len() == self.deletions.transactions.len();
-        let mut last = start;
+        let (ids, are_all) = self.deletions.portion(most.clamp(LEAST_SCAN, ROUND_SCAN));
         for id in &ids {
             if round.blocks >= most {
                 round.more = true;
                 break;
             }
-            last = id.saturating_add(1);
+            self.deletions.go_on_after(*id);
             let Some(t) = self.deletions.get(*id) else { continue };
             let blocks = t.blocks.len();
             let gone =
@@ -60,16 +55,12 @@ impl Cluster {
             }
             round.transactions = round.transactions.saturating_add(1);
             round.blocks = round.blocks.saturating_add(blocks);
-            let progress = self.deletions.progress.entry(*id).or_default();
-            progress.retries = progress.retries.saturating_add(1);
+            self.deletions.note_sent(*id, &targets, now);
             for node in targets {
-                progress.sent.retain(|(n, _)| *n != node);
-                progress.sent.push((node, now));
                 orders.entry(node).or_default().push(*id);
             }
         }
-        round.more |= !scanned_all;
-        self.deletions.cursor = last;
+        round.more |= !are_all;
         let mut decision = Decision::default();
         if !moot.is_empty() {
             decision.changes.push(Change::RemoveDeletions(moot));
@@ -82,21 +73,11 @@ impl Cluster {
 
     fn due_targets(&self, id: u64, now: Millis) -> Vec<DatanodeId> {
         let Some(t) = self.deletions.get(id) else { return Vec::new() };
-        let settings = &self.settings.deletion;
-        let progress = self.deletions.progress.get(&id);
-        if progress.is_some_and(|p| p.retries > settings.max_retries) {
+        let Some(is_due) = self.deletions.due(id, &self.settings.deletion, now) else {
             return Vec::new();
-        }
-        let due = |node: &DatanodeId| {
-            self.nodes.is_healthy(*node)
-                && progress.is_none_or(|p| {
-                    !p.acknowledged.contains(node)
-                        && p.sent.iter().all(|(n, at)| {
-                            n != node || now.saturating_sub(*at) >= settings.resend_after
-                        })
-                })
         };
-        self.holders(t.container).into_iter().filter(due).collect()
+        let is_due = |node: &DatanodeId| self.nodes.is_healthy(*node) && is_due(*node);
+        self.holders(t.container).into_iter().filter(is_due).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use types::{ContainerId, DatanodeId};
 
 use super::Summary;
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 /// What a node has not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,15 +53,15 @@ impl Cluster {
     pub fn deletion_status(&self, limit: usize) -> LogStatus {
         let log = &self.deletions;
         let mut nodes: BTreeMap<DatanodeId, Unconfirmed> = BTreeMap::new();
-        for (id, t) in log.transactions.iter().take(limit) {
+        for t in log.from(0).take(limit) {
             let blocks = u64::try_from(t.blocks.len()).unwrap_or(u64::MAX);
-            for node in self.unconfirmed(*id, t.container) {
+            for node in self.unconfirmed(t.id, t.container) {
                 let sum = nodes.entry(node).or_default();
                 sum.transactions = sum.transactions.saturating_add(1);
                 sum.blocks = sum.blocks.saturating_add(blocks);
             }
         }
-        let oldest = log.transactions.values().next().map(|t| {
+        let oldest = log.from(0).next().map(|t| {
             let retries = log.retries(t.id);
             let required =
                 self.containers.get(t.container).map_or(0, |c| c.config.required_nodes());
@@ -71,20 +71,19 @@ impl Cluster {
                 retries,
                 put_aside: retries > self.settings.deletion.max_retries,
                 waits_for: self.unconfirmed(t.id, t.container),
-                confirmed: log.progress.get(&t.id).map_or(0, |p| p.acknowledged.len()),
+                confirmed: log.acknowledged(t.id).len(),
                 required: required as usize,
             }
         });
-        let more = log.transactions.len() > limit;
+        let more = log.len() > limit;
         LogStatus { summary: log.summary(), oldest, nodes, more }
     }
 
     /// Nodes with a replica of the container that have not confirmed the transaction.
     fn unconfirmed(&self, id: u64, container: ContainerId) -> Vec<DatanodeId> {
         let mut nodes = self.holders(container);
-        if let Some(progress) = self.deletions.progress.get(&id) {
-            nodes.retain(|node| !progress.acknowledged.contains(node));
-        }
+        let acknowledged = self.deletions.acknowledged(id);
+        nodes.retain(|node| !acknowledged.contains(node));
         nodes
     }
 }

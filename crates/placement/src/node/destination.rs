@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 
 use types::{DatanodeId, OperationalState};
 
-use super::{Health, Node};
-use crate::{Change, Cluster};
-
-/// The destinations of nodes, by the node that leaves.
-pub type Destinations = BTreeMap<DatanodeId, DatanodeId>;
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::node::{Health, Node};
 
 /// Where an operator wants a node's replicas to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

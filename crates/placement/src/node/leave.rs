@@ -7,8 +7,10 @@
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
-use super::Health;
-use crate::{Cluster, Decision, Millis};
+use crate::cluster::Cluster;
+use crate::state::decision::Decision;
+use crate::state::node::Health;
+use crate::time::Millis;
 
 /// Containers named per kind at most.
 const NAMED: usize = 10_000;
@@ -164,7 +166,7 @@ impl Cluster {
     }
 
     fn note_left_bytes(&mut self, id: DatanodeId, bytes: u64, now: Millis) {
-        if let Some(node) = self.nodes.nodes.get_mut(&id) {
+        if let Some(node) = self.nodes.get_mut(id) {
             node.left_bytes.note(now, bytes);
         }
     }

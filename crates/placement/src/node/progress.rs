@@ -1,43 +1,15 @@
 //! How far a node is that leaves: bytes, their rate, how long it takes, and what holds it up.
 
-use std::collections::VecDeque;
 use std::fmt;
 
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, PipelineId};
 
-use super::{Node, Obstacles};
-use crate::{Cluster, Container, Millis};
-
-/// The rate is that of so long.
-const WINDOW: Millis = 300_000;
-
-/// Looks that are remembered at most.
-const MOST: usize = 1_000;
-
-/// How much a node that leaves had left at each look of late.
-#[derive(Debug, Clone, Default)]
-pub struct LeftBytes {
-    looks: VecDeque<(Millis, u64)>,
-}
-
-impl LeftBytes {
-    /// A look.
-    pub(crate) fn note(&mut self, now: Millis, bytes: u64) {
-        self.looks.push_back((now, bytes));
-        let is_old = |(at, _): &(Millis, u64)| now.saturating_sub(*at) > WINDOW;
-        while self.looks.len() > MOST || self.looks.front().is_some_and(is_old) {
-            self.looks.pop_front();
-        }
-    }
-
-    /// Bytes a second that the node got rid of; `None` before two looks.
-    fn rate(&self) -> Option<u64> {
-        let ((first, before), (last, after)) = (self.looks.front()?, self.looks.back()?);
-        let took = last.saturating_sub(*first);
-        before.saturating_sub(*after).saturating_mul(1_000).checked_div(took)
-    }
-}
+use super::Obstacles;
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Node;
+use crate::time::Millis;
 
 /// How far a node is that leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -242,25 +214,4 @@ pub(crate) enum Refuses {
     Busy,
     /// It is a member of the container's own living pipeline, whose log may bring the replica.
     ItsPipeline,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_rate_is_that_of_the_window() {
-        let mut left = LeftBytes::default();
-        assert_eq!(left.rate(), None);
-        left.note(0, 1_000_000);
-        assert_eq!(left.rate(), None);
-        left.note(100_000, 900_000);
-        assert_eq!(left.rate(), Some(1_000));
-        // The first look is too old now.
-        left.note(300_001, 900_000);
-        assert_eq!(left.rate(), Some(0));
-        // More than before: nothing was got rid of.
-        left.note(300_002, u64::MAX);
-        assert_eq!(left.rate(), Some(0));
-    }
 }

@@ -2,8 +2,11 @@
 
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
-use super::{Health, Node, Storage};
-use crate::{Cluster, Decision, Millis, OrderKind};
+use crate::cluster::Cluster;
+use crate::state::decision::Decision;
+use crate::state::node::{Health, Node, Storage};
+use crate::state::order::OrderKind;
+use crate::time::Millis;
 
 /// What a registration meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +113,7 @@ impl Cluster {
             // have decided something.
             _ if !listed => {
                 self.pipelines.forget_report(id, node);
-                decision.changes.push(crate::Change::ClosePipeline { id, now });
+                decision.changes.push(crate::state::change::Change::ClosePipeline { id, now });
             }
             // The node itself may hold old addresses of the others; they may hold an old one of it.
             _ => {

@@ -10,8 +10,13 @@
 
 use types::{DatanodeId, OperationalState};
 
-use super::{Health, LeftBytes};
-use crate::{Change, Cluster, Decision, Millis, OrderKind};
+use super::LeftBytes;
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::node::Health;
+use crate::state::order::OrderKind;
+use crate::time::Millis;
 
 /// Why a node does not change its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +93,7 @@ impl Cluster {
         leads: bool,
     ) -> Decision {
         let mut decision = Decision::default();
-        let Some(node) = self.nodes.nodes.get_mut(&id) else { return decision };
+        let Some(node) = self.nodes.get_mut(id) else { return decision };
         let wanted = (node.details.op_state, node.details.op_state_expiry);
         if wanted == (state, expiry) {
             return decision;
@@ -112,7 +117,7 @@ impl Cluster {
         now: Millis,
     ) -> Decision {
         let mut decision = Decision::default();
-        let Some(node) = self.nodes.nodes.get_mut(&id) else { return decision };
+        let Some(node) = self.nodes.get_mut(id) else { return decision };
         (node.details.op_state, node.details.op_state_expiry) = (state, expiry);
         let on_its_way = matches!(
             state,

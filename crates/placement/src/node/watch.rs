@@ -2,8 +2,12 @@
 
 use types::{DatanodeId, OperationalState, PipelineState};
 
-use super::Health;
-use crate::{Change, Cluster, Decision, Millis, PipelineEntry};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::node::Health;
+use crate::state::pipeline::PipelineEntry;
+use crate::time::Millis;
 
 /// A node's health changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +25,7 @@ impl Cluster {
     /// back to HEALTHY, if there was one. A DEAD node has to register too: its replicas were
     /// forgotten.
     pub fn heartbeat(&mut self, node: DatanodeId, now: Millis) -> Option<Option<Shift>> {
-        let entry = self.nodes.nodes.get_mut(&node).filter(|n| n.health != Health::Dead)?;
+        let entry = self.nodes.get_mut(node).filter(|n| n.health != Health::Dead)?;
         entry.last_heartbeat = entry.last_heartbeat.max(now);
         let from = std::mem::replace(&mut entry.health, Health::Healthy);
         Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
@@ -33,7 +37,7 @@ impl Cluster {
     /// of a node that went DEAD are forgotten.
     pub fn watch_nodes(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
         let mut shifts = Vec::new();
-        for node in self.nodes.nodes.values_mut() {
+        for node in self.nodes.iter_mut() {
             let age = now.saturating_sub(node.last_heartbeat);
             let to = match age {
                 _ if age >= self.settings.dead_after => Health::Dead,

@@ -7,7 +7,11 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
-use crate::{Change, Cluster, Decision, Millis, OrderKind, elapsed};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::time::{Millis, elapsed};
 
 /// How long the report of a new replica may take; nodes report them at once.
 const REPORT_TIMEOUT: Millis = 3_000;
@@ -17,8 +21,7 @@ impl Cluster {
     /// effect, erases closed ones whose containers are closed.
     pub fn scrub_pipelines(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        let ids: Vec<_> = self.pipelines.entries.keys().copied().collect();
-        for id in ids {
+        for id in self.pipelines.ids() {
             let Some(entry) = self.pipelines.get(id) else { continue };
             match entry.record.state {
                 PipelineState::Allocated => self.scrub_allocated(id, now, &mut decision),

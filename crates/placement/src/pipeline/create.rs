@@ -11,7 +11,12 @@ use types::{
 };
 
 use super::board::Board;
-use crate::{Cluster, Decision, Millis, Node, OrderKind, PipelineEntry};
+use crate::cluster::Cluster;
+use crate::state::decision::Decision;
+use crate::state::node::Node;
+use crate::state::order::OrderKind;
+use crate::state::pipeline::PipelineEntry;
+use crate::time::Millis;
 
 /// Priority of the member that shall lead, and of the others, as Ozone orders them.
 const HIGH_PRIORITY: i32 = 1;

@@ -9,9 +9,14 @@ use std::collections::BTreeMap;
 use types::{DatanodeId, PipelineId, PipelineState, ReplicationConfig, StorageType};
 
 use super::PipelinePlan;
+use crate::cluster::Cluster;
 use crate::replica::count::mixed;
 use crate::settings::whole;
-use crate::{Change, Cluster, Decision, Millis, Node, PipelineEntry};
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::node::Node;
+use crate::state::pipeline::PipelineEntry;
+use crate::time::Millis;
 use types::ContainerId;
 
 impl Cluster {

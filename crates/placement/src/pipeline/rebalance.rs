@@ -13,7 +13,8 @@ use types::{PipelineId, PipelineState, ReplicationConfig, StorageType};
 
 use super::board::Board;
 use super::create::fill;
-use crate::{Cluster, PipelineEntry};
+use crate::cluster::Cluster;
+use crate::state::pipeline::PipelineEntry;
 
 /// Pipelines tried for closing in one look, at most.
 const TRIED: usize = 32;

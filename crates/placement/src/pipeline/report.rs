@@ -1,10 +1,12 @@
 //! DataNodes report the groups they run.
 
-use std::sync::Arc;
-
 use types::{DatanodeId, PipelineId, PipelineState};
 
-use crate::{Change, Cluster, Decision, OrderKind};
+use crate::cluster::Cluster;
+use crate::state::change::Change;
+use crate::state::decision::Decision;
+use crate::state::order::OrderKind;
+use crate::state::pipeline::PipelineEntry;
 
 impl Cluster {
     /// `node` runs these groups; the flag tells whether it leads.
@@ -18,21 +20,16 @@ impl Cluster {
     ) -> Decision {
         let mut decision = Decision::default();
         for (id, leads) in reports.iter().copied() {
-            let Some(entry) = self.pipelines.entries.get_mut(&id) else {
+            let is_member = |entry: &PipelineEntry| entry.record.member(node).is_some();
+            if !self.pipelines.get(id).is_some_and(is_member) {
                 decision.order(node, OrderKind::ClosePipeline(id));
                 continue;
+            }
+            self.pipelines.note_report(id, node, leads);
+            let starts = |entry: &PipelineEntry| {
+                entry.record.state == PipelineState::Allocated && entry.is_reported_by_all()
             };
-            if entry.record.member(node).is_none() {
-                decision.order(node, OrderKind::ClosePipeline(id));
-                continue;
-            }
-            if !entry.reported.contains(&node) {
-                entry.reported.push(node);
-            }
-            if leads && entry.record.leader != Some(node) {
-                Arc::make_mut(&mut entry.record).leader = Some(node);
-            }
-            if entry.record.state == PipelineState::Allocated && entry.is_reported_by_all() {
+            if self.pipelines.get(id).is_some_and(starts) {
                 decision.changes.push(Change::OpenPipeline(id));
             }
         }

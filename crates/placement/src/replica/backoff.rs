@@ -8,7 +8,8 @@
 use rustc_hash::FxHashMap;
 use types::ContainerId;
 
-use crate::{Cluster, Millis};
+use crate::cluster::Cluster;
+use crate::time::Millis;
 
 /// The pause behind the second failure, in milliseconds.
 const FIRST: Millis = 1_000;

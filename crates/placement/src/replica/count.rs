@@ -20,8 +20,12 @@ use std::hash::{Hash, Hasher};
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, ReplicationConfig};
 
-use super::pending::Task;
-use crate::{Cluster, Container, Health, Millis, Node, Replica, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Health;
+use crate::state::pending::Task;
+use crate::state::replica::{Replica, ReplicaState};
+use crate::time::Millis;
 
 /// The replicas of a container, by what they count for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -136,7 +140,7 @@ impl Cluster {
             match node.details.op_state {
                 OperationalState::InService if node.health != Health::Dead => {
                     s.serving.push(id);
-                    if self.is_heard(node, now) {
+                    if node.is_heard(now, self.settings.stale_after) {
                         s.heard.push(id);
                     }
                 }
@@ -162,13 +166,6 @@ impl Cluster {
         }
         s.misplaced = required > 1 && self.in_one_rack_of_several(&s.serving);
         Some(s)
-    }
-
-    /// Whether what the node has is sure to be there.
-    pub(crate) fn is_heard(&self, node: &Node, now: Option<Millis>) -> bool {
-        let lately = now
-            .is_none_or(|now| now.saturating_sub(node.last_heartbeat) < self.settings.stale_after);
-        node.health == Health::Healthy && node.confirmed && lately
     }
 
     /// The commit sequence id that a good replica has: that of the record or, when no replica has

@@ -12,8 +12,12 @@ use proto::hdds::LifeCycleState;
 use types::{DatanodeId, EcConfig, OperationalState, ReplicationConfig};
 
 use super::count::mixed;
-use super::pending::Task;
-use crate::{Cluster, Container, Health, Millis, Replica, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Health;
+use crate::state::pending::Task;
+use crate::state::replica::{Replica, ReplicaState};
+use crate::time::Millis;
 
 /// The most a code can have: an order names each index in one byte.
 const MAX_INDEXES: u32 = 255;
@@ -191,7 +195,7 @@ impl Cluster {
             s.bad.push((index, id));
             return;
         }
-        let is_going = |p: &super::pending::Pending| p.node == id && p.task == Task::Delete;
+        let is_going = |p: &crate::state::pending::Pending| p.node == id && p.task == Task::Delete;
         if self.pending.of(c.id).iter().any(is_going) {
             s.going.push(id);
             return;
@@ -202,7 +206,7 @@ impl Cluster {
         match node.details.op_state {
             InService if !is_dead => {
                 s.serving.entry(index).or_default().push(id);
-                if self.is_heard(node, now) {
+                if node.is_heard(now, self.settings.stale_after) {
                     s.heard.entry(index).or_default().push(id);
                 }
             }

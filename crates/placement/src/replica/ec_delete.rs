@@ -13,7 +13,9 @@ use types::DatanodeId;
 use super::count::mixed;
 use super::ec_count::EcReplicaCount;
 use super::repair::Repair;
-use crate::{Cluster, Container, Millis};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::time::Millis;
 
 impl Cluster {
     /// One of an index that is there more than once. A node that has enough to delete is waited
@@ -79,7 +81,7 @@ impl Cluster {
             false => s.heard.len() >= s.required as usize,
         };
         let may_go = |(index, node): &&(u32, DatanodeId)| {
-            replaced(index) && self.may_delete(*node) && !self.is_going(c.id, *node)
+            replaced(index) && self.may_delete(*node) && !self.pending.is_going(c.id, *node)
         };
         let (index, victim) = s.bad.iter().find(may_go)?;
         Some(Repair::delete(c.id, (*victim, *index), until))
@@ -97,7 +99,7 @@ impl Cluster {
         if !can_be_decoded || !s.coming.is_empty() || !s.closing.is_empty() {
             return None;
         }
-        let goes_already = s.bad.iter().any(|(_, node)| self.is_going(c.id, *node));
+        let goes_already = s.bad.iter().any(|(_, node)| self.pending.is_going(c.id, *node));
         let takes_place = |(_, node): &&(u32, DatanodeId)| {
             self.may_delete(*node) && self.nodes.get(*node).is_some_and(|n| n.accepts_writes())
         };

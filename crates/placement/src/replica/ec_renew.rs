@@ -13,7 +13,9 @@ use types::DatanodeId;
 
 use super::ec_count::EcReplicaCount;
 use super::repair::Repair;
-use crate::{Cluster, Container, Millis};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::time::Millis;
 
 impl Cluster {
     /// Has an index decoded anew of which every replica lags.

@@ -24,10 +24,14 @@ use types::{ContainerId, DatanodeId};
 use super::count::mixed;
 use super::ec_count::EcReplicaCount;
 use super::pair::Pair;
-use super::pending::{Pending, Task};
 use super::repair::Repair;
 use super::urgency::{Left, Urgency};
-use crate::{Cluster, Container, Millis, Order, OrderKind, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::order::{Order, OrderKind};
+use crate::state::pending::{Pending, Task};
+use crate::state::replica::ReplicaState;
+use crate::time::Millis;
 
 /// What becomes of indexes that are missing.
 enum Bring {
@@ -220,7 +224,7 @@ impl Cluster {
             (1..=s.required).contains(index)
                 && replica.is_some_and(|r| r.state == ReplicaState::Unhealthy)
                 && self.nodes.is_healthy(*node)
-                && !self.is_going(id, *node)
+                && !self.pending.is_going(id, *node)
         };
         let mut damaged: BTreeMap<u32, DatanodeId> = BTreeMap::new();
         for (index, node) in s.bad.iter().filter(is_source) {

@@ -8,7 +8,10 @@ use types::{DatanodeId, EcConfig, ReplicationConfig};
 use super::count::mixed;
 use super::ec_count::EcReplicaCount;
 use super::repair::Repair;
-use crate::{Cluster, Container, Millis, Node};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Node;
+use crate::time::Millis;
 
 impl Cluster {
     /// How many of these nodes are in each rack; all are in one where racks do not matter.

@@ -6,7 +6,9 @@ use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
 use super::count::ReplicaCount;
-use crate::{Cluster, Container, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::replica::ReplicaState;
 
 /// Life cycle states in the order that the report lists them.
 pub const STATES: [LifeCycleState; 7] = [
@@ -107,7 +109,7 @@ impl Cluster {
         let replicas = self.replicas.of(c.id);
         // What was written last stays unknown.
         let stuck = c.state == LifeCycleState::QuasiClosed
-            && !self.last_write_is_known(c, crate::Millis::MAX);
+            && !self.last_write_is_known(c, crate::time::Millis::MAX);
         let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
         // What is empty here may not be so with those that are not heard of.
         if empty && (!stuck || replicas.is_empty()) {

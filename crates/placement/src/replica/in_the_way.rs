@@ -14,8 +14,12 @@ use types::{DatanodeId, OperationalState};
 
 use super::count::ReplicaCount;
 use super::repair::Repair;
+use crate::cluster::Cluster;
 use crate::node::Refuses;
-use crate::{Cluster, Container, Health, Millis, Node, ReplicaState, elapsed};
+use crate::state::container::Container;
+use crate::state::node::{Health, Node};
+use crate::state::replica::ReplicaState;
+use crate::time::{Millis, elapsed};
 
 /// Good replicas that must be there besides.
 const LEAST: usize = 2;
@@ -50,7 +54,10 @@ impl Cluster {
         }
         let victims = s.bad.iter().filter_map(|id| {
             let sequence = self.replicas.on(c.id, *id).filter(|r| r.state.is_final())?.sequence_id;
-            let node = self.nodes.get(*id).filter(|node| self.is_heard(node, Some(now)))?;
+            let node = self
+                .nodes
+                .get(*id)
+                .filter(|node| node.is_heard(Some(now), self.settings.stale_after))?;
             let goes = sequence < c.sequence_id && self.may_delete(*id);
             (goes && self.would_get_a_copy(c, node, now)).then_some((sequence, *id))
         });

@@ -11,7 +11,10 @@ use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, StorageType};
 
 use super::repair::Repair;
-use crate::{Cluster, Millis, Order, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::order::Order;
+use crate::state::replica::ReplicaState;
+use crate::time::Millis;
 
 /// A replica on its way from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use types::DatanodeId;
 
 use super::count::ReplicaCount;
 use super::ec_count::EcReplicaCount;
+use crate::cluster::Cluster;
 use crate::node::Refuses;
-use crate::{Cluster, Container};
+use crate::state::container::Container;
 
 /// How a node's destination bears on a container.
 pub(super) enum Pair {

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use types::ContainerId;
 
-use crate::{Cluster, Container, Millis};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::time::Millis;
 
 /// What was made is remembered for so long.
 pub const WINDOW: Millis = 300_000;

@@ -5,10 +5,15 @@ use std::collections::BTreeSet;
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, DatanodeId, ReplicationConfig};
 
-use crate::{
-    Change, Cluster, Container, Decision, Health, Millis, OrderKind, Replica, ReplicaState,
-    UnknownContainer, elapsed,
-};
+use crate::cluster::Cluster;
+use crate::settings::UnknownContainer;
+use crate::state::change::Change;
+use crate::state::container::Container;
+use crate::state::decision::Decision;
+use crate::state::node::Health;
+use crate::state::order::OrderKind;
+use crate::state::replica::{Replica, ReplicaState};
+use crate::time::{Millis, elapsed};
 
 impl Cluster {
     /// `node` has reported its replica of the container `id`, or that it has none any more.

@@ -27,11 +27,17 @@ use types::{ContainerId, DatanodeId, OperationalState};
 
 use super::count::{ReplicaCount, mixed};
 use super::pair::Pair;
-use super::pending::{Pending, Task};
 use super::urgency::{Left, Urgency};
+use crate::cluster::Cluster;
 use crate::node::Refuses;
 use crate::settings::whole;
-use crate::{Cluster, Container, Decision, Event, Health, Millis, Node, Order, OrderKind, elapsed};
+use crate::state::container::Container;
+use crate::state::decision::Decision;
+use crate::state::history::Event;
+use crate::state::node::{Health, Node};
+use crate::state::order::{Order, OrderKind};
+use crate::state::pending::{Pending, Task};
+use crate::time::{Millis, elapsed};
 
 /// What a look at some containers has found to do.
 #[derive(Debug, Default)]
@@ -361,7 +367,7 @@ impl Cluster {
                 .on(c.id, *id)
                 .is_some_and(|r| r.state.is_final() && r.sequence_id <= enough);
             let lone = self.only_of_its_origin(c, *id);
-            ends && !lone && self.may_delete(*id) && !self.is_going(c.id, *id)
+            ends && !lone && self.may_delete(*id) && !self.pending.is_going(c.id, *id)
         })
     }
 
@@ -383,11 +389,6 @@ impl Cluster {
         let any = || s.heard.iter().copied().find(may_go);
         let victim = lagging.or_else(moved).or_else(wrong).or_else(any);
         victim.filter(|id| self.may_delete(*id))
-    }
-
-    /// Whether the node was told to delete its replica and has not said yet that it did.
-    pub(crate) fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
-        self.pending.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
     }
 
     pub(super) fn may_delete(&self, node: DatanodeId) -> bool {

@@ -1,13 +1,16 @@
 //! DataNodes report their replicas, all of them or what changed.
 
-use std::collections::BTreeSet;
-
 use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
-use crate::container::Usage;
-use crate::{Cluster, Decision, Event, Millis, Replica, ReplicaState};
+use crate::cluster::Cluster;
+use crate::state::container::Usage;
+use crate::state::decision::Decision;
+use crate::state::history::Event;
+use crate::state::lifecycle;
+use crate::state::replica::{Replica, ReplicaState};
+use crate::time::Millis;
 
 impl Cluster {
     /// All replicas of `node`: what is not among them is gone.
@@ -61,8 +64,10 @@ impl Cluster {
                     self.pending.relocated(id, node);
                 }
                 self.replicas.put(id, replica);
-                if self.safe_mode.is_on() && self.containers.get(id).is_some() {
-                    let known = self.different_replicas(id);
+                if self.safe_mode.is_on()
+                    && let Some(container) = self.containers.get(id)
+                {
+                    let known = self.replicas.different(id, Some(container.config));
                     self.safe_mode.note_replicas(id, known);
                 }
             }
@@ -81,23 +86,6 @@ impl Cluster {
         replica.delete_transaction < forgotten
     }
 
-    /// Replicas of a container that can be read; of an erasure coded one, different indexes of its
-    /// group.
-    pub(crate) fn different_replicas(&self, id: ContainerId) -> usize {
-        let of = self.replicas.of(id).iter();
-        let readable =
-            of.filter(|r| !matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
-        match self.containers.get(id).map(|c| c.config) {
-            Some(config) if config.is_ec() => {
-                let indexes = readable.map(|r| r.replica_index);
-                let indexes: BTreeSet<u32> =
-                    indexes.filter(|i| (1..=config.required_nodes()).contains(i)).collect();
-                indexes.len()
-            }
-            _ => readable.count(),
-        }
-    }
-
     /// What the replicas say about the container's size: the largest of them while it is written,
     /// the closed ones after. Without replicas the record keeps what it has, and so does that of a
     /// container that is deleted.
@@ -106,7 +94,7 @@ impl Cluster {
         if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
             return;
         }
-        let closed = super::super::container::lifecycle::is_closed(container.state);
+        let closed = lifecycle::is_closed(container.state);
         let counted = self.replicas.of(id).iter().filter(|r| !closed || r.state.is_final());
         let largest = counted.fold(None::<Usage>, |all, r| {
             let all = all.unwrap_or_default();

@@ -15,9 +15,13 @@ use smallvec::smallvec;
 use types::{ContainerId, DatanodeId, StorageType};
 
 use super::count::mixed;
-use super::pending::{Pending, Task};
 use super::repair::Repair;
-use crate::{Cluster, Container, Millis, Node, Order, OrderKind};
+use crate::cluster::Cluster;
+use crate::state::container::Container;
+use crate::state::node::Node;
+use crate::state::order::{Order, OrderKind};
+use crate::state::pending::{Pending, Task};
+use crate::time::Millis;
 
 /// Why it is done, for operators.
 const WHY: &str = "it is on a disk of another storage type";

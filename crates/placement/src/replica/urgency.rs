@@ -10,7 +10,8 @@
 //! passed since the last one that did as the settings say.
 
 use crate::settings::ReplicationSettings;
-use crate::{Millis, OrderKind, elapsed};
+use crate::state::order::OrderKind;
+use crate::time::{Millis, elapsed};
 
 /// Replicas a container can lose and still be read; [`Urgency::CAN_WAIT`] when none is missing.
 pub(super) type Left = u32;

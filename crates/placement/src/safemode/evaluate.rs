@@ -1,7 +1,7 @@
 //! The rules, with Ozone's names and texts.
 
 use super::Awaited;
-use crate::Cluster;
+use crate::cluster::Cluster;
 use crate::settings::whole;
 
 /// Members of a RATIS/THREE pipeline.

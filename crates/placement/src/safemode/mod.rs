@@ -11,7 +11,7 @@ use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId, PipelineState, ReplicationConfig};
 
-use crate::Cluster;
+use crate::cluster::Cluster;
 
 /// What the rules remember of the start.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    fn new<'a>(containers: impl Iterator<Item = &'a crate::Container>) -> Self {
+    fn new<'a>(containers: impl Iterator<Item = &'a crate::state::container::Container>) -> Self {
         let left: FxHashMap<_, _> = containers.map(|c| (c.id, needed(&c.config))).collect();
         Self { total: left.len(), left }
     }
@@ -85,20 +85,21 @@ impl SafeMode {
 impl Cluster {
     /// Enters safe mode, if there is one, with what was loaded from the store.
     pub fn begin_safe_mode(&mut self) {
-        let closed = |c: &&crate::Container| {
+        let closed = |c: &&crate::state::container::Container| {
             matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) && c.keys > 0
         };
-        let ec = |c: &&crate::Container| matches!(c.config, ReplicationConfig::Ec(_));
+        let ec =
+            |c: &&crate::state::container::Container| matches!(c.config, ReplicationConfig::Ec(_));
         let closed = || self.containers.from(ContainerId(0)).filter(closed);
         let mut containers = Awaited::new(closed().filter(|c| !ec(c)));
         let mut ec_containers = Awaited::new(closed().filter(ec));
         // What was reported while another SCM led.
-        for id in closed().map(|c| c.id) {
-            let known = self.different_replicas(id);
+        for (id, config) in closed().map(|c| (c.id, Some(c.config))) {
+            let known = self.replicas.different(id, config);
             containers.note(id, known);
             ec_containers.note(id, known);
         }
-        let open = |e: &&crate::PipelineEntry| {
+        let open = |e: &&crate::state::pipeline::PipelineEntry| {
             e.record.state == PipelineState::Open
                 && e.record.config == ReplicationConfig::RATIS_THREE
         };

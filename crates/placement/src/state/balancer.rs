@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use proto::hdds::ContainerBalancerConfigurationProto;
 use types::ContainerId;
 
-use crate::{Millis, Nodes};
+use super::nodes::Nodes;
+use crate::time::Millis;
 
 /// The least that must be left of a move's time behind its copy, for the deletion.
 const LEAST_FOR_DELETION: Millis = 9 * 60_000;

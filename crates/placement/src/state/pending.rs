@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use types::{ContainerId, DatanodeId};
 
-use crate::Millis;
+use crate::time::Millis;
 
 /// What a node was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,11 @@ impl PendingTasks {
     /// Those of a container.
     pub fn of(&self, id: ContainerId) -> &[Pending] {
         self.tasks.get(&id).map(SmallVec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether the node was told to delete its replica and has not said yet that it did.
+    pub fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
+        self.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
     }
 
     /// Whether a replica of the container is on its way to a node.

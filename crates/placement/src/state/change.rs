@@ -1,0 +1,168 @@
+//! Changes of the replicated state, and what becomes of them when they are applied.
+//!
+//! The server encodes changes into log entries and writes the rows named by [`Touched`] in the same
+//! batch as the applied index.
+
+use proto::hdds::{LifeCycleEvent, LifeCycleState};
+use types::{ContainerId, DatanodeId, Pipeline, PipelineId, PipelineState};
+
+use super::balancer::Balancer;
+use super::container::{Container, Usage};
+use super::deletion::Transaction;
+use super::sequence::Sequence;
+use crate::time::Millis;
+
+/// One change of the replicated state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A new pipeline, ALLOCATED.
+    AddPipeline(Pipeline),
+    /// All members have reported the pipeline: it takes writes.
+    OpenPipeline(PipelineId),
+    /// An operator puts a pipeline aside, or (false) back to use.
+    SetPipelineDormant(PipelineId, bool),
+    /// The pipeline takes no writes any more; its open containers are CLOSING from now on.
+    ClosePipeline {
+        /// Which pipeline.
+        id: PipelineId,
+        /// When.
+        now: Millis,
+    },
+    /// The pipeline's groups are gone, so is its record.
+    RemovePipeline(PipelineId),
+    /// A new container, OPEN.
+    AddContainer(Container),
+    /// An event in a container's life.
+    MoveContainer {
+        /// Which container.
+        id: ContainerId,
+        /// What happened.
+        event: LifeCycleEvent,
+        /// When.
+        now: Millis,
+        /// Size and commit sequence as reported, to be kept with the record.
+        usage: Usage,
+    },
+    /// All replicas of a CLOSED container are empty: it is DELETING.
+    DeleteEmptied {
+        /// Which container.
+        id: ContainerId,
+        /// When.
+        now: Millis,
+        /// Size and commit sequence as reported.
+        usage: Usage,
+    },
+    /// What is left of a container that was deleted as empty goes, of these indexes.
+    ClearLeftOvers {
+        /// Which container.
+        id: ContainerId,
+        /// Indexes.
+        indexes: Vec<u32>,
+    },
+    /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or
+    /// QUASI_CLOSED like that replica.
+    ReviveContainer {
+        /// Which container.
+        id: ContainerId,
+        /// Whether the replica is QUASI_CLOSED: there may be others with more in them.
+        quasi: bool,
+        /// When.
+        now: Millis,
+    },
+    /// Reserves the numbers after `expected` up to and including `last`.
+    ReserveIds {
+        /// Of which sequence.
+        sequence: Sequence,
+        /// The last number reserved before, as the proposer saw it.
+        expected: u64,
+        /// The last number reserved from now on.
+        last: u64,
+    },
+    /// New transactions of the deletion log.
+    AddDeletions(Vec<Transaction>),
+    /// Transactions that every replica has acknowledged.
+    RemoveDeletions(Vec<u64>),
+    /// The container balancer was started or stopped, or has come to its next iteration.
+    SetBalancer(Balancer),
+    /// Where the replicas of a node that leaves go to; `None`: to any nodes.
+    SetDestination {
+        /// The node that leaves.
+        node: DatanodeId,
+        /// The node that gets them.
+        destination: Option<DatanodeId>,
+    },
+}
+
+/// A row of the store that a change has written or removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Touched {
+    /// Table `pipelines`.
+    Pipeline(PipelineId),
+    /// Table `containers`.
+    Container(ContainerId),
+    /// Table `sequenceId`.
+    Sequence(Sequence),
+    /// Table `deletedBlocks`.
+    Deletion(u64),
+    /// Table `statefulServiceConfig`: the container balancer's row.
+    Balancer,
+    /// Table `statefulServiceConfig`: the row of the nodes' destinations.
+    Destinations,
+}
+
+/// What a change did: the rows to write, or why it was refused.
+pub type Applied = Result<Vec<Touched>, Refused>;
+
+/// Why a change was not applied. It changed nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// No such pipeline.
+    #[error("pipeline {0} not found")]
+    PipelineNotFound(PipelineId),
+    /// A pipeline of that id is there already.
+    #[error("pipeline {0} exists already")]
+    PipelineExists(PipelineId),
+    /// The pipeline is not in a state that allows it.
+    #[error("pipeline {id} is in state {state:?}")]
+    PipelineState {
+        /// Which pipeline.
+        id: PipelineId,
+        /// Its state.
+        state: PipelineState,
+    },
+    /// No such container.
+    #[error("container {0} not found")]
+    ContainerNotFound(ContainerId),
+    /// A container of that id is there already.
+    #[error("container {0} exists already")]
+    ContainerExists(ContainerId),
+    /// The event does not fit the container's state.
+    #[error("container {id} in state {} does not take event {}", .state.as_str_name(), .event.as_str_name())]
+    ContainerState {
+        /// Which container.
+        id: ContainerId,
+        /// Its state.
+        state: LifeCycleState,
+        /// The event.
+        event: LifeCycleEvent,
+    },
+    /// Nothing of the container may be ordered away, or not as much.
+    #[error("container {0} is not deleted and empty, or too much of it was ordered away already")]
+    NotLeftOver(ContainerId),
+    /// A change of a later release, or one that is not whole.
+    #[error("{0}")]
+    Unknown(String),
+    /// Applying it failed because of a bug.
+    #[error("the change could not be applied because of a bug")]
+    Failed,
+    /// Another request reserved numbers since the proposer looked.
+    #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
+    SequenceMoved {
+        /// Which sequence.
+        sequence: Sequence,
+        /// Where it is.
+        last: u64,
+        /// Where the proposer thought it was.
+        expected: u64,
+    },
+}

@@ -1,0 +1,73 @@
+//! Commands for DataNodes.
+
+use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
+
+/// A command for a DataNode.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Order {
+    /// The node that it is for.
+    pub node: DatanodeId,
+    /// What to do.
+    pub kind: OrderKind,
+}
+
+/// What a DataNode shall do. All of it may be repeated.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum OrderKind {
+    /// Start the pipeline's group, or learn its members' current addresses.
+    CreatePipeline(PipelineId),
+    /// Stop the pipeline's group and erase it.
+    ClosePipeline(PipelineId),
+    /// Close a replica.
+    CloseContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The pipeline it is written through.
+        pipeline: PipelineId,
+        /// From QUASI_CLOSED straight to CLOSED.
+        force: bool,
+    },
+    /// Delete a replica.
+    DeleteContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The index of the erasure-coded replica that is meant: if the node holds another one by
+        /// the time the order arrives, it keeps that. 0 for a replicated container.
+        index: u32,
+        /// Even if there are blocks in it.
+        force: bool,
+    },
+    /// Copy a replica to another node, or move it to another disk of the same one.
+    ReplicateContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The node that gets it. The node that it is for moves it to a disk of its storage type.
+        target: DatanodeId,
+    },
+    /// Decode replicas of an erasure coded container from others and store them on the targets. The
+    /// node that it is for coordinates this, and is the first target.
+    ReconstructEcContainer {
+        /// Which container.
+        id: ContainerId,
+        /// Nodes with a good replica, and its index; each index once.
+        sources: Vec<(DatanodeId, u32)>,
+        /// Nodes that get a replica, and its index.
+        targets: Vec<(DatanodeId, u32)>,
+    },
+    /// Compare a replica with those of other nodes, and get from them what it lacks.
+    ReconcileContainer {
+        /// Which container.
+        id: ContainerId,
+        /// The nodes that have the others.
+        peers: Vec<DatanodeId>,
+    },
+    /// Take over what an operator wants of the node.
+    SetOperationalState {
+        /// What.
+        state: OperationalState,
+        /// When it ends by itself, in seconds since 1970; 0 is never.
+        expiry: i64,
+    },
+    /// Delete the blocks of these transactions of the deletion log.
+    DeleteBlocks(Vec<u64>),
+}

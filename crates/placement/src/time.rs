@@ -1,0 +1,18 @@
+//! Time as rules see it: a number that the server hands in.
+
+/// Milliseconds since 1970, as the server's clock gives them.
+pub type Millis = u64;
+
+/// So far may the clocks of two leaders be apart.
+const CLOCKS_APART: Millis = 60_000;
+
+/// How long ago `then` was, which a leader noted in the record by its own clock. What is noted for
+/// a time that is long to come was noted by a clock that ran ahead: it was some time in the past,
+/// and nothing waits until that clock is right.
+pub(crate) fn elapsed(then: Millis, now: Millis) -> Millis {
+    match now.checked_sub(then) {
+        Some(elapsed) => elapsed,
+        None if then.saturating_sub(now) <= CLOCKS_APART => 0,
+        None => Millis::MAX,
+    }
+}
