@@ -169,4 +169,59 @@ impl Cluster {
         }
         touched
     }
+
+    /// A pipeline goes: its members stay with the containers that are not closed.
+    fn apply_remove_pipeline(&mut self, id: PipelineId) -> Applied {
+        let entry = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?;
+        let members = entry.member_ids();
+        let mut touched = vec![Touched::Pipeline(id)];
+        for container in self.containers.of_pipeline(id) {
+            let is_written =
+                |c: &Container| matches!(c.state, LifeCycleState::Open | LifeCycleState::Closing);
+            if self.containers.get(container).is_some_and(is_written) {
+                self.containers.update(container, |c| c.evidence.members.clone_from(&members));
+                touched.push(Touched::Container(container));
+            }
+        }
+        self.pipelines.remove(id);
+        Ok(touched)
+    }
+
+    /// What is left of a deleted container goes, of these indexes. It is written down before any
+    /// order is sent, so that what goes adds up whichever SCM orders it, and when.
+    fn apply_clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
+        let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
+        let deleted = matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted);
+        let group = 1..=container.config.required_nodes();
+        let mut cleared = container.evidence.cleared.clone();
+        cleared.extend(indexes.iter().filter(|index| group.contains(index)));
+        let few = container.most_cleared().is_some_and(|most| cleared.len() <= most);
+        if !deleted || !container.evidence.emptied || !few {
+            return Err(Refused::NotLeftOver(id));
+        }
+        self.containers.update(id, |c| c.evidence.cleared = cleared);
+        Ok(vec![Touched::Container(id)])
+    }
+
+    /// A container of which all replicas were seen empty comes to be deleted.
+    fn note_emptied(&mut self, id: ContainerId) {
+        self.containers.update(id, |c| c.evidence.emptied = true);
+    }
+
+    /// It was not deleted after all: what was seen of it was wrong, or is no longer so.
+    fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
+        let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
+        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+            let event = LifeCycleEvent::Close;
+            return Err(Refused::ContainerState { id, state, event });
+        }
+        let to = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
+        self.containers.update(id, |c| {
+            c.state = to;
+            c.state_enter_ms = now;
+            c.evidence.emptied = false;
+        });
+        self.histories.note(id, now, Event::Revived(to));
+        Ok(vec![Touched::Container(id)])
+    }
 }

@@ -47,6 +47,7 @@ pub mod pipeline;
 pub mod replica;
 pub mod safemode;
 mod settings;
+mod shuffle;
 mod state;
 mod time;
 

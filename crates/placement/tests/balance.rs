@@ -211,7 +211,7 @@ impl World {
         self.beat();
         self.now += self.cluster.settings.resend_after;
         self.beat();
-        let mut iteration = match Iteration::begin(&self.cluster, configuration) {
+        let mut iteration = match Iteration::begin(&self.cluster.nodes, configuration) {
             Ok(iteration) => iteration,
             Err(why) => {
                 assert_eq!(why, NotBegun::Balanced);
@@ -222,7 +222,7 @@ impl World {
         loop {
             let mut orders = Vec::new();
             let end = loop {
-                match iteration.next(&mut self.cluster, self.now) {
+                match self.cluster.next_move(&mut iteration, self.now) {
                     Choice::Move(order) => orders.push(order),
                     Choice::More => {}
                     end => break end,
@@ -362,9 +362,9 @@ fn a_move_whose_copy_is_late_is_given_up_and_one_whose_deletion_is_late_too() {
     world.beat();
     world.now += world.cluster.settings.resend_after;
     world.beat();
-    let mut iteration = Iteration::begin(&world.cluster, configuration()).unwrap();
-    let Choice::Move(order) = iteration.next(&mut world.cluster, world.now) else { panic!() };
-    assert_eq!(iteration.next(&mut world.cluster, world.now), Choice::Exhausted);
+    let mut iteration = Iteration::begin(&world.cluster.nodes, configuration()).unwrap();
+    let Choice::Move(order) = world.cluster.next_move(&mut iteration, world.now) else { panic!() };
+    assert_eq!(world.cluster.next_move(&mut iteration, world.now), Choice::Exhausted);
     assert_eq!(world.cluster.review_moves(world.now), []);
     // The copy is not waited for any more.
     world.now += configuration().replication_timeout;
@@ -376,8 +376,8 @@ fn a_move_whose_copy_is_late_is_given_up_and_one_whose_deletion_is_late_too() {
     assert_eq!(iteration.statistics().failed, 1);
 
     // Another iteration: the copy arrives, and the source is not heard of.
-    let mut iteration = Iteration::begin(&world.cluster, configuration()).unwrap();
-    let Choice::Move(again) = iteration.next(&mut world.cluster, world.now) else { panic!() };
+    let mut iteration = Iteration::begin(&world.cluster.nodes, configuration()).unwrap();
+    let Choice::Move(again) = world.cluster.next_move(&mut iteration, world.now) else { panic!() };
     assert_eq!(again.kind, order.kind);
     world.deliver(&again);
     world.now += configuration().move_timeout;

@@ -17,12 +17,12 @@ fn begin(world: &mut World, threshold: f64, containers: &[ContainerId]) -> Itera
     world.beat();
     let include_containers = containers.iter().copied().collect();
     let configuration = Configuration { threshold, include_containers, ..configuration() };
-    Iteration::begin(&world.cluster, configuration).unwrap()
+    Iteration::begin(&world.cluster.nodes, configuration).unwrap()
 }
 
 /// The move that comes next: its container, source and target.
 fn next(iteration: &mut Iteration, world: &mut World) -> Option<(u64, DatanodeId, DatanodeId)> {
-    match iteration.next(&mut world.cluster, world.now) {
+    match world.cluster.next_move(iteration, world.now) {
         Choice::Move(_) => {
             let moved = *world.cluster.moves.iter().last().unwrap();
             Some((moved.id.0, moved.source, moved.target))
@@ -111,7 +111,7 @@ fn between(world: &mut World, id: ContainerId, source: u128, target: u128) -> bo
         include_containers: [id].into(),
         ..configuration()
     };
-    let mut iteration = Iteration::begin(&world.cluster, configuration).unwrap();
+    let mut iteration = Iteration::begin(&world.cluster.nodes, configuration).unwrap();
     let moves = next(&mut iteration, world).is_some();
     world.cluster.moves.clear();
     moves

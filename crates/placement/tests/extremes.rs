@@ -239,8 +239,8 @@ fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let _ = cluster.review_moves(now);
     if let Some(balancer) = cluster.balancer.clone() {
         let _ = balancer.configuration.check(&cluster.nodes, x.number(), x.number());
-        if let Ok(mut iteration) = Iteration::begin(cluster, balancer.configuration) {
-            while let Choice::Move(_) | Choice::More = iteration.next(cluster, now) {}
+        if let Ok(mut iteration) = Iteration::begin(&cluster.nodes, balancer.configuration) {
+            while let Choice::Move(_) | Choice::More = cluster.next_move(&mut iteration, now) {}
             for (moved, result) in cluster.review_moves(x.number()) {
                 iteration.note(&moved, result);
             }

@@ -1,42 +1,47 @@
-//! Which replicas may move, and where to.
+//! Which replicas may move.
 
 use std::collections::BTreeSet;
 
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId, EcConfig, ReplicationConfig};
+use types::{ContainerId, DatanodeId};
 
-use super::Configuration;
-use crate::cluster::Cluster;
-use crate::node::Refuses;
-use crate::state::container::Container;
+use crate::container::history::note_order;
+use crate::replica::Replication;
+use crate::replica::moving::{Move, Moves};
+use crate::settings::Settings;
+use crate::state::balancer::Configuration;
+use crate::state::container::{Container, Containers};
+use crate::state::history::Histories;
 use crate::state::node::Node;
-use crate::state::replica::ReplicaState;
+use crate::state::nodes::Nodes;
+use crate::state::order::Order;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::Millis;
 
-/// Why a target does not get a replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotThere {
-    /// It cannot get this one.
-    Never,
-    /// It gets as many as it may, for now.
-    Busy,
+/// What asks for a move, in the history of its container.
+const WHY: &str = "the container balancer";
+
+/// What the choice of a move reads, and what its beginning changes.
+#[derive(Debug)]
+pub(crate) struct Balancing<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+    pub containers: &'a Containers,
+    pub replicas: &'a Replicas,
+    pub pending: &'a mut PendingTasks,
+    pub moves: &'a mut Moves,
+    pub histories: &'a mut Histories,
 }
 
-impl Configuration {
-    /// Whether the container is one of those that are moved.
-    fn admits(&self, c: &Container) -> bool {
-        let state = match c.state {
-            LifeCycleState::Closed => true,
-            LifeCycleState::QuasiClosed => self.include_non_standard,
-            _ => false,
-        };
-        let included =
-            self.include_containers.is_empty() || self.include_containers.contains(&c.id);
-        state && included && !self.exclude_containers.contains(&c.id)
+impl Balancing<'_> {
+    pub(super) fn replication(&self) -> Replication<'_> {
+        let Self { settings, nodes, pipelines, replicas, pending, .. } = self;
+        Replication { settings, nodes, pipelines, replicas, pending }
     }
-}
 
-impl Cluster {
     /// The container of the replica on `source`, if that may move: it is not empty, all replicas
     /// are there and heard of, and nothing else is done with them.
     pub(super) fn movable(
@@ -46,63 +51,54 @@ impl Cluster {
         source: DatanodeId,
         now: Millis,
     ) -> Option<&Container> {
-        let c = self.containers.get(id).filter(|c| configuration.admits(c) && !c.suppressed)?;
+        let c = self.containers.get(id).filter(|c| admits(configuration, c) && !c.suppressed)?;
         let replica = self.replicas.on(id, source)?;
         let same = match c.state {
             LifeCycleState::Closed => replica.state == ReplicaState::Closed,
             _ => replica.state == ReplicaState::QuasiClosed,
         };
         let rests = self.pending.of(id).is_empty() && self.moves.of(id).is_none();
-        (same && replica.used_bytes > 0 && rests && self.is_whole(c, now)).then_some(c)
+        (same && replica.used_bytes > 0 && rests && is_whole(&self.replication(), c, now))
+            .then_some(c)
     }
 
-    fn is_whole(&self, c: &Container, now: Millis) -> bool {
-        if c.config.is_ec() {
-            let Some(count) = self.ec_replica_count_at(c, Some(now)) else { return false };
-            let all = (1..=count.required).all(|index| count.heard.contains_key(&index));
-            return all && count.is_fine() && !self.is_crowded(c, &count);
-        }
-        let Some(count) = self.replica_count_at(c, Some(now)) else { return false };
-        count.is_fine() && count.heard.len() == count.required
+    /// Begins to move a replica from one node to another: its copy may take until the first time,
+    /// all of it until the second.
+    pub(super) fn start(
+        &mut self,
+        id: ContainerId,
+        nodes: (DatanodeId, DatanodeId),
+        (copy_until, until): (Millis, Millis),
+        now: Millis,
+    ) -> Option<(Order, Move)> {
+        let order = self.moves.start(self.replicas, self.pending, id, nodes, copy_until, until)?;
+        note_order(self.histories, self.containers, id, &order, Some(WHY), now);
+        Some((order, self.moves.of(id).copied()?))
     }
+}
 
-    /// Whether `target` may get the replica of `source`: it has room on disks of its type and none
-    /// of its own, and the racks are as good as before.
-    pub(crate) fn may_get(
-        &self,
-        c: &Container,
-        source: DatanodeId,
-        target: &Node,
-    ) -> Result<(), NotThere> {
-        match self.refuses(c, target) {
-            Some(Refuses::Busy) => return Err(NotThere::Busy),
-            Some(_) => return Err(NotThere::Never),
-            None => {}
-        }
-        if !target.has_room_of(c.storage_type, c.used_bytes) {
-            return Err(NotThere::Never);
-        }
-        let mut after: Vec<DatanodeId> = self.replicas.of(c.id).iter().map(|r| r.node).collect();
-        after.retain(|node| *node != source);
-        after.push(target.details.id);
-        let fits = match c.config {
-            ReplicationConfig::Ec(EcConfig { parity, .. }) => {
-                let share = after.len().div_ceil(self.nodes.racks().max(1));
-                let by_rack = self.by_rack(after.iter());
-                let most = by_rack.values().copied().max().unwrap_or(0);
-                let spread = most <= share.max(parity as usize);
-                spread || self.is_same_rack(source, target)
-            }
-            _ => !self.in_one_rack_of_several(&after),
+/// Whether the container is one of those that are moved.
+fn admits(configuration: &Configuration, c: &Container) -> bool {
+    let state = match c.state {
+        LifeCycleState::Closed => true,
+        LifeCycleState::QuasiClosed => configuration.include_non_standard,
+        _ => false,
+    };
+    let included = configuration.include_containers.is_empty()
+        || configuration.include_containers.contains(&c.id);
+    state && included && !configuration.exclude_containers.contains(&c.id)
+}
+
+fn is_whole(on: &Replication<'_>, c: &Container, now: Millis) -> bool {
+    if c.config.is_ec() {
+        let Some(count) = on.ec_replica_count_at(c, Some(now)) else {
+            return false;
         };
-        if fits { Ok(()) } else { Err(NotThere::Never) }
+        let all = (1..=count.required).all(|index| count.heard.contains_key(&index));
+        return all && count.is_fine() && !on.is_crowded(c, &count);
     }
-
-    /// Whether both are in one rack.
-    pub(super) fn is_same_rack(&self, source: DatanodeId, target: &Node) -> bool {
-        let source = self.nodes.get(source);
-        source.is_some_and(|s| s.details.network_location == target.details.network_location)
-    }
+    let Some(count) = on.replica_count_at(c, Some(now)) else { return false };
+    count.is_fine() && count.heard.len() == count.required
 }
 
 /// Whether a list names the node; by its host name or address.

@@ -17,12 +17,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use types::{ContainerId, DatanodeId, OperationalState, StorageType};
 
-use super::Configuration;
-use super::candidate::{NotThere, is_named};
+use super::candidate::{Balancing, is_named};
 use super::usage::{Bounds, Disks, Usage, measure};
-use crate::cluster::Cluster;
 use crate::replica::moving::{Move, MoveResult};
+use crate::replica::refuses::NotThere;
+use crate::state::balancer::Configuration;
 use crate::state::node::{Health, Node};
+use crate::state::nodes::Nodes;
 use crate::state::order::Order;
 use crate::time::Millis;
 
@@ -117,9 +118,8 @@ impl Iteration {
     ///
     /// # Errors
     /// When there is nothing to do.
-    pub fn begin(cluster: &Cluster, configuration: Configuration) -> Result<Self, NotBegun> {
-        let in_service: Vec<_> = cluster
-            .nodes
+    pub fn begin(nodes: &Nodes, configuration: Configuration) -> Result<Self, NotBegun> {
+        let in_service: Vec<_> = nodes
             .iter()
             .filter(|n| n.health == Health::Healthy)
             .filter(|n| n.details.op_state == OperationalState::InService)
@@ -168,28 +168,28 @@ impl Iteration {
     }
 
     /// Begins the next move, if there is one.
-    pub fn next(&mut self, cluster: &mut Cluster, now: Millis) -> Choice {
+    pub(crate) fn next(&mut self, on: &mut Balancing<'_>, now: Millis) -> Choice {
         let mut waits = false;
         let mut left = PORTION;
         for source in self.sources() {
             if !self.may_take_part(source.0, 2) {
                 continue;
             }
-            if !cluster.may_send(source.0) || cluster.is_copying_enough() {
+            if !on.replication().may_send(source.0) || on.replication().is_copying_enough() {
                 waits = true;
                 continue;
             }
-            self.list(cluster, source);
+            self.list(on, source);
             let largest =
                 |this: &Self| this.candidates.get(&source).and_then(|c| c.last()).copied();
             while let Some((bytes, id)) = largest(self) {
                 let Some(rest) = left.checked_sub(1) else { return Choice::More };
                 left = rest;
-                match self.target_for(cluster, (source, id, bytes), now) {
+                match self.target_for(on, (source, id, bytes), now) {
                     Ok(target) => {
                         self.drop_candidate(source);
                         let nodes = (source.0, target);
-                        if let Some(order) = self.begin_move(cluster, id, nodes, now) {
+                        if let Some(order) = self.begin_move(on, id, nodes, now) {
                             return Choice::Move(order);
                         }
                     }
@@ -253,16 +253,16 @@ impl Iteration {
     /// Lists the replicas on the disks of a type when they are looked at for the first time, or
     /// again after a move failed. Those that belong on disks of another type are brought there by
     /// the replication manager.
-    fn list(&mut self, cluster: &Cluster, source: Disks) {
+    fn list(&mut self, on: &Balancing<'_>, source: Disks) {
         let failed = &self.failed;
         self.candidates.entry(source).or_insert_with(|| {
             let (node, of) = source;
             let sized = |id| {
-                let replica = cluster.replicas.on(id, node)?;
-                let belongs = cluster.containers.get(id)?.storage_type == of;
+                let replica = on.replicas.on(id, node)?;
+                let belongs = on.containers.get(id)?.storage_type == of;
                 (belongs && replica.storage_type == of).then_some((replica.used_bytes, id))
             };
-            let ids = cluster.replicas.on_node(node).filter(|id| !failed.contains(id));
+            let ids = on.replicas.on_node(node).filter(|id| !failed.contains(id));
             let mut all: Vec<_> = ids.filter_map(sized).collect();
             all.sort_unstable();
             all
@@ -278,7 +278,7 @@ impl Iteration {
     /// The node that gets a replica.
     fn target_for(
         &self,
-        cluster: &Cluster,
+        on: &Balancing<'_>,
         (disks, id, bytes): (Disks, ContainerId, u64),
         now: Millis,
     ) -> Result<DatanodeId, NotThere> {
@@ -297,7 +297,7 @@ impl Iteration {
         {
             return Err(NotThere::Never);
         }
-        let container = cluster.movable(c, id, source, now).ok_or(NotThere::Never)?;
+        let container = on.movable(c, id, source, now).ok_or(NotThere::Never)?;
         let mut targets: Vec<(bool, f64, DatanodeId)> = Vec::new();
         for ((node, _), usage) in self.usage.iter().filter(|((_, of), _)| *of == of_type) {
             let (emptier, after) = (usage.percent(0, 0), usage.percent(bytes, 0));
@@ -310,15 +310,18 @@ impl Iteration {
                 || self.involved.len().saturating_add(new) <= self.max_involved;
             if *node != source && helps && fits && room {
                 let far = c.network_topology
-                    && !cluster.nodes.get(*node).is_some_and(|n| cluster.is_same_rack(source, n));
+                    && !on
+                        .nodes
+                        .get(*node)
+                        .is_some_and(|n| on.replication().is_same_rack(source, n));
                 targets.push((far, emptier, *node));
             }
         }
         targets.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
         let mut outcome = Err(NotThere::Never);
         for (_, _, node) in targets {
-            let Some(target) = cluster.nodes.get(node) else { continue };
-            match cluster.may_get(container, source, target) {
+            let Some(target) = on.nodes.get(node) else { continue };
+            match on.replication().may_get(container, source, target) {
                 Ok(()) => return Ok(node),
                 Err(NotThere::Busy) => outcome = Err(NotThere::Busy),
                 Err(NotThere::Never) => {}
@@ -329,16 +332,14 @@ impl Iteration {
 
     fn begin_move(
         &mut self,
-        cluster: &mut Cluster,
+        on: &mut Balancing<'_>,
         id: ContainerId,
         (source, target): (DatanodeId, DatanodeId),
         now: Millis,
     ) -> Option<Order> {
         let copy_until = now.saturating_add(self.configuration.replication_timeout);
         let until = now.saturating_add(self.configuration.move_timeout);
-        let order = cluster.start_move(id, (source, target), copy_until, until)?;
-        cluster.note_order(id, &order, Some("the container balancer"), now);
-        let moved = cluster.moves.of(id).copied()?;
+        let (order, moved) = on.start(id, (source, target), (copy_until, until), now)?;
         let (bytes, of_type) = (moved.bytes, moved.storage_type);
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.statistics.scheduled, 1);

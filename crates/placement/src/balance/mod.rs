@@ -15,6 +15,7 @@ mod candidate;
 mod iteration;
 mod usage;
 
+pub(crate) use candidate::Balancing;
 pub use iteration::{Choice, Iteration, IterationResult, NotBegun, Statistics};
 
 pub use crate::state::balancer::{

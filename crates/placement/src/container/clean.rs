@@ -9,23 +9,32 @@
 //! that it has no replica: a member that this SCM has not heard of may have it full of blocks,
 //! whatever the record says of its size ([`Evidence`](super::Evidence)).
 
+use std::collections::BTreeSet;
+
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
 
-use crate::cluster::Cluster;
+use super::Reported;
 use crate::state::change::Change;
-use crate::state::container::Usage;
+use crate::state::container::{Containers, Usage};
 use crate::state::decision::Decision;
 use crate::state::order::OrderKind;
-use crate::state::replica::ReplicaState;
+use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::{Millis, elapsed};
 
-impl Cluster {
+/// What says that a container has nothing in it, or nobody.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cleaning<'a> {
+    pub reported: Reported<'a>,
+    pub containers: &'a Containers,
+    pub in_safe_mode: bool,
+}
+
+impl Cleaning<'_> {
     /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
-    /// replicas are gone.
-    pub fn clean_containers(&mut self, now: Millis) -> Decision {
+    /// replicas are gone. Of `candidates` an empty replica was reported.
+    pub fn clean(&self, candidates: &mut BTreeSet<ContainerId>, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        let mut candidates = std::mem::take(&mut self.replicas.empty);
         // One with a replica that is not empty is looked at again when that is reported to be.
         candidates.retain(|id| self.may_become_empty(*id));
         for id in candidates.iter().copied() {
@@ -34,7 +43,6 @@ impl Cluster {
                 decision.changes.push(Change::DeleteEmptied { id, now, usage });
             }
         }
-        self.replicas.empty = candidates;
         for id in self.containers.in_state(LifeCycleState::Closing) {
             if self.was_never_written(id, now) {
                 let usage = Usage::default();
@@ -44,7 +52,7 @@ impl Cluster {
             }
         }
         for id in self.containers.in_state(LifeCycleState::Deleting) {
-            if self.replicas.of(id).is_empty() {
+            if self.reported.replicas.of(id).is_empty() {
                 if self
                     .containers
                     .get(id)
@@ -55,19 +63,8 @@ impl Cluster {
                     decision.changes.push(Change::MoveContainer { id, event, now, usage });
                 }
             } else {
-                decision.merge(self.order_deletion(id));
+                decision.merge(order_deletion(self.reported.replicas, id));
             }
-        }
-        decision
-    }
-
-    /// Orders to delete every replica of a DELETING container that has no blocks. A node refuses to
-    /// delete one that has some, and reports it again: the same order would follow for ever.
-    pub(crate) fn order_deletion(&self, id: ContainerId) -> Decision {
-        let mut decision = Decision::default();
-        for replica in self.replicas.of(id).iter().filter(|replica| replica.keys == 0) {
-            let index = replica.replica_index;
-            decision.order(replica.node, OrderKind::DeleteContainer { id, index, force: false });
         }
         decision
     }
@@ -76,14 +73,14 @@ impl Cluster {
         self.containers
             .get(id)
             .is_some_and(|c| !matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted))
-            && self.replicas.of(id).iter().all(|r| r.is_empty)
+            && self.reported.replicas.of(id).iter().all(|r| r.is_empty)
     }
 
     fn is_empty_everywhere(&self, id: ContainerId) -> bool {
         let Some(container) = self.containers.get(id) else { return false };
-        let replicas = self.replicas.of(id);
+        let replicas = self.reported.replicas.of(id);
         container.state == LifeCycleState::Closed
-            && self.replicas.different(id, Some(container.config))
+            && self.reported.replicas.different(id, Some(container.config))
                 >= container.config.required_nodes() as usize
             && replicas.iter().all(|r| {
                 let complete = r.sequence_id >= container.sequence_id;
@@ -96,13 +93,25 @@ impl Cluster {
         let Some(c) = self.containers.get(id) else { return false };
         c.keys == 0
             && c.used_bytes == 0
-            && self.is_without_pipeline(c)
+            && self.reported.is_without_pipeline(c)
             && self.reports_are_in(c.state_enter_ms, now)
-            && self.nobody_can_have(c, now)
+            && self.reported.nobody_can_have(c, now)
     }
 
     /// After a restart the absence of replicas means nothing until the nodes had time to report.
     fn reports_are_in(&self, entered: Millis, now: Millis) -> bool {
-        !self.safe_mode.is_on() && elapsed(entered, now) >= self.settings.resend_after.min(2_000)
+        !self.in_safe_mode
+            && elapsed(entered, now) >= self.reported.settings.resend_after.min(2_000)
     }
+}
+
+/// Orders to delete every replica of a DELETING container that has no blocks. A node refuses to
+/// delete one that has some, and reports it again: the same order would follow for ever.
+pub(crate) fn order_deletion(replicas: &Replicas, id: ContainerId) -> Decision {
+    let mut decision = Decision::default();
+    for replica in replicas.of(id).iter().filter(|replica| replica.keys == 0) {
+        let index = replica.replica_index;
+        decision.order(replica.node, OrderKind::DeleteContainer { id, index, force: false });
+    }
+    decision
 }

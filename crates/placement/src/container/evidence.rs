@@ -6,20 +6,18 @@
 //! its container is kept wherever it turns up.
 
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
+use types::{ContainerId, DatanodeId, OperationalState};
 
-use crate::cluster::Cluster;
-use crate::state::change::{Applied, Refused, Touched};
-use crate::state::container::Container;
-use crate::state::history::Event;
+use super::Reported;
+use crate::state::container::{Container, Containers};
 use crate::state::replica::{Replica, ReplicaState};
 use crate::time::Millis;
 
-impl Cluster {
+impl Reported<'_> {
     /// Whether all that may have a replica of a container whose pipeline is gone, and that was not
     /// closed, have said that they have none. Only the members of the pipeline can have been
     /// written to: what is not closed is not copied.
-    pub(super) fn nobody_can_have(&self, c: &Container, now: Millis) -> bool {
+    pub(crate) fn nobody_can_have(&self, c: &Container, now: Millis) -> bool {
         let members = &c.evidence.members;
         self.replicas.of(c.id).is_empty()
             && !members.is_empty()
@@ -45,13 +43,13 @@ impl Cluster {
     }
 
     /// Whether a container's pipeline was removed, or it never had one.
-    pub(super) fn is_without_pipeline(&self, c: &Container) -> bool {
+    pub(crate) fn is_without_pipeline(&self, c: &Container) -> bool {
         c.pipeline.is_none_or(|id| self.pipelines.get(id).is_none())
     }
 
     /// Whether a container is CLOSING and neither has a pipeline nor members of one.
-    pub fn is_without_members(&self, id: ContainerId) -> bool {
-        self.containers.get(id).is_some_and(|c| {
+    pub(crate) fn is_without_members(&self, containers: &Containers, id: ContainerId) -> bool {
+        containers.get(id).is_some_and(|c| {
             c.state == LifeCycleState::Closing
                 && c.evidence.members.is_empty()
                 && self.is_without_pipeline(c)
@@ -60,8 +58,13 @@ impl Cluster {
 
     /// Those that have yet to say whether they have a replica of a container that is CLOSING, whose
     /// pipeline is gone, and of which no replica is known.
-    pub fn silent_members(&self, id: ContainerId, now: Millis) -> Vec<DatanodeId> {
-        let Some(c) = self.containers.get(id) else { return Vec::new() };
+    pub(crate) fn silent_members(
+        &self,
+        containers: &Containers,
+        id: ContainerId,
+        now: Millis,
+    ) -> Vec<DatanodeId> {
+        let Some(c) = containers.get(id) else { return Vec::new() };
         if c.state != LifeCycleState::Closing || !self.replicas.of(id).is_empty() {
             return Vec::new();
         }
@@ -72,14 +75,14 @@ impl Cluster {
     /// Whether a container is on its way to its next state, so that looks at short intervals bring
     /// it there. One whose pipeline is gone, and of which only nodes that are away may have a
     /// replica, may wait for long.
-    pub fn any_container_on_its_way(&self, now: Millis) -> bool {
+    pub(crate) fn any_on_its_way(&self, containers: &Containers, now: Millis) -> bool {
         let waits = |c: &Container| {
             self.is_without_pipeline(c)
                 && self.replicas.of(c.id).is_empty()
                 && !self.nobody_can_have(c, now)
         };
-        let in_state = |state| self.containers.in_state(state);
-        let of = |id| self.containers.get(id);
+        let in_state = |state| containers.in_state(state);
+        let of = |id| containers.get(id);
         in_state(LifeCycleState::Closing).filter_map(of).any(|c| !waits(c))
             || in_state(LifeCycleState::QuasiClosed)
                 .filter_map(of)
@@ -111,60 +114,5 @@ impl Cluster {
                 || node.is_heard(Some(now), self.settings.stale_after)
                     && node.storage.iter().all(|disk| !disk.failed)
         })
-    }
-
-    /// A pipeline goes: its members stay with the containers that are not closed.
-    pub(crate) fn apply_remove_pipeline(&mut self, id: PipelineId) -> Applied {
-        let entry = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?;
-        let members = entry.member_ids();
-        let mut touched = vec![Touched::Pipeline(id)];
-        for container in self.containers.of_pipeline(id) {
-            let is_written =
-                |c: &Container| matches!(c.state, LifeCycleState::Open | LifeCycleState::Closing);
-            if self.containers.get(container).is_some_and(is_written) {
-                self.containers.update(container, |c| c.evidence.members.clone_from(&members));
-                touched.push(Touched::Container(container));
-            }
-        }
-        self.pipelines.remove(id);
-        Ok(touched)
-    }
-
-    /// What is left of a deleted container goes, of these indexes. It is written down before any
-    /// order is sent, so that what goes adds up whichever SCM orders it, and when.
-    pub(crate) fn apply_clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
-        let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
-        let deleted = matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted);
-        let group = 1..=container.config.required_nodes();
-        let mut cleared = container.evidence.cleared.clone();
-        cleared.extend(indexes.iter().filter(|index| group.contains(index)));
-        let few = container.most_cleared().is_some_and(|most| cleared.len() <= most);
-        if !deleted || !container.evidence.emptied || !few {
-            return Err(Refused::NotLeftOver(id));
-        }
-        self.containers.update(id, |c| c.evidence.cleared = cleared);
-        Ok(vec![Touched::Container(id)])
-    }
-
-    /// A container of which all replicas were seen empty comes to be deleted.
-    pub(crate) fn note_emptied(&mut self, id: ContainerId) {
-        self.containers.update(id, |c| c.evidence.emptied = true);
-    }
-
-    /// It was not deleted after all: what was seen of it was wrong, or is no longer so.
-    pub(crate) fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
-        let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
-        if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
-            let event = proto::hdds::LifeCycleEvent::Close;
-            return Err(Refused::ContainerState { id, state, event });
-        }
-        let to = if quasi { LifeCycleState::QuasiClosed } else { LifeCycleState::Closed };
-        self.containers.update(id, |c| {
-            c.state = to;
-            c.state_enter_ms = now;
-            c.evidence.emptied = false;
-        });
-        self.histories.note(id, now, Event::Revived(to));
-        Ok(vec![Touched::Container(id)])
     }
 }

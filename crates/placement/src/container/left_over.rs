@@ -17,44 +17,53 @@ use std::collections::BTreeSet;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId};
 
-use crate::cluster::Cluster;
+use crate::settings::Settings;
 use crate::state::change::Change;
+use crate::state::container::Containers;
 use crate::state::decision::Decision;
+use crate::state::nodes::Nodes;
 use crate::state::order::OrderKind;
-use crate::state::replica::Replica;
+use crate::state::replica::{Replica, Replicas};
 use crate::time::{Millis, elapsed};
 
-impl Cluster {
+/// What says whether what is left of a deleted container may go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeftOvers<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub containers: &'a Containers,
+    pub replicas: &'a Replicas,
+    /// When nodes were first looked at.
+    pub watched_since: Option<Millis>,
+}
+
+impl LeftOvers<'_> {
     /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
     /// to come back.
-    pub fn clear_left_overs(&mut self, now: Millis) -> Decision {
+    pub fn clear_all(&self, known: &mut BTreeSet<ContainerId>, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        let mut known = std::mem::take(&mut self.replicas.left_over);
-        known.retain(|id| self.is_deleted(*id) && self.with_blocks(*id).next().is_some());
+        known.retain(|id| {
+            is_deleted(self.containers, *id) && self.with_blocks(*id).next().is_some()
+        });
         if self.all_are_back(now) {
             for id in known.iter().copied() {
-                self.clear_left_over(id, now, &mut decision);
+                self.clear(id, now, &mut decision);
             }
         }
-        self.replicas.left_over = known;
         decision
     }
 
-    /// A node has reported a replica: what is left of a deleted container is looked at later.
-    pub(crate) fn note_left_over(&mut self, id: ContainerId, node: DatanodeId) {
-        let has_blocks = self.replicas.on(id, node).is_some_and(|r| r.keys > 0);
-        if has_blocks && self.is_deleted(id) {
-            self.replicas.left_over.insert(id);
-        }
-    }
-
     /// Has these replicas deleted once it is in the record that their indexes go.
-    pub(super) fn clear_left_over(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
+    pub fn clear(&self, id: ContainerId, now: Millis, decision: &mut Decision) {
         let Some(container) = self.containers.get(id) else { return };
         let Some(most) = container.most_cleared() else { return };
         let is_of_late = elapsed(container.state_enter_ms, now) < self.settings.dead_after;
         let all_closed = self.with_blocks(id).all(|r| r.state.is_final());
-        if !self.is_deleted(id) || !container.evidence.emptied || is_of_late || !all_closed {
+        if !is_deleted(self.containers, id)
+            || !container.evidence.emptied
+            || is_of_late
+            || !all_closed
+        {
             return;
         }
         let cleared = &container.evidence.cleared;
@@ -75,22 +84,34 @@ impl Cluster {
         }
     }
 
-    /// An erasure coded container that was thought empty.
-    fn is_deleted(&self, id: ContainerId) -> bool {
-        self.containers.get(id).is_some_and(|c| {
-            c.config.is_ec()
-                && matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted)
-        })
-    }
-
     fn with_blocks(&self, id: ContainerId) -> impl Iterator<Item = &Replica> {
         self.replicas.of(id).iter().filter(|r| r.keys > 0)
     }
 
     /// Whether all nodes are sure to be there, and others had time to register.
-    pub(super) fn all_are_back(&self, now: Millis) -> bool {
+    pub fn all_are_back(&self, now: Millis) -> bool {
         let waited = |since| elapsed(since, now) >= self.settings.dead_after;
         self.watched_since.is_some_and(waited)
             && self.nodes.iter().all(|node| node.is_heard(Some(now), self.settings.stale_after))
     }
+}
+
+/// A node has reported a replica: what is left of a deleted container is looked at later.
+pub(crate) fn note(
+    replicas: &mut Replicas,
+    containers: &Containers,
+    id: ContainerId,
+    node: DatanodeId,
+) {
+    let has_blocks = replicas.on(id, node).is_some_and(|r| r.keys > 0);
+    if has_blocks && is_deleted(containers, id) {
+        replicas.left_over.insert(id);
+    }
+}
+
+/// An erasure coded container that was thought empty.
+fn is_deleted(containers: &Containers, id: ContainerId) -> bool {
+    containers.get(id).is_some_and(|c| {
+        c.config.is_ec() && matches!(c.state, LifeCycleState::Deleting | LifeCycleState::Deleted)
+    })
 }

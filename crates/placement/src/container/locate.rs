@@ -6,9 +6,10 @@ use std::sync::Arc;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
-use crate::cluster::Cluster;
-use crate::state::container::Container;
+use super::Reported;
+use crate::state::container::{Container, Containers};
 use crate::state::node::Health;
+use crate::state::pending::PendingTasks;
 use crate::state::replica::ReplicaState;
 
 /// Why a container cannot be located.
@@ -22,34 +23,45 @@ pub enum LocateError {
     NoReplicas(ContainerId, bool),
 }
 
-impl Cluster {
+/// What says where a container is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Locating<'a> {
+    pub reported: Reported<'a>,
+    pub containers: &'a Containers,
+    pub pending: &'a PendingTasks,
+    pub in_safe_mode: bool,
+}
+
+impl<'a> Locating<'a> {
     /// The container, and the pipeline to reach it through: that which it is written through while
     /// OPEN, else one for reading made of the nodes that have a replica, the best first.
     ///
     /// # Errors
     /// When there is no such container, or no replica of it is known.
-    pub fn locate(&self, id: ContainerId) -> Result<(&Container, Arc<Pipeline>), LocateError> {
+    pub fn locate(&self, id: ContainerId) -> Result<(&'a Container, Arc<Pipeline>), LocateError> {
         let container = self.containers.get(id).ok_or(LocateError::NotFound(id))?;
         let written = matches!(container.state, LifeCycleState::Open | LifeCycleState::Closing);
-        let writer = container.pipeline.and_then(|p| self.pipelines.get(p)).filter(|_| written);
+        let writer =
+            container.pipeline.and_then(|p| self.reported.pipelines.get(p)).filter(|_| written);
         if let Some(entry) = writer
-            && (container.state == LifeCycleState::Open || self.replicas.of(id).is_empty())
+            && (container.state == LifeCycleState::Open || self.reported.replicas.of(id).is_empty())
         {
             return Ok((container, entry.record.clone()));
         }
         let pipeline = self.read_pipeline(container);
         if pipeline.members.is_empty() {
-            return Err(LocateError::NoReplicas(id, self.safe_mode.is_on()));
+            return Err(LocateError::NoReplicas(id, self.in_safe_mode));
         }
         Ok((container, Arc::new(pipeline)))
     }
 
     fn read_pipeline(&self, container: &Container) -> Pipeline {
         let mut replicas: Vec<_> = self
+            .reported
             .replicas
             .of(container.id)
             .iter()
-            .filter_map(|r| Some((r, self.nodes.get(r.node)?)))
+            .filter_map(|r| Some((r, self.reported.nodes.get(r.node)?)))
             .filter(|(r, n)| n.health != Health::Dead && r.state != ReplicaState::Deleted)
             .collect();
         let is_ec = container.config.is_ec();
@@ -72,7 +84,7 @@ impl Cluster {
         }
         let leader = container
             .pipeline
-            .and_then(|p| self.pipelines.get(p))
+            .and_then(|p| self.reported.pipelines.get(p))
             .and_then(|e| e.record.leader)
             .filter(|l| replicas.iter().any(|(r, _)| r.node == *l));
         Pipeline {

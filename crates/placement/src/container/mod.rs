@@ -2,10 +2,29 @@
 
 pub mod clean;
 pub mod close;
-mod evidence;
+pub mod evidence;
 pub mod history;
-mod left_over;
+mod holders;
+pub mod last_write;
+pub mod left_over;
 pub mod locate;
 pub mod reconcilable;
 
+pub(crate) use holders::Holders;
+
 pub use crate::state::container::Usage;
+
+use crate::settings::Settings;
+use crate::state::nodes::Nodes;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
+
+/// What is known of the nodes, of the pipelines between them and of the replicas on them: what
+/// rules for a container read besides its record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reported<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+    pub replicas: &'a Replicas,
+}

@@ -9,14 +9,13 @@
 use proto::hdds::{LifeCycleState, ReplicationType};
 use types::{ContainerId, DatanodeId};
 
-use crate::cluster::Cluster;
-use crate::state::container::Container;
+use crate::state::container::{Container, Containers};
+use crate::state::deletion::DeletionLog;
 use crate::state::order::{Order, OrderKind};
-use crate::state::replica::ReplicaState;
-use crate::time::Millis;
+use crate::state::replica::{ReplicaState, Replicas};
 
 /// What asks for it, in the container's history.
-const WHY: &str = "an administrator";
+pub(crate) const WHY: &str = "an administrator";
 
 /// Why the replicas of a container are not reconciled. All but the last are Ozone's reasons, in its
 /// words and in its order.
@@ -92,66 +91,57 @@ fn names(states: &[ReplicaState]) -> String {
     names.join(", ")
 }
 
-impl Cluster {
-    /// The container, if its replicas can be reconciled.
-    ///
-    /// # Errors
-    /// Why they cannot.
-    pub fn reconcilable(&self, id: ContainerId) -> Result<&Container, NotReconcilable> {
-        let container = self.containers.get(id).ok_or(NotReconcilable::NotFound(id))?;
-        let state = container.state;
-        if !matches!(state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) {
-            return Err(NotReconcilable::ContainerState { id, state });
-        }
-        let replicas: Vec<_> = self.replicas.of(id).iter().map(|r| r.state).collect();
-        if replicas.is_empty() {
-            return Err(NotReconcilable::NoReplicas(id));
-        }
-        if !replicas.iter().all(can_be_compared) {
-            return Err(NotReconcilable::ReplicaStates { id, state, replicas });
-        }
-        let kind = container.config.wire_type();
-        if kind != ReplicationType::Ratis {
-            return Err(NotReconcilable::ReplicationType { id, kind });
-        }
-        let nodes = container.config.required_nodes();
-        if nodes <= 1 {
-            return Err(NotReconcilable::RequiredNodes { id, nodes });
-        }
-        match self.deletions.transactions_of(id) {
-            0 => Ok(container),
-            transactions => Err(NotReconcilable::Deletions { id, transactions }),
-        }
+/// The container, if its replicas can be reconciled.
+///
+/// # Errors
+/// Why they cannot.
+pub(crate) fn reconcilable<'a>(
+    containers: &'a Containers,
+    replicas: &Replicas,
+    deletions: &DeletionLog,
+    id: ContainerId,
+) -> Result<&'a Container, NotReconcilable> {
+    let container = containers.get(id).ok_or(NotReconcilable::NotFound(id))?;
+    let state = container.state;
+    if !matches!(state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) {
+        return Err(NotReconcilable::ContainerState { id, state });
     }
+    let replicas: Vec<_> = replicas.of(id).iter().map(|r| r.state).collect();
+    if replicas.is_empty() {
+        return Err(NotReconcilable::NoReplicas(id));
+    }
+    if !replicas.iter().all(can_be_compared) {
+        return Err(NotReconcilable::ReplicaStates { id, state, replicas });
+    }
+    let kind = container.config.wire_type();
+    if kind != ReplicationType::Ratis {
+        return Err(NotReconcilable::ReplicationType { id, kind });
+    }
+    let nodes = container.config.required_nodes();
+    if nodes <= 1 {
+        return Err(NotReconcilable::RequiredNodes { id, nodes });
+    }
+    match deletions.transactions_of(id) {
+        0 => Ok(container),
+        transactions => Err(NotReconcilable::Deletions { id, transactions }),
+    }
+}
 
-    /// Tells each node with a replica to compare it with those of the others, as an administrator
-    /// wants. The node of a replica without another one to compare it with says so in its log.
-    ///
-    /// # Errors
-    /// Why the replicas cannot be reconciled.
-    pub fn order_reconciliation(
-        &mut self,
-        id: ContainerId,
-        now: Millis,
-    ) -> Result<Vec<Order>, NotReconcilable> {
-        self.reconcilable(id)?;
-        let sources = self.reconciliation_sources(id);
-        let order = |node: DatanodeId| {
-            let peers = sources.iter().copied().filter(|source| *source != node).collect();
-            Order { node, kind: OrderKind::ReconcileContainer { id, peers } }
-        };
-        let orders: Vec<_> = self.replicas.of(id).iter().map(|r| order(r.node)).collect();
-        for order in &orders {
-            self.note_order(id, order, Some(WHY), now);
-        }
-        Ok(orders)
-    }
+/// Tells each node with a replica to compare it with those of the others, as an administrator
+/// wants. The node of a replica without another one to compare it with says so in its log.
+pub(crate) fn order_reconciliation(replicas: &Replicas, id: ContainerId) -> Vec<Order> {
+    let sources = sources(replicas, id);
+    let order = |node: DatanodeId| {
+        let peers = sources.iter().copied().filter(|source| *source != node).collect();
+        Order { node, kind: OrderKind::ReconcileContainer { id, peers } }
+    };
+    replicas.of(id).iter().map(|r| order(r.node)).collect()
+}
 
-    /// The nodes from whose replicas the others may get blocks.
-    pub fn reconciliation_sources(&self, id: ContainerId) -> Vec<DatanodeId> {
-        let replicas = self.replicas.of(id).iter();
-        replicas.filter(|r| can_be_compared(&r.state) && !r.lags).map(|r| r.node).collect()
-    }
+/// The nodes from whose replicas the others may get blocks.
+pub(crate) fn sources(replicas: &Replicas, id: ContainerId) -> Vec<DatanodeId> {
+    let replicas = replicas.of(id).iter();
+    replicas.filter(|r| can_be_compared(&r.state) && !r.lags).map(|r| r.node).collect()
 }
 
 /// Whether a replica in that state takes no writes, and may have blocks that can be read.

@@ -9,51 +9,63 @@ use std::collections::BTreeSet;
 
 use types::DatanodeId;
 
-use crate::cluster::Cluster;
+use crate::container::Holders;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
+use crate::state::deletion::DeletionLog;
+use crate::state::pending::PendingTasks;
 
-impl Cluster {
-    /// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it
-    /// has not is sent again in a later round.
-    pub fn acknowledge_deletions(&mut self, node: DatanodeId, results: &[(u64, bool)]) -> Decision {
-        let mut finished = Vec::new();
-        for (id, success) in results {
-            if self.deletions.get(*id).is_none() || !success {
-                continue;
-            }
-            self.deletions.note_acknowledged(*id, node);
-            if self.is_acknowledged(*id) {
-                finished.push(*id);
-            }
+/// `node` has (true) or has not (false) deleted the blocks of these transactions. One that it
+/// has not is sent again in a later round.
+pub(crate) fn acknowledge(
+    log: &mut DeletionLog,
+    holders: Holders<'_>,
+    pending: &PendingTasks,
+    node: DatanodeId,
+    results: &[(u64, bool)],
+) -> Decision {
+    let mut finished = Vec::new();
+    for (id, success) in results {
+        if log.get(*id).is_none() || !success {
+            continue;
         }
-        let mut decision = Decision::default();
-        if !finished.is_empty() {
-            decision.changes.push(Change::RemoveDeletions(finished));
+        log.note_acknowledged(*id, node);
+        if is_acknowledged(log, holders, pending, *id) {
+            finished.push(*id);
         }
-        decision
     }
+    let mut decision = Decision::default();
+    if !finished.is_empty() {
+        decision.changes.push(Change::RemoveDeletions(finished));
+    }
+    decision
+}
 
-    pub(super) fn is_acknowledged(&self, id: u64) -> bool {
-        let Some(t) = self.deletions.get(id) else { return false };
-        let acknowledged = self.deletions.acknowledged(id);
-        if acknowledged.is_empty() {
-            return false;
-        }
-        let Some(container) = self.containers.get(t.container) else { return true };
-        let required = container.config.required_nodes();
-        let confirmed = match container.config.is_ec() {
-            // An index that is there twice does not stand for one that is away.
-            true => {
-                let on = acknowledged.iter().filter_map(|n| self.replicas.on(t.container, *n));
-                let indexes = on.map(|r| r.replica_index).filter(|i| (1..=required).contains(i));
-                indexes.collect::<BTreeSet<_>>().len()
-            }
-            false => acknowledged.len(),
-        };
-        let all_there = confirmed >= required as usize;
-        // A replica that is being copied may still have the blocks: it is asked when it is there.
-        let copied = self.pending.copies_of(t.container);
-        all_there && !copied && self.holders(t.container).iter().all(|n| acknowledged.contains(n))
+/// Whether all nodes that must have confirmed a transaction.
+pub(super) fn is_acknowledged(
+    log: &DeletionLog,
+    holders: Holders<'_>,
+    pending: &PendingTasks,
+    id: u64,
+) -> bool {
+    let Some(t) = log.get(id) else { return false };
+    let acknowledged = log.acknowledged(id);
+    if acknowledged.is_empty() {
+        return false;
     }
+    let Some(container) = holders.containers.get(t.container) else { return true };
+    let required = container.config.required_nodes();
+    let confirmed = match container.config.is_ec() {
+        // An index that is there twice does not stand for one that is away.
+        true => {
+            let on = acknowledged.iter().filter_map(|n| holders.replicas.on(t.container, *n));
+            let indexes = on.map(|r| r.replica_index).filter(|i| (1..=required).contains(i));
+            indexes.collect::<BTreeSet<_>>().len()
+        }
+        false => acknowledged.len(),
+    };
+    let all_there = confirmed >= required as usize;
+    // A replica that is being copied may still have the blocks: it is asked when it is there.
+    let copied = pending.copies_of(t.container);
+    all_there && !copied && holders.of(t.container).iter().all(|n| acknowledged.contains(n))
 }

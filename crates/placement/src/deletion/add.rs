@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use types::{ContainerId, LocalId};
 
 use super::Transaction;
-use crate::cluster::Cluster;
-use crate::state::sequence::Sequence;
+use crate::state::sequence::{Sequence, Sequences};
 
 /// Blocks in one transaction at most: what a DataNode deletes, and confirms, as one.
 const MAX_BLOCKS: usize = 1_000;
@@ -50,10 +49,8 @@ impl Draft {
     }
 }
 
-impl Cluster {
-    /// Numbers the drafts; `None` when the leader has not enough numbers at hand.
-    pub fn number_deletions(&mut self, drafts: &[Draft]) -> Option<Vec<Transaction>> {
-        let ids = self.sequences.allocate(Sequence::DelTxnId, drafts.len() as u64)?;
-        Some(drafts.iter().zip(ids).map(|(d, id)| Transaction { id, ..d.0.clone() }).collect())
-    }
+/// Numbers the drafts; `None` when the leader has not enough numbers at hand.
+pub(crate) fn number(sequences: &mut Sequences, drafts: &[Draft]) -> Option<Vec<Transaction>> {
+    let ids = sequences.allocate(Sequence::DelTxnId, drafts.len() as u64)?;
+    Some(drafts.iter().zip(ids).map(|(d, id)| Transaction { id, ..d.0.clone() }).collect())
 }

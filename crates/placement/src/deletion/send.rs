@@ -9,11 +9,21 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::DatanodeId;
 
-use crate::cluster::Cluster;
+use super::acknowledge::is_acknowledged;
+use crate::container::Holders;
+use crate::settings::DeletionSettings;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
+use crate::state::deletion::DeletionLog;
+use crate::state::nodes::Nodes;
 use crate::state::order::OrderKind;
+use crate::state::pending::PendingTasks;
 use crate::time::Millis;
+
+/// Transactions looked at per round, so that a long log does not hold everything else up: as many
+/// as blocks may be sent, within these bounds.
+const ROUND_SCAN: usize = 50_000;
+const LEAST_SCAN: usize = 1_000;
 
 /// What a round did, for the log and the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,62 +36,72 @@ pub struct Round {
     pub more: bool,
 }
 
-impl Cluster {
-    /// One round of at most `most` blocks, and no more than the settings say. The changes drop
-    /// transactions of containers that are gone, and those that every replica has confirmed.
-    pub fn send_deletions(&mut self, now: Millis, most: usize) -> (Round, Decision) {
-        let most = most.min(self.settings.deletion.blocks_per_round);
-        let mut round = Round::default();
-        let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
-        let mut moot = Vec::new();
-        let (ids, are_all) = self.deletions.portion(most.clamp(LEAST_SCAN, ROUND_SCAN));
-        for id in &ids {
-            if round.blocks >= most {
-                round.more = true;
-                break;
-            }
-            self.deletions.go_on_after(*id);
-            let Some(t) = self.deletions.get(*id) else { continue };
-            let blocks = t.blocks.len();
-            let gone =
-                self.containers.get(t.container).is_none_or(|c| c.state == LifeCycleState::Deleted);
-            if gone || self.is_acknowledged(*id) {
-                moot.push(*id);
-                continue;
-            }
-            let targets = self.due_targets(*id, now);
-            if targets.is_empty() {
-                continue;
-            }
-            round.transactions = round.transactions.saturating_add(1);
-            round.blocks = round.blocks.saturating_add(blocks);
-            self.deletions.note_sent(*id, &targets, now);
-            for node in targets {
-                orders.entry(node).or_default().push(*id);
-            }
-        }
-        round.more |= !are_all;
-        let mut decision = Decision::default();
-        if !moot.is_empty() {
-            decision.changes.push(Change::RemoveDeletions(moot));
-        }
-        for (node, ids) in orders {
-            decision.order(node, OrderKind::DeleteBlocks(ids));
-        }
-        (round, decision)
-    }
-
-    fn due_targets(&self, id: u64, now: Millis) -> Vec<DatanodeId> {
-        let Some(t) = self.deletions.get(id) else { return Vec::new() };
-        let Some(is_due) = self.deletions.due(id, &self.settings.deletion, now) else {
-            return Vec::new();
-        };
-        let is_due = |node: &DatanodeId| self.nodes.is_healthy(*node) && is_due(*node);
-        self.holders(t.container).into_iter().filter(is_due).collect()
-    }
+/// What a round reads besides the log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sending<'a> {
+    pub settings: &'a DeletionSettings,
+    pub nodes: &'a Nodes,
+    pub holders: Holders<'a>,
+    pub pending: &'a PendingTasks,
 }
 
-/// Transactions looked at per round, so that a long log does not hold everything else up: as many
-/// as blocks may be sent, within these bounds.
-const ROUND_SCAN: usize = 50_000;
-const LEAST_SCAN: usize = 1_000;
+/// One round of at most `most` blocks, and no more than the settings say. The changes drop
+/// transactions of containers that are gone, and those that every replica has confirmed.
+pub(crate) fn send(
+    log: &mut DeletionLog,
+    on: &Sending<'_>,
+    now: Millis,
+    most: usize,
+) -> (Round, Decision) {
+    let most = most.min(on.settings.blocks_per_round);
+    let mut round = Round::default();
+    let mut orders: BTreeMap<DatanodeId, Vec<u64>> = BTreeMap::new();
+    let mut moot = Vec::new();
+    let (ids, are_all) = log.portion(most.clamp(LEAST_SCAN, ROUND_SCAN));
+    for id in &ids {
+        if round.blocks >= most {
+            round.more = true;
+            break;
+        }
+        log.go_on_after(*id);
+        let Some(t) = log.get(*id) else { continue };
+        let blocks = t.blocks.len();
+        let gone = on
+            .holders
+            .containers
+            .get(t.container)
+            .is_none_or(|c| c.state == LifeCycleState::Deleted);
+        if gone || is_acknowledged(log, on.holders, on.pending, *id) {
+            moot.push(*id);
+            continue;
+        }
+        let targets = due_targets(log, on, *id, now);
+        if targets.is_empty() {
+            continue;
+        }
+        round.transactions = round.transactions.saturating_add(1);
+        round.blocks = round.blocks.saturating_add(blocks);
+        log.note_sent(*id, &targets, now);
+        for node in targets {
+            orders.entry(node).or_default().push(*id);
+        }
+    }
+    round.more |= !are_all;
+    let mut decision = Decision::default();
+    if !moot.is_empty() {
+        decision.changes.push(Change::RemoveDeletions(moot));
+    }
+    for (node, ids) in orders {
+        decision.order(node, OrderKind::DeleteBlocks(ids));
+    }
+    (round, decision)
+}
+
+fn due_targets(log: &DeletionLog, on: &Sending<'_>, id: u64, now: Millis) -> Vec<DatanodeId> {
+    let Some(t) = log.get(id) else { return Vec::new() };
+    let Some(is_due) = log.due(id, on.settings, now) else {
+        return Vec::new();
+    };
+    let is_due = |node: &DatanodeId| on.nodes.is_healthy(*node) && is_due(*node);
+    on.holders.of(t.container).into_iter().filter(is_due).collect()
+}

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use types::{ContainerId, DatanodeId};
 
 use super::Summary;
-use crate::cluster::Cluster;
+use crate::container::Holders;
+use crate::settings::DeletionSettings;
+use crate::state::deletion::DeletionLog;
 
 /// What a node has not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,42 +50,48 @@ pub struct LogStatus {
     pub more: bool,
 }
 
-impl Cluster {
-    /// How far the deletion log is; `limit` transactions are looked at, the oldest first.
-    pub fn deletion_status(&self, limit: usize) -> LogStatus {
-        let log = &self.deletions;
-        let mut nodes: BTreeMap<DatanodeId, Unconfirmed> = BTreeMap::new();
-        for t in log.from(0).take(limit) {
-            let blocks = u64::try_from(t.blocks.len()).unwrap_or(u64::MAX);
-            for node in self.unconfirmed(t.id, t.container) {
-                let sum = nodes.entry(node).or_default();
-                sum.transactions = sum.transactions.saturating_add(1);
-                sum.blocks = sum.blocks.saturating_add(blocks);
-            }
+/// How far the deletion log is; `limit` transactions are looked at, the oldest first.
+pub(crate) fn status(
+    log: &DeletionLog,
+    holders: Holders<'_>,
+    settings: &DeletionSettings,
+    limit: usize,
+) -> LogStatus {
+    let mut nodes: BTreeMap<DatanodeId, Unconfirmed> = BTreeMap::new();
+    for t in log.from(0).take(limit) {
+        let blocks = u64::try_from(t.blocks.len()).unwrap_or(u64::MAX);
+        for node in unconfirmed(log, holders, t.id, t.container) {
+            let sum = nodes.entry(node).or_default();
+            sum.transactions = sum.transactions.saturating_add(1);
+            sum.blocks = sum.blocks.saturating_add(blocks);
         }
-        let oldest = log.from(0).next().map(|t| {
-            let retries = log.retries(t.id);
-            let required =
-                self.containers.get(t.container).map_or(0, |c| c.config.required_nodes());
-            Oldest {
-                id: t.id,
-                container: t.container,
-                retries,
-                put_aside: retries > self.settings.deletion.max_retries,
-                waits_for: self.unconfirmed(t.id, t.container),
-                confirmed: log.acknowledged(t.id).len(),
-                required: required as usize,
-            }
-        });
-        let more = log.len() > limit;
-        LogStatus { summary: log.summary(), oldest, nodes, more }
     }
+    let oldest = log.from(0).next().map(|t| {
+        let retries = log.retries(t.id);
+        let required = holders.containers.get(t.container).map_or(0, |c| c.config.required_nodes());
+        Oldest {
+            id: t.id,
+            container: t.container,
+            retries,
+            put_aside: retries > settings.max_retries,
+            waits_for: unconfirmed(log, holders, t.id, t.container),
+            confirmed: log.acknowledged(t.id).len(),
+            required: required as usize,
+        }
+    });
+    let more = log.len() > limit;
+    LogStatus { summary: log.summary(), oldest, nodes, more }
+}
 
-    /// Nodes with a replica of the container that have not confirmed the transaction.
-    fn unconfirmed(&self, id: u64, container: ContainerId) -> Vec<DatanodeId> {
-        let mut nodes = self.holders(container);
-        let acknowledged = self.deletions.acknowledged(id);
-        nodes.retain(|node| !acknowledged.contains(node));
-        nodes
-    }
+/// Nodes with a replica of the container that have not confirmed the transaction.
+fn unconfirmed(
+    log: &DeletionLog,
+    holders: Holders<'_>,
+    id: u64,
+    container: ContainerId,
+) -> Vec<DatanodeId> {
+    let mut nodes = holders.of(container);
+    let acknowledged = log.acknowledged(id);
+    nodes.retain(|node| !acknowledged.contains(node));
+    nodes
 }

@@ -9,7 +9,6 @@ mod watch;
 
 pub use destination::{DestinationChoice, DestinationError};
 pub use leave::{LeavingNode, Obstacles};
-pub(crate) use progress::Refuses;
 pub use progress::{Blocked, LeavingProgress, Refused};
 pub use register::Registered;
 pub use serve::ServeError;

@@ -7,8 +7,8 @@ use types::{ContainerId, DatanodeId, PipelineId};
 
 use super::Obstacles;
 use crate::cluster::Cluster;
+use crate::replica::refuses::Refuses;
 use crate::state::container::Container;
-use crate::state::node::Node;
 use crate::time::Millis;
 
 /// How far a node is that leaves.
@@ -141,7 +141,7 @@ impl Cluster {
         let mut refused = Refused::default();
         let mut any = false;
         for node in self.nodes.iter() {
-            let count = match self.refuses(c, node) {
+            let count = match self.replication().refuses(c, node) {
                 None => {
                     any = true;
                     break;
@@ -157,61 +157,10 @@ impl Cluster {
         match any {
             false if refused.busy > 0 => Blocked::Queued(c.id),
             false => Blocked::NoTarget(c.id, refused),
-            true if self.replicas.of(c.id).iter().any(|r| self.may_send(r.node)) => {
+            true if self.replicas.of(c.id).iter().any(|r| self.replication().may_send(r.node)) => {
                 Blocked::Queued(c.id)
             }
             true => Blocked::NoSource(c.id),
         }
     }
-
-    /// Why a node cannot get a copy of a container; `None` when it can.
-    pub(crate) fn refuses(&self, c: &Container, node: &Node) -> Option<Refuses> {
-        let id = node.details.id;
-        if self.replicas.on(c.id, id).is_some()
-            || self.pending.of(c.id).iter().any(|pending| pending.node == id)
-        {
-            return Some(Refuses::HasIt);
-        }
-        self.refuses_without(c, node)
-    }
-
-    /// Why a node could not get a copy if it had no replica.
-    pub(crate) fn refuses_without(&self, c: &Container, node: &Node) -> Option<Refuses> {
-        let id = node.details.id;
-        if !node.accepts_writes() {
-            return Some(Refuses::NotInService);
-        }
-        if !node.has_room_for(c.used_bytes) {
-            return Some(Refuses::NoRoom);
-        }
-        let most = self.settings.replication.copies_per_node.max(1);
-        if self.pending.receiving(id) >= most {
-            return Some(Refuses::Busy);
-        }
-        self.log_may_bring(c, id).then_some(Refuses::ItsPipeline)
-    }
-
-    /// Whether a node that lacks a replica may still make it by its pipeline's log, which it may be
-    /// behind: it is a member, and the pipeline is not closed.
-    fn log_may_bring(&self, c: &Container, node: DatanodeId) -> bool {
-        let living = |id: &PipelineId| self.pipelines.accepts_or_will_accept_writes(*id);
-        let entry = c.pipeline.filter(living).and_then(|id| self.pipelines.get(id));
-        !c.config.is_ec()
-            && entry.is_some_and(|entry| entry.record.members.iter().any(|m| m.id == node))
-    }
-}
-
-/// Why a node cannot get a copy of a container.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refuses {
-    /// It has a replica, or is getting or deleting one.
-    HasIt,
-    /// It is not HEALTHY, or not in service.
-    NotInService,
-    /// None of its disks has room for it.
-    NoRoom,
-    /// It receives as many as it may.
-    Busy,
-    /// It is a member of the container's own living pipeline, whose log may bring the replica.
-    ItsPipeline,
 }

@@ -3,6 +3,7 @@
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
 use crate::cluster::Cluster;
+use crate::replica::backoff::end_backoff;
 use crate::state::decision::Decision;
 use crate::state::node::{Health, Node, Storage};
 use crate::state::order::OrderKind;
@@ -72,7 +73,7 @@ impl Cluster {
         self.nodes.put(node);
         self.pending.registered(id);
         let of_node: Vec<_> = self.replicas.on_node(id).collect();
-        self.end_backoff(of_node);
+        end_backoff(&mut self.backoffs, &mut self.pending, of_node);
         self.deletions.forget_sent_to(id);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();

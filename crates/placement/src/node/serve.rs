@@ -12,6 +12,7 @@ use types::{DatanodeId, OperationalState};
 
 use super::LeftBytes;
 use crate::cluster::Cluster;
+use crate::replica::report::forget_replicas_of;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
 use crate::state::node::Health;
@@ -135,7 +136,8 @@ impl Cluster {
             decision.merge(self.close_pipelines_of(id, now));
         } else if health == Health::Dead {
             // In maintenance its replicas were counted although it was away.
-            self.forget_replicas_of(id, now);
+            let Self { replicas, histories, backoffs, pending, .. } = self;
+            forget_replicas_of(replicas, histories, backoffs, pending, id, now);
         }
         decision
     }

@@ -3,6 +3,8 @@
 use types::{DatanodeId, OperationalState, PipelineState};
 
 use crate::cluster::Cluster;
+use crate::replica::backoff::watch_backoffs;
+use crate::replica::report::forget_replicas_of;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
 use crate::state::node::Health;
@@ -61,11 +63,12 @@ impl Cluster {
                     .get(shift.node)
                     .is_some_and(|n| n.details.op_state == OperationalState::InMaintenance);
                 if !away {
-                    self.forget_replicas_of(shift.node, now);
+                    let Self { replicas, histories, backoffs, pending, .. } = self;
+                    forget_replicas_of(replicas, histories, backoffs, pending, shift.node, now);
                 }
             }
         }
-        self.watch_backoffs(now);
+        watch_backoffs(&mut self.backoffs, &mut self.pending, now);
         (shifts, decision)
     }
 

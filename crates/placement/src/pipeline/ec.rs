@@ -10,8 +10,8 @@ use types::{DatanodeId, PipelineId, PipelineState, ReplicationConfig, StorageTyp
 
 use super::PipelinePlan;
 use crate::cluster::Cluster;
-use crate::replica::count::mixed;
 use crate::settings::whole;
+use crate::shuffle::mixed;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
 use crate::state::node::Node;

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use types::ContainerId;
 
-use crate::cluster::Cluster;
+use crate::state::pending::PendingTasks;
 use crate::time::Millis;
 
 /// The pause behind the second failure, in milliseconds.
@@ -33,7 +33,7 @@ pub struct Backoffs(FxHashMap<ContainerId, Failures>);
 
 impl Backoffs {
     /// A copy or reconstruction failed. Several replicas of one order count as one.
-    fn failed(&mut self, id: ContainerId, now: Millis) {
+    pub(super) fn failed(&mut self, id: ContainerId, now: Millis) {
         let new = Failures { count: 0, last: now, until: now, is_waited_for: false };
         let failures = self.0.entry(id).or_insert(new);
         if failures.count > 0 && failures.last == now {
@@ -69,30 +69,35 @@ impl Backoffs {
     pub(super) fn retain(&mut self, is_there: impl Fn(ContainerId) -> bool) {
         self.0.retain(|id, _| is_there(*id));
     }
+
+    /// There may be something else to copy or decode these containers from. True when one of them
+    /// had failed.
+    fn end(&mut self, ids: impl IntoIterator<Item = ContainerId>) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let before = self.0.len();
+        for id in ids {
+            self.0.remove(&id);
+        }
+        self.0.len() < before
+    }
 }
 
-impl Cluster {
-    /// A copy or reconstruction of the container failed.
-    pub(crate) fn back_off(&mut self, id: ContainerId, now: Millis) {
-        self.backoffs.failed(id, now);
+/// There may be something else to copy or decode these containers from: they are looked at again.
+pub(crate) fn end_backoff(
+    backoffs: &mut Backoffs,
+    pending: &mut PendingTasks,
+    ids: impl IntoIterator<Item = ContainerId>,
+) {
+    if backoffs.end(ids) {
+        pending.note_change();
     }
+}
 
-    /// There may be something else to copy or decode these containers from.
-    pub(crate) fn end_backoff(&mut self, ids: impl IntoIterator<Item = ContainerId>) {
-        if self.backoffs.0.is_empty() {
-            return;
-        }
-        for id in ids {
-            if self.backoffs.0.remove(&id).is_some() {
-                self.pending.note_change();
-            }
-        }
-    }
-
-    /// Has the containers looked at again whose pause has passed.
-    pub(crate) fn watch_backoffs(&mut self, now: Millis) {
-        if self.backoffs.take_passed(now) {
-            self.pending.note_change();
-        }
+/// Has the containers looked at again whose pause has passed.
+pub(crate) fn watch_backoffs(backoffs: &mut Backoffs, pending: &mut PendingTasks, now: Millis) {
+    if backoffs.take_passed(now) {
+        pending.note_change();
     }
 }

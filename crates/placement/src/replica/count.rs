@@ -14,17 +14,15 @@
 //!   number that must stay online (`hdds.scm.replication.maintenance.replica.minimum`) is there
 //!   besides.
 
-use std::collections::BTreeSet;
-use std::hash::{Hash, Hasher};
-
 use proto::hdds::LifeCycleState;
-use types::{ContainerId, DatanodeId, OperationalState, ReplicationConfig};
+use types::{DatanodeId, OperationalState, ReplicationConfig};
 
-use crate::cluster::Cluster;
+use super::Replication;
+use crate::shuffle::mixed;
 use crate::state::container::Container;
 use crate::state::node::Health;
 use crate::state::pending::Task;
-use crate::state::replica::{Replica, ReplicaState};
+use crate::state::replica::{Replica, ReplicaState, Replicas};
 use crate::time::Millis;
 
 /// The replicas of a container, by what they count for.
@@ -95,20 +93,16 @@ impl ReplicaCount {
     }
 }
 
-impl Cluster {
+impl Replication<'_> {
     /// The replica count of a CLOSED or QUASI_CLOSED container; `None` for one in another state, or
-    /// erasure coded. Which nodes are heard of is as [`Cluster::watch_nodes`] found it last.
+    /// erasure coded. Which nodes are heard of is as the last look at all nodes found it.
     pub fn replica_count(&self, c: &Container) -> Option<ReplicaCount> {
         self.replica_count_at(c, None)
     }
 
     /// As [`replica_count`](Self::replica_count); with a time, heartbeats that are too old by then
     /// count as missed, whether or not nodes were watched since.
-    pub(crate) fn replica_count_at(
-        &self,
-        c: &Container,
-        now: Option<Millis>,
-    ) -> Option<ReplicaCount> {
+    pub fn replica_count_at(&self, c: &Container, now: Option<Millis>) -> Option<ReplicaCount> {
         if !matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) {
             return None;
         }
@@ -120,7 +114,7 @@ impl Cluster {
         let required = c.config.required_nodes() as usize;
         let mut s = ReplicaCount { required, online, ..ReplicaCount::default() };
         let pending = self.pending.of(c.id);
-        let enough = self.enough_sequence(c);
+        let enough = enough_sequence(self.replicas, c);
         for replica in self.replicas.of(c.id) {
             let Some(node) = self.nodes.get(replica.node) else { continue };
             let id = replica.node;
@@ -167,33 +161,14 @@ impl Cluster {
         s.misplaced = required > 1 && self.in_one_rack_of_several(&s.serving);
         Some(s)
     }
+}
 
-    /// The commit sequence id that a good replica has: that of the record or, when no replica has
-    /// come as far, the best there is. That replica is worth keeping, too.
-    pub(crate) fn enough_sequence(&self, c: &Container) -> u64 {
-        let closed =
-            |r: &&Replica| matches!(r.state, ReplicaState::Closed | ReplicaState::QuasiClosed);
-        let best = self.replicas.of(c.id).iter().filter(closed).map(|r| r.sequence_id).max();
-        best.map_or(c.sequence_id, |best| best.min(c.sequence_id))
-    }
-
-    /// Whether these nodes, two at least, are all in one rack although other racks have nodes.
-    pub(crate) fn in_one_rack_of_several(&self, nodes: &[DatanodeId]) -> bool {
-        if !self.settings.replication.rack_aware || nodes.len() < 2 {
-            return false;
-        }
-        let racks = self.racks_of(nodes);
-        racks.len() == 1
-            && self
-                .nodes
-                .iter()
-                .any(|n| n.accepts_writes() && !racks.contains(n.details.network_location.as_str()))
-    }
-
-    pub(crate) fn racks_of(&self, nodes: &[DatanodeId]) -> BTreeSet<&str> {
-        let of = |id: &DatanodeId| Some(self.nodes.get(*id)?.details.network_location.as_str());
-        nodes.iter().filter_map(of).collect()
-    }
+/// The commit sequence id that a good replica has: that of the record or, when no replica has
+/// come as far, the best there is. That replica is worth keeping, too.
+pub(crate) fn enough_sequence(replicas: &Replicas, c: &Container) -> u64 {
+    let closed = |r: &&Replica| matches!(r.state, ReplicaState::Closed | ReplicaState::QuasiClosed);
+    let best = replicas.of(c.id).iter().filter(closed).map(|r| r.sequence_id).max();
+    best.map_or(c.sequence_id, |best| best.min(c.sequence_id))
 }
 
 /// Whether the replica has come far enough, and its node trusts it.
@@ -205,11 +180,4 @@ fn is_good(c: &Container, r: &Replica, enough: u64) -> bool {
         }
         _ => false,
     }
-}
-
-/// An order of nodes that differs from container to container and is the same on every SCM.
-pub(crate) fn mixed(id: ContainerId, node: DatanodeId) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    (id.0, node.0.as_u128()).hash(&mut hasher);
-    hasher.finish()
 }

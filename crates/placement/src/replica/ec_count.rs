@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, EcConfig, OperationalState, ReplicationConfig};
 
-use super::count::mixed;
-use crate::cluster::Cluster;
+use super::Replication;
+use crate::shuffle::mixed;
 use crate::state::container::Container;
 use crate::state::node::Health;
-use crate::state::pending::Task;
+use crate::state::pending::{Pending, Task};
 use crate::state::replica::{Replica, ReplicaState};
 use crate::time::Millis;
 
@@ -134,13 +134,13 @@ impl EcReplicaCount {
     }
 }
 
-impl Cluster {
+impl Replication<'_> {
     /// The replica count of a CLOSED erasure coded container; `None` for any other.
     pub fn ec_replica_count(&self, c: &Container) -> Option<EcReplicaCount> {
         self.ec_replica_count_at(c, None)
     }
 
-    pub(crate) fn ec_replica_count_at(
+    pub fn ec_replica_count_at(
         &self,
         c: &Container,
         now: Option<Millis>,
@@ -195,7 +195,7 @@ impl Cluster {
             s.bad.push((index, id));
             return;
         }
-        let is_going = |p: &crate::state::pending::Pending| p.node == id && p.task == Task::Delete;
+        let is_going = |p: &Pending| p.node == id && p.task == Task::Delete;
         if self.pending.of(c.id).iter().any(is_going) {
             s.going.push(id);
             return;
@@ -217,33 +217,6 @@ impl Cluster {
             EnteringMaintenance | InMaintenance => {
                 s.maintenance.entry(index).or_default().push(id);
             }
-        }
-    }
-
-    /// The health of a closed erasure coded container.
-    pub(super) fn health_of_ec(&self, c: &Container, s: &EcReplicaCount) -> &'static str {
-        if c.keys == 0 && self.replicas.of(c.id).iter().all(|r| r.is_empty) {
-            return "EMPTY";
-        }
-        if s.is_lost() {
-            let damaged = s.bad.iter().filter(|(index, _)| (1..=s.required).contains(index));
-            let there = s.readable().saturating_add(damaged.count());
-            // Copies can still be made of what is on nodes that are on their way.
-            let leaves = |index: &&u32| !s.serving.contains_key(index);
-            let copies = s.leaving.keys().chain(s.maintenance.keys()).any(|i| leaves(&i));
-            return match (there >= s.data as usize, copies) {
-                (true, false) => "UNHEALTHY",
-                (true, true) => "UNHEALTHY_UNDER_REPLICATED",
-                (false, false) => "MISSING",
-                (false, true) => "MISSING_UNDER_REPLICATED",
-            };
-        }
-        match () {
-            () if !s.needed(false).is_empty() => "UNDER_REPLICATED",
-            () if !s.bad.is_empty() => "UNHEALTHY",
-            () if self.is_crowded(c, s) => "MIS_REPLICATED",
-            () if s.has_excess() => "OVER_REPLICATED",
-            () => "HEALTHY",
         }
     }
 }

@@ -10,25 +10,28 @@
 
 use types::DatanodeId;
 
-use super::count::mixed;
+use super::Replication;
 use super::ec_count::EcReplicaCount;
-use super::repair::Repair;
-use crate::cluster::Cluster;
+use super::moving::Moves;
+use super::order::Repair;
+use super::storage_type::is_on_wrong_disk;
+use crate::shuffle::mixed;
 use crate::state::container::Container;
 use crate::time::Millis;
 
-impl Cluster {
+impl Replication<'_> {
     /// One of an index that is there more than once. A node that has enough to delete is waited
     /// for: another one in its place would be a choice that another leader does not make.
     pub(super) fn delete_excess(
         &self,
         c: &Container,
         s: &EcReplicaCount,
+        moves: &Moves,
         until: Millis,
     ) -> Option<Repair> {
         let twice = s.heard.iter().filter(|(_, nodes)| nodes.len() > 1);
         let mut victims = twice.filter_map(|(index, nodes)| {
-            self.excess_victim(c, s, *index, nodes).map(|node| (node, *index))
+            self.excess_victim(c, s, moves, (*index, nodes)).map(|node| (node, *index))
         });
         let victim = victims.find(|(node, _)| self.may_delete(*node))?;
         Some(Repair::delete(c.id, victim, until))
@@ -42,8 +45,8 @@ impl Cluster {
         &self,
         c: &Container,
         s: &EcReplicaCount,
-        index: u32,
-        nodes: &[DatanodeId],
+        moves: &Moves,
+        (index, nodes): (u32, &[DatanodeId]),
     ) -> Option<DatanodeId> {
         let keys = |node: &DatanodeId| self.replicas.on(c.id, *node).map_or(0, |r| r.keys);
         let others = s.heard.iter().filter(|(other, _)| **other != index);
@@ -55,10 +58,11 @@ impl Cluster {
             let rack = self.nodes.get(*node).map(|n| n.details.network_location.as_str());
             rack.and_then(|rack| by_rack.get(rack)).copied().unwrap_or(0)
         };
-        let moved = self.moves.moved_from(c.id, nodes);
+        let moved = moves.moved_from(c.id, nodes);
         let rank = |node: &&DatanodeId| {
             let lags = s.lagging.contains(*node);
-            let (moved, wrong) = (moved == Some(**node), self.is_on_wrong_disk(c, **node));
+            let (moved, wrong) =
+                (moved == Some(**node), is_on_wrong_disk(self.replicas, c, **node));
             (lags, differs(node), moved, wrong, crowd(node), mixed(c.id, **node))
         };
         nodes.iter().max_by_key(rank).copied()

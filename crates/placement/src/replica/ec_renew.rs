@@ -11,13 +11,13 @@
 
 use types::DatanodeId;
 
+use super::Replication;
 use super::ec_count::EcReplicaCount;
-use super::repair::Repair;
-use crate::cluster::Cluster;
+use super::order::Repair;
 use crate::state::container::Container;
 use crate::time::Millis;
 
-impl Cluster {
+impl Replication<'_> {
     /// Has an index decoded anew of which every replica lags.
     pub(super) fn renew(&self, c: &Container, s: &EcReplicaCount, until: Millis) -> Option<Repair> {
         if self.is_copying_enough() {

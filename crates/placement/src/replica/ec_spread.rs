@@ -5,44 +5,15 @@ use std::collections::BTreeMap;
 
 use types::{DatanodeId, EcConfig, ReplicationConfig};
 
-use super::count::mixed;
+use super::Replication;
 use super::ec_count::EcReplicaCount;
-use super::repair::Repair;
-use crate::cluster::Cluster;
+use super::order::Repair;
+use crate::shuffle::mixed;
 use crate::state::container::Container;
 use crate::state::node::Node;
 use crate::time::Millis;
 
-impl Cluster {
-    /// How many of these nodes are in each rack; all are in one where racks do not matter.
-    pub(crate) fn by_rack<'a>(
-        &self,
-        nodes: impl Iterator<Item = &'a DatanodeId>,
-    ) -> BTreeMap<&str, usize> {
-        let mut by_rack = BTreeMap::new();
-        for node in nodes.filter_map(|id| self.nodes.get(*id)) {
-            let count: &mut usize = by_rack.entry(self.rack_of(node)).or_default();
-            *count = count.saturating_add(1);
-        }
-        by_rack
-    }
-
-    fn rack_of<'a>(&self, node: &'a Node) -> &'a str {
-        match self.settings.replication.rack_aware {
-            true => node.details.network_location.as_str(),
-            false => "",
-        }
-    }
-
-    /// Whether a node could get a replica of the container, if it has time.
-    pub(super) fn can_get(&self, c: &Container, node: &Node) -> bool {
-        let id = node.details.id;
-        node.accepts_writes()
-            && self.replicas.on(c.id, id).is_none()
-            && self.pending.of(c.id).iter().all(|p| p.node != id)
-            && node.has_room_for(c.used_bytes)
-    }
-
+impl Replication<'_> {
     /// Up to `wanted` nodes to get an index each, in the racks that have the fewest. One that
     /// failed lately comes last.
     pub(super) fn choose_ec_targets(
@@ -75,7 +46,7 @@ impl Cluster {
     }
 
     /// Whether a rack has more indexes than it should, and one of them could be in another.
-    pub(crate) fn is_crowded(&self, c: &Container, s: &EcReplicaCount) -> bool {
+    pub fn is_crowded(&self, c: &Container, s: &EcReplicaCount) -> bool {
         self.crowded_rack(c, s).is_some_and(|(_, crowd, by_rack)| {
             let helps = |n: &Node| {
                 let there = by_rack.get(self.rack_of(n)).copied().unwrap_or(0);

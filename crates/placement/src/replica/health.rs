@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
+use super::Replication;
 use super::count::ReplicaCount;
-use crate::cluster::Cluster;
-use crate::state::container::Container;
+use super::count::enough_sequence;
+use super::ec_count::EcReplicaCount;
+use crate::state::container::{Container, Containers};
 use crate::state::replica::ReplicaState;
+use crate::time::Millis;
 
 /// Life cycle states in the order that the report lists them.
 pub const STATES: [LifeCycleState; 7] = [
@@ -52,37 +55,37 @@ pub struct HealthReport {
     pub samples: BTreeMap<&'static str, Vec<ContainerId>>,
 }
 
-impl Cluster {
-    /// Counts the containers by state and by health.
-    pub fn health_report(&self) -> HealthReport {
-        let mut report = HealthReport::default();
-        for state in STATES {
-            report.counts.insert(state.as_str_name(), self.containers.count(state) as u64);
-        }
-        for health in HEALTHS {
-            report.counts.insert(health, 0);
-        }
-        for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
-            let health = self.health(container);
-            let count = report.counts.entry(health).or_default();
-            *count = count.saturating_add(1);
-            if health == "HEALTHY" {
-                continue;
-            }
-            let sample = report.samples.entry(health).or_default();
-            if sample.len() < self.settings.replication.sample_limit {
-                sample.push(container.id);
-            }
-        }
-        report
+/// Counts the containers by state and by health.
+pub(crate) fn report(on: &Replication<'_>, containers: &Containers) -> HealthReport {
+    let mut report = HealthReport::default();
+    for state in STATES {
+        report.counts.insert(state.as_str_name(), containers.count(state) as u64);
     }
+    for health in HEALTHS {
+        report.counts.insert(health, 0);
+    }
+    for container in containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
+        let health = on.health(container);
+        let count = report.counts.entry(health).or_default();
+        *count = count.saturating_add(1);
+        if health == "HEALTHY" {
+            continue;
+        }
+        let sample = report.samples.entry(health).or_default();
+        if sample.len() < on.settings.replication.sample_limit {
+            sample.push(container.id);
+        }
+    }
+    report
+}
 
+impl Replication<'_> {
     /// The health of a container: one of [`HEALTHS`].
     pub fn health(&self, c: &Container) -> &'static str {
         if c.state == LifeCycleState::Open {
             return self.health_of_open(c);
         }
-        if self.may_be_missing(c) {
+        if self.reported().may_be_missing(c) {
             return "MISSING";
         }
         if let Some(count) = self.ec_replica_count(c) {
@@ -109,7 +112,7 @@ impl Cluster {
         let replicas = self.replicas.of(c.id);
         // What was written last stays unknown.
         let stuck = c.state == LifeCycleState::QuasiClosed
-            && !self.last_write_is_known(c, crate::time::Millis::MAX);
+            && !self.reported().last_write_is_known(c, Millis::MAX);
         let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
         // What is empty here may not be so with those that are not heard of.
         if empty && (!stuck || replicas.is_empty()) {
@@ -138,7 +141,8 @@ impl Cluster {
             .iter()
             .any(|r| matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
         // The best there is lacks writes that the record knows of.
-        let behind = c.state == LifeCycleState::Closed && self.enough_sequence(c) < c.sequence_id;
+        let behind =
+            c.state == LifeCycleState::Closed && enough_sequence(self.replicas, c) < c.sequence_id;
         match () {
             () if behind && missing => "UNHEALTHY_UNDER_REPLICATED",
             () if behind && s.excess() > 0 => "UNHEALTHY_OVER_REPLICATED",
@@ -146,6 +150,33 @@ impl Cluster {
             () if bad || behind => "UNHEALTHY",
             () if s.misplaced => "MIS_REPLICATED",
             () if s.excess() > 0 => "OVER_REPLICATED",
+            () => "HEALTHY",
+        }
+    }
+
+    /// The health of a closed erasure coded container.
+    fn health_of_ec(&self, c: &Container, s: &EcReplicaCount) -> &'static str {
+        if c.keys == 0 && self.replicas.of(c.id).iter().all(|r| r.is_empty) {
+            return "EMPTY";
+        }
+        if s.is_lost() {
+            let damaged = s.bad.iter().filter(|(index, _)| (1..=s.required).contains(index));
+            let there = s.readable().saturating_add(damaged.count());
+            // Copies can still be made of what is on nodes that are on their way.
+            let leaves = |index: &&u32| !s.serving.contains_key(index);
+            let copies = s.leaving.keys().chain(s.maintenance.keys()).any(|i| leaves(&i));
+            return match (there >= s.data as usize, copies) {
+                (true, false) => "UNHEALTHY",
+                (true, true) => "UNHEALTHY_UNDER_REPLICATED",
+                (false, false) => "MISSING",
+                (false, true) => "MISSING_UNDER_REPLICATED",
+            };
+        }
+        match () {
+            () if !s.needed(false).is_empty() => "UNDER_REPLICATED",
+            () if !s.bad.is_empty() => "UNHEALTHY",
+            () if self.is_crowded(c, s) => "MIS_REPLICATED",
+            () if s.has_excess() => "OVER_REPLICATED",
             () => "HEALTHY",
         }
     }

@@ -12,10 +12,10 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, OperationalState};
 
+use super::Replication;
 use super::count::ReplicaCount;
-use super::repair::Repair;
-use crate::cluster::Cluster;
-use crate::node::Refuses;
+use super::order::Repair;
+use super::refuses::Refuses;
 use crate::state::container::Container;
 use crate::state::node::{Health, Node};
 use crate::state::replica::ReplicaState;
@@ -24,7 +24,7 @@ use crate::time::{Millis, elapsed};
 /// Good replicas that must be there besides.
 const LEAST: usize = 2;
 
-impl Cluster {
+impl Replication<'_> {
     /// The replica that goes; nothing as long as a copy may yet be made elsewhere, or none could be
     /// sent to its node.
     pub(super) fn delete_in_the_way(

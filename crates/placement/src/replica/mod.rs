@@ -1,21 +1,78 @@
 //! Replicas of containers: what is reported, what they count for, and how they are repaired.
+//!
+//! | files | subject |
+//! | --- | --- |
+//! | report, reconcile, backoff | what nodes report |
+//! | count, ec_count, health, progress | how containers are |
+//! | limits, racks, refuses | what nodes can send, get and delete |
+//! | repair, urgency | a round over all containers |
+//! | full_repair, copy, victim, in_the_way, pair | repair of full copies |
+//! | ec_repair, ec_sources, ec_spread, ec_renew, ec_delete | repair of erasure coded containers |
+//! | storage_type, moving | replicas that are to be elsewhere |
 
 pub mod backoff;
+mod copy;
 pub mod count;
 pub mod ec_count;
 mod ec_delete;
 mod ec_renew;
 mod ec_repair;
+mod ec_sources;
 mod ec_spread;
+mod full_repair;
 pub mod health;
 mod in_the_way;
+mod limits;
 pub mod moving;
+mod order;
 mod pair;
 pub mod progress;
-mod reconcile;
+mod racks;
+pub(crate) mod reconcile;
+pub(crate) mod refuses;
 pub mod repair;
-mod report;
+pub(crate) mod report;
 pub mod storage_type;
 pub mod urgency;
+mod victim;
 
 pub use crate::state::pending;
+
+use crate::container::Reported;
+use crate::settings::Settings;
+use crate::state::nodes::{Destinations, Nodes};
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
+use moving::Moves;
+use storage_type::StorageTypeRepairs;
+use urgency::Urgency;
+
+/// What is known of the nodes and of the replicas on them, and what nodes are doing about these:
+/// what rules for the replicas of a container read besides its record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Replication<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+    pub replicas: &'a Replicas,
+    pub pending: &'a PendingTasks,
+}
+
+impl<'a> Replication<'a> {
+    fn reported(&self) -> Reported<'a> {
+        let Self { settings, nodes, pipelines, replicas, .. } = *self;
+        Reported { settings, nodes, pipelines, replicas }
+    }
+}
+
+/// What the choice of the next repair reads besides: replicas that are to be elsewhere, and what
+/// the round over all containers has found so far.
+#[derive(Debug, Clone, Copy)]
+struct Repairing<'a> {
+    on: Replication<'a>,
+    moves: &'a Moves,
+    destinations: &'a Destinations,
+    storage_types: &'a StorageTypeRepairs,
+    urgency: &'a Urgency,
+}

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, StorageType};
 
-use super::repair::Repair;
-use crate::cluster::Cluster;
+use super::order::Repair;
+use crate::state::container::Containers;
 use crate::state::order::Order;
-use crate::state::replica::ReplicaState;
+use crate::state::pending::PendingTasks;
+use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::Millis;
 
 /// A replica on its way from one node to another.
@@ -79,63 +80,74 @@ impl Moves {
         let both = nodes.contains(&moved.source) && nodes.contains(&moved.target);
         both.then_some(moved.source)
     }
-}
 
-impl Cluster {
     /// Begins to move a replica; nothing when the source has none.
-    pub(crate) fn start_move(
+    pub(crate) fn start(
         &mut self,
+        replicas: &Replicas,
+        pending: &mut PendingTasks,
         id: ContainerId,
         (source, target): (DatanodeId, DatanodeId),
         copy_until: Millis,
         until: Millis,
     ) -> Option<Order> {
-        let replica = self.replicas.on(id, source)?;
+        let replica = replicas.on(id, source)?;
         let (bytes, index) = (replica.used_bytes, replica.replica_index);
         let storage_type = replica.storage_type;
         let repair = Repair::copy(id, (source, index), target, copy_until);
-        repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));
+        repair.tasks.into_iter().for_each(|task| pending.add(id, task));
         let moved = Move { id, source, target, bytes, storage_type, until, copied: false };
-        self.moves.moves.insert(id, moved);
+        self.moves.insert(id, moved);
         Some(repair.order)
     }
 
     /// The moves that ended since the last look.
-    pub fn review_moves(&mut self, now: Millis) -> Vec<(Move, MoveResult)> {
+    pub(crate) fn review(
+        &mut self,
+        containers: &Containers,
+        replicas: &Replicas,
+        pending: &PendingTasks,
+        now: Millis,
+    ) -> Vec<(Move, MoveResult)> {
         let mut ended = Vec::new();
-        let ids: Vec<ContainerId> = self.moves.moves.keys().copied().collect();
+        let ids: Vec<ContainerId> = self.moves.keys().copied().collect();
         for id in ids {
-            let Some(mut moved) = self.moves.of(id).copied() else { continue };
-            match self.result_of(&mut moved, now) {
+            let Some(mut moved) = self.of(id).copied() else { continue };
+            match result_of(containers, replicas, pending, &mut moved, now) {
                 Some(result) => {
-                    self.moves.moves.remove(&id);
+                    self.moves.remove(&id);
                     ended.push((moved, result));
                 }
                 None => {
-                    self.moves.moves.insert(id, moved);
+                    self.moves.insert(id, moved);
                 }
             }
         }
         ended
     }
+}
 
-    fn result_of(&self, moved: &mut Move, now: Millis) -> Option<MoveResult> {
-        let (id, source, target) = (moved.id, moved.source, moved.target);
-        let state = self.containers.get(id).map(|c| c.state);
-        if !matches!(state, Some(LifeCycleState::Closed | LifeCycleState::QuasiClosed)) {
-            return Some(MoveResult::Failed);
-        }
-        let is_good = |state| matches!(state, ReplicaState::Closed | ReplicaState::QuasiClosed);
-        let arrived = self.replicas.on(id, target).is_some_and(|r| is_good(r.state));
-        if arrived && self.replicas.on(id, source).is_none() {
-            return Some(MoveResult::Completed);
-        }
-        if now >= moved.until {
-            return Some(MoveResult::TimedOut);
-        }
-        let comes =
-            self.pending.of(id).iter().any(|p| p.node == target && p.task.comes().is_some());
-        moved.copied |= arrived;
-        (!arrived && !comes).then_some(MoveResult::Failed)
+fn result_of(
+    containers: &Containers,
+    replicas: &Replicas,
+    pending: &PendingTasks,
+    moved: &mut Move,
+    now: Millis,
+) -> Option<MoveResult> {
+    let (id, source, target) = (moved.id, moved.source, moved.target);
+    let state = containers.get(id).map(|c| c.state);
+    if !matches!(state, Some(LifeCycleState::Closed | LifeCycleState::QuasiClosed)) {
+        return Some(MoveResult::Failed);
     }
+    let is_good = |state| matches!(state, ReplicaState::Closed | ReplicaState::QuasiClosed);
+    let arrived = replicas.on(id, target).is_some_and(|r| is_good(r.state));
+    if arrived && replicas.on(id, source).is_none() {
+        return Some(MoveResult::Completed);
+    }
+    if now >= moved.until {
+        return Some(MoveResult::TimedOut);
+    }
+    let comes = pending.of(id).iter().any(|p| p.node == target && p.task.comes().is_some());
+    moved.copied |= arrived;
+    (!arrived && !comes).then_some(MoveResult::Failed)
 }

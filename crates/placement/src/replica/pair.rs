@@ -1,4 +1,4 @@
-//! A node that leaves and its destination ([`Cluster::destination`]): whether a missing replica
+//! A node that leaves and its destination ([`Destinations`]): whether a missing replica
 //! goes from the one to the other.
 //!
 //! It goes the usual way when the destination cannot take it (it has one already, has no room, is
@@ -8,11 +8,12 @@
 
 use types::DatanodeId;
 
+use super::Replication;
 use super::count::ReplicaCount;
 use super::ec_count::EcReplicaCount;
-use crate::cluster::Cluster;
-use crate::node::Refuses;
+use super::refuses::Refuses;
 use crate::state::container::Container;
+use crate::state::nodes::Destinations;
 
 /// How a node's destination bears on a container.
 pub(super) enum Pair {
@@ -24,11 +25,16 @@ pub(super) enum Pair {
     None,
 }
 
-impl Cluster {
+impl Replication<'_> {
     /// Whether the copy of a replicated container that is missing goes from a node to its
     /// destination.
-    pub(super) fn pair_of(&self, c: &Container, s: &ReplicaCount) -> Pair {
-        if self.destinations.is_empty() {
+    pub(super) fn pair_of(
+        &self,
+        c: &Container,
+        s: &ReplicaCount,
+        destinations: &Destinations,
+    ) -> Pair {
+        if destinations.is_empty() {
             return Pair::None;
         }
         let newest = |id: &DatanodeId| self.replicas.on(c.id, *id).map_or(0, |r| r.sequence_id);
@@ -37,7 +43,7 @@ impl Cluster {
         let placed: Vec<DatanodeId> =
             s.serving.iter().chain(&s.closing).chain(&s.coming).copied().collect();
         let from = s.leaving.iter().chain(&s.maintenance).filter(|id| Some(newest(id)) == best);
-        let pair = self.first_pair(c, from.copied(), |target| {
+        let pair = self.first_pair(c, destinations, from.copied(), |target| {
             let mut with: Vec<DatanodeId> = placed.clone();
             with.push(target);
             !self.in_one_rack_of_several(&with)
@@ -51,23 +57,30 @@ impl Cluster {
     }
 
     /// The same of an index of an erasure coded container.
-    pub(super) fn pair_of_index(&self, c: &Container, s: &EcReplicaCount, index: u32) -> Pair {
-        if self.destinations.is_empty() {
+    pub(super) fn pair_of_index(
+        &self,
+        c: &Container,
+        s: &EcReplicaCount,
+        destinations: &Destinations,
+        index: u32,
+    ) -> Pair {
+        if destinations.is_empty() {
             return Pair::None;
         }
         let from = [&s.leaving, &s.maintenance].into_iter().filter_map(|of| of.get(&index));
         let from = from.flatten().copied().filter(|id| !self.pending.failed_lately(c.id, *id));
-        self.first_pair(c, from, |target| !self.would_crowd(c, s, target))
+        self.first_pair(c, destinations, from, |target| !self.would_crowd(c, s, target))
     }
 
     fn first_pair(
         &self,
         c: &Container,
+        destinations: &Destinations,
         from: impl Iterator<Item = DatanodeId>,
         racks_allow: impl Fn(DatanodeId) -> bool,
     ) -> Pair {
         for source in from.filter(|id| self.nodes.is_healthy(*id)) {
-            let Some(target) = self.destination(source) else { continue };
+            let Some(target) = destinations.get(&source).copied() else { continue };
             let Some(node) = self.nodes.get(target) else { continue };
             let refuses = self.refuses(c, node);
             let by_log = refuses == Some(Refuses::ItsPipeline);

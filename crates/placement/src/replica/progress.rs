@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use types::ContainerId;
 
-use crate::cluster::Cluster;
-use crate::state::container::Container;
+use super::Replication;
+use crate::state::container::{Container, Containers};
 use crate::time::Millis;
 
 /// What was made is remembered for so long.
@@ -76,43 +76,46 @@ impl Repaired {
     }
 }
 
-impl Cluster {
-    /// How far repair is.
-    pub fn repair_progress(&self, now: Millis) -> Progress {
-        let mut progress = Progress::default();
-        for container in self.containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
-            let Some((missing, under_way, is_lost)) = self.missing_of(container) else { continue };
-            if is_lost {
-                progress.lost = progress.lost.saturating_add(1);
-                continue;
-            }
-            let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-            add(&mut progress.missing, missing);
-            add(&mut progress.under_way, under_way.min(missing));
-            add(&mut progress.missing_bytes, missing.saturating_mul(container.used_bytes));
+/// How far repair is.
+pub(crate) fn progress(
+    on: &Replication<'_>,
+    containers: &Containers,
+    repaired: &Repaired,
+    now: Millis,
+) -> Progress {
+    let mut progress = Progress::default();
+    for container in containers.from(ContainerId(0)).filter(|c| !c.suppressed) {
+        let Some((missing, under_way, is_lost)) = missing_of(on, container) else { continue };
+        if is_lost {
+            progress.lost = progress.lost.saturating_add(1);
+            continue;
         }
-        for (_, bytes) in self.repaired.lately(now) {
-            progress.made = progress.made.saturating_add(1);
-            progress.made_bytes = progress.made_bytes.saturating_add(bytes);
-        }
-        progress.left = match progress.missing {
-            0 => Some(0),
-            _ => self.repaired.time_for(progress.missing_bytes, now),
-        };
-        progress
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut progress.missing, missing);
+        add(&mut progress.under_way, under_way.min(missing));
+        add(&mut progress.missing_bytes, missing.saturating_mul(container.used_bytes));
     }
+    for (_, bytes) in repaired.lately(now) {
+        progress.made = progress.made.saturating_add(1);
+        progress.made_bytes = progress.made_bytes.saturating_add(bytes);
+    }
+    progress.left = match progress.missing {
+        0 => Some(0),
+        _ => repaired.time_for(progress.missing_bytes, now),
+    };
+    progress
+}
 
-    /// Replicas of a container that are missing, those of them that are on their way, and whether
-    /// there is nothing to make them from. `None` when it is not settled.
-    fn missing_of(&self, c: &Container) -> Option<(u64, u64, bool)> {
-        let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        if let Some(count) = self.ec_replica_count(c) {
-            let missing = count.needed(false);
-            let coming = missing.iter().filter(|index| count.coming.contains_key(index)).count();
-            return Some((wide(missing.len()), wide(coming), count.is_lost() && c.keys > 0));
-        }
-        let count = self.replica_count(c)?;
-        let missing = wide(count.missing(false));
-        Some((missing, wide(count.coming.len()), count.is_lost() && c.keys > 0))
+/// Replicas of a container that are missing, those of them that are on their way, and whether
+/// there is nothing to make them from. `None` when it is not settled.
+fn missing_of(on: &Replication<'_>, c: &Container) -> Option<(u64, u64, bool)> {
+    let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    if let Some(count) = on.ec_replica_count(c) {
+        let missing = count.needed(false);
+        let coming = missing.iter().filter(|index| count.coming.contains_key(index)).count();
+        return Some((wide(missing.len()), wide(coming), count.is_lost() && c.keys > 0));
     }
+    let count = on.replica_count(c)?;
+    let missing = wide(count.missing(false));
+    Some((missing, wide(count.coming.len()), count.is_lost() && c.keys > 0))
 }

@@ -4,17 +4,42 @@ use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
-use crate::cluster::Cluster;
-use crate::state::container::Usage;
+use super::backoff::Backoffs;
+use super::backoff::end_backoff;
+use super::progress::Repaired;
+use super::reconcile::Reconciling;
+use crate::container::history::{note_gone, note_replica};
+use crate::container::{Reported, left_over};
+use crate::safemode::SafeMode;
+use crate::settings::Settings;
+use crate::state::container::{Containers, Usage};
 use crate::state::decision::Decision;
-use crate::state::history::Event;
+use crate::state::history::{Event, Histories};
 use crate::state::lifecycle;
-use crate::state::replica::{Replica, ReplicaState};
+use crate::state::nodes::Nodes;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::{Replica, ReplicaState, Replicas};
 use crate::time::Millis;
 
-impl Cluster {
+/// What a report of replicas reads and changes.
+#[derive(Debug)]
+pub(crate) struct Reporting<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+    pub containers: &'a mut Containers,
+    pub replicas: &'a mut Replicas,
+    pub pending: &'a mut PendingTasks,
+    pub backoffs: &'a mut Backoffs,
+    pub repaired: &'a mut Repaired,
+    pub histories: &'a mut Histories,
+    pub safe_mode: &'a mut SafeMode,
+}
+
+impl Reporting<'_> {
     /// All replicas of `node`: what is not among them is gone.
-    pub fn report_all_replicas(
+    pub fn report_all(
         &mut self,
         node: DatanodeId,
         reports: Vec<(ContainerId, Replica)>,
@@ -24,38 +49,34 @@ impl Cluster {
         let listed: FxHashSet<_> = reports.iter().map(|(id, _)| *id).collect();
         let gone: Vec<_> = self.replicas.on_node(node).filter(|id| !listed.contains(id)).collect();
         for id in gone {
-            self.note_gone(id, node, now);
-            self.replicas.remove(id, node);
-            self.pending.gone(id, node);
-            self.end_backoff([id]);
+            self.forget(id, node, now);
+            end_backoff(self.backoffs, self.pending, [id]);
         }
-        self.report_replicas(reports, now)
+        self.report(reports, now)
     }
 
     /// Replicas that changed.
-    pub fn report_replicas(
-        &mut self,
-        reports: Vec<(ContainerId, Replica)>,
-        now: Millis,
-    ) -> Decision {
+    pub fn report(&mut self, reports: Vec<(ContainerId, Replica)>, now: Millis) -> Decision {
         let mut decision = Decision::default();
         for (id, mut replica) in reports {
             let node = replica.node;
-            replica.lags = self.lags(id, &replica);
+            replica.lags = lags(self.containers, id, &replica);
             let before = self.replicas.on(id, node).map_or(ReplicaState::Deleted, |r| r.state);
             if before != replica.state {
-                self.end_backoff([id]);
+                end_backoff(self.backoffs, self.pending, [id]);
             }
             if replica.state == ReplicaState::Deleted {
-                self.note_gone(id, node, now);
-                self.replicas.remove(id, node);
-                self.pending.gone(id, node);
+                self.forget(id, node, now);
             } else {
                 let awaited = self.pending.arrived(id, node);
                 if awaited {
                     self.repaired.note(now, replica.used_bytes);
                 }
-                self.note_replica(id, &replica, awaited, now);
+                // While SCM learns what there is, that says nothing.
+                if !self.safe_mode.is_on() && self.containers.get(id).is_some() {
+                    let before = self.replicas.on(id, node).map(|replica| replica.state);
+                    note_replica(self.histories, id, &replica, before, awaited, now);
+                }
                 if self.pending.stayed(id, node, now) {
                     self.histories.note(id, now, Event::Late { node });
                 }
@@ -71,41 +92,85 @@ impl Cluster {
                     self.safe_mode.note_replicas(id, known);
                 }
             }
-            self.refresh_usage(id);
-            self.note_left_over(id, node);
-            decision.merge(self.reconcile(id, node, now));
+            refresh_usage(self.containers, self.replicas, id);
+            left_over::note(self.replicas, self.containers, id, node);
+            decision.merge(self.reconciling().reconcile(id, node, now));
         }
         decision
     }
 
-    /// Whether a replica that is being reported may have blocks that were deleted. A node whose
-    /// replica is known has confirmed a transaction before it is forgotten, and reports that it has
-    /// taken it from then on.
-    fn lags(&self, id: ContainerId, replica: &Replica) -> bool {
-        let forgotten = self.containers.get(id).map_or(0, |c| c.delete_transaction);
-        replica.delete_transaction < forgotten
+    fn reconciling(&self) -> Reconciling<'_> {
+        let Self { settings, nodes, pipelines, containers, replicas, safe_mode, .. } = self;
+        let reported = Reported { settings, nodes, pipelines, replicas };
+        Reconciling { reported, containers, in_safe_mode: safe_mode.is_on() }
     }
 
-    /// What the replicas say about the container's size: the largest of them while it is written,
-    /// the closed ones after. Without replicas the record keeps what it has, and so does that of a
-    /// container that is deleted.
-    fn refresh_usage(&mut self, id: ContainerId) {
-        let Some(container) = self.containers.get(id) else { return };
-        if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
-            return;
-        }
-        let closed = lifecycle::is_closed(container.state);
-        let counted = self.replicas.of(id).iter().filter(|r| !closed || r.state.is_final());
-        let largest = counted.fold(None::<Usage>, |all, r| {
-            let all = all.unwrap_or_default();
-            Some(Usage {
-                used_bytes: all.used_bytes.max(r.used_bytes),
-                keys: all.keys.max(r.keys),
-                sequence_id: all.sequence_id.max(r.sequence_id),
-            })
-        });
-        if let Some(usage) = largest {
-            self.containers.set_usage(id, usage);
-        }
+    /// The node has no replica any more.
+    fn forget(&mut self, id: ContainerId, node: DatanodeId, now: Millis) {
+        note_gone(self.histories, self.containers, self.replicas, (id, node), now);
+        self.replicas.remove(id, node);
+        self.pending.gone(id, node);
+    }
+}
+
+/// Whether a replica that is being reported may have blocks that were deleted. A node whose
+/// replica is known has confirmed a transaction before it is forgotten, and reports that it has
+/// taken it from then on.
+fn lags(containers: &Containers, id: ContainerId, replica: &Replica) -> bool {
+    let forgotten = containers.get(id).map_or(0, |c| c.delete_transaction);
+    replica.delete_transaction < forgotten
+}
+
+/// What the replicas say about the container's size: the largest of them while it is written,
+/// the closed ones after. Without replicas the record keeps what it has, and so does that of a
+/// container that is deleted.
+fn refresh_usage(containers: &mut Containers, replicas: &Replicas, id: ContainerId) {
+    let Some(container) = containers.get(id) else { return };
+    if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
+        return;
+    }
+    let closed = lifecycle::is_closed(container.state);
+    let counted = replicas.of(id).iter().filter(|r| !closed || r.state.is_final());
+    let largest = counted.fold(None::<Usage>, |all, r| {
+        let all = all.unwrap_or_default();
+        Some(Usage {
+            used_bytes: all.used_bytes.max(r.used_bytes),
+            keys: all.keys.max(r.keys),
+            sequence_id: all.sequence_id.max(r.sequence_id),
+        })
+    });
+    if let Some(usage) = largest {
+        containers.set_usage(id, usage);
+    }
+}
+
+/// Forgets the replicas of a node that is dead.
+pub(crate) fn forget_replicas_of(
+    replicas: &mut Replicas,
+    histories: &mut Histories,
+    backoffs: &mut Backoffs,
+    pending: &mut PendingTasks,
+    node: DatanodeId,
+    now: Millis,
+) {
+    let ids: Vec<_> = replicas.on_node(node).collect();
+    for id in &ids {
+        histories.note(*id, now, Event::Lost { node });
+    }
+    end_backoff(backoffs, pending, ids);
+    replicas.forget_node(node);
+}
+
+/// A replica that was to come to `target` does not, as the node that was told says.
+pub(crate) fn copy_failed(
+    pending: &mut PendingTasks,
+    histories: &mut Histories,
+    backoffs: &mut Backoffs,
+    (id, target): (ContainerId, DatanodeId),
+    now: Millis,
+) {
+    if pending.failed(id, target) {
+        histories.note(id, now, Event::Failed { node: target });
+        backoffs.failed(id, now);
     }
 }

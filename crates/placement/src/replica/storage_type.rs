@@ -11,20 +11,17 @@
 
 use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashMap;
-use smallvec::smallvec;
 use types::{ContainerId, DatanodeId, StorageType};
 
-use super::count::mixed;
-use super::repair::Repair;
-use crate::cluster::Cluster;
+use super::Repairing;
+use super::order::Repair;
+use super::order::WRONG_DISK;
+use crate::shuffle::mixed;
 use crate::state::container::Container;
 use crate::state::node::Node;
-use crate::state::order::{Order, OrderKind};
-use crate::state::pending::{Pending, Task};
+use crate::state::nodes::Nodes;
+use crate::state::replica::Replicas;
 use crate::time::Millis;
-
-/// Why it is done, for operators.
-const WHY: &str = "it is on a disk of another storage type";
 
 /// What is known of replicas on disks of another storage type (soft).
 #[derive(Debug, Default)]
@@ -40,38 +37,31 @@ impl StorageTypeRepairs {
     pub(super) fn note(&mut self, id: ContainerId, node: DatanodeId, until: Millis) {
         self.tried.insert((id, node), until);
     }
+
+    /// A round over all containers begins.
+    pub(super) fn begin_round(&mut self, nodes: &Nodes, now: Millis) {
+        let has_room =
+            |of: &StorageType| nodes.iter().any(|n| n.accepts_writes() && n.has_room_of(*of, 0));
+        self.roomy = StorageType::ALL.into_iter().filter(has_room).collect();
+        self.tried.retain(|_, until| *until > now);
+    }
 }
 
-impl Cluster {
-    /// A round over all containers begins.
-    pub(super) fn begin_storage_type_round(&mut self, now: Millis) {
-        let has_room = |of: &StorageType| {
-            self.nodes.iter().any(|n| n.accepts_writes() && n.has_room_of(*of, 0))
-        };
-        let roomy = StorageType::ALL.into_iter().filter(has_room).collect();
-        self.storage_types.roomy = roomy;
-        self.storage_types.tried.retain(|_, until| *until > now);
-    }
-
-    /// Whether the replica on a node is on a disk of another type than it belongs on.
-    pub(super) fn is_on_wrong_disk(&self, c: &Container, node: DatanodeId) -> bool {
-        self.replicas.on(c.id, node).is_some_and(|r| r.storage_type != c.storage_type)
-    }
-
+impl Repairing<'_> {
     /// Those of these nodes whose replica could be on a disk of the right type, and is not.
     pub(super) fn on_wrong_disks<'a>(
         &'a self,
         c: &'a Container,
         heard: impl Iterator<Item = &'a DatanodeId> + 'a,
     ) -> impl Iterator<Item = DatanodeId> + 'a {
-        let settled = self.settings.replication.storage_types
+        let settled = self.on.settings.replication.storage_types
             && c.state == LifeCycleState::Closed
             && self.storage_types.roomy.contains(&c.storage_type);
         let is_wrong = move |node: &DatanodeId| {
             settled
-                && self.is_on_wrong_disk(c, *node)
+                && is_on_wrong_disk(self.on.replicas, c, *node)
                 && !self.storage_types.tried.contains_key(&(c.id, *node))
-                && self.pending.of(c.id).is_empty()
+                && self.on.pending.of(c.id).is_empty()
                 && self.moves.of(c.id).is_none()
         };
         heard.copied().filter(is_wrong)
@@ -85,35 +75,28 @@ impl Cluster {
         heard: impl Iterator<Item = &'a DatanodeId> + 'a,
         until: Millis,
     ) -> Option<Repair> {
-        if self.is_copying_enough() || !self.urgency.has_time() {
+        if self.on.is_copying_enough() || !self.urgency.has_time() {
             return None;
         }
         self.on_wrong_disks(c, heard).find_map(|source| {
-            let node = self.nodes.get(source).filter(|_| self.may_send(source))?;
-            let index = self.replicas.on(c.id, source)?.replica_index;
+            let node = self.on.nodes.get(source).filter(|_| self.on.may_send(source))?;
+            let index = self.on.replicas.on(c.id, source)?.replica_index;
             if node.has_room_of(c.storage_type, c.used_bytes) {
                 return Some(Repair::relocate(c.id, source, until));
             }
-            let fits = |n: &&Node| self.may_get(c, source, n).is_ok();
+            let fits = |n: &&Node| self.on.may_get(c, source, n).is_ok();
             let rank = |n: &&Node| {
                 let id = n.details.id;
-                (self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
+                (self.on.pending.receiving(id), n.used_percent(), mixed(c.id, id))
             };
-            let target = self.nodes.iter().filter(fits).min_by_key(rank)?.details.id;
+            let target = self.on.nodes.iter().filter(fits).min_by_key(rank)?.details.id;
             let copy = Repair::copy(c.id, (source, index), target, until);
-            Some(Repair { why: Some(WHY), ..copy })
+            Some(Repair { why: Some(WRONG_DISK), ..copy })
         })
     }
 }
 
-impl Repair {
-    /// A node moves its replica to another of its own disks.
-    fn relocate(id: ContainerId, node: DatanodeId, until: Millis) -> Self {
-        let kind = OrderKind::ReplicateContainer { id, target: node };
-        Self {
-            tasks: smallvec![Pending { node, task: Task::Relocate { by: node }, until }],
-            order: Order { node, kind },
-            why: Some(WHY),
-        }
-    }
+/// Whether the replica on a node is on a disk of another type than it belongs on.
+pub(super) fn is_on_wrong_disk(replicas: &Replicas, c: &Container, node: DatanodeId) -> bool {
+    replicas.on(c.id, node).is_some_and(|r| r.storage_type != c.storage_type)
 }

@@ -102,7 +102,7 @@ fn step(core: &Core, now: Millis) -> Step {
         if now < balancing.next_at {
             return Step::Rest;
         }
-        match Iteration::begin(&cluster, balancer.configuration.clone()) {
+        match Iteration::begin(&cluster.nodes, balancer.configuration.clone()) {
             Ok(iteration) => {
                 let number = balancer.next_iteration.saturating_add(1);
                 balancing.current = Some(Current { number, began: now, iteration });
@@ -119,7 +119,7 @@ fn step(core: &Core, now: Millis) -> Step {
     let Some(current) = &mut balancing.current else { return Step::Rest };
     let mut orders = Vec::new();
     loop {
-        match current.iteration.next(&mut cluster, now) {
+        match cluster.next_move(&mut current.iteration, now) {
             Choice::Move(order) => orders.push(order),
             Choice::More => return Step::Moves(orders, true),
             Choice::Wait => return Step::Moves(orders, false),

@@ -1,5 +1,11 @@
 //! Everything SCM knows, in one value.
 
+mod balance;
+mod container;
+mod deletion;
+mod follow_up;
+mod replica;
+
 use crate::replica::backoff::Backoffs;
 use crate::replica::moving::Moves;
 use crate::replica::progress::Repaired;

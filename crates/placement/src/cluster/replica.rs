@@ -1,0 +1,129 @@
+//! Replicas of the cluster.
+
+use types::{ContainerId, DatanodeId};
+
+use super::Cluster;
+use crate::replica::Replication;
+use crate::replica::count::ReplicaCount;
+use crate::replica::ec_count::EcReplicaCount;
+use crate::replica::health::{self, HealthReport};
+use crate::replica::moving::{Move, MoveResult};
+use crate::replica::progress::{self, Progress};
+use crate::replica::reconcile::Reconciling;
+use crate::replica::repair::{self, Repairs, Round};
+use crate::replica::report::{self, Reporting};
+use crate::state::container::Container;
+use crate::state::decision::Decision;
+use crate::state::replica::Replica;
+use crate::time::Millis;
+
+impl Cluster {
+    pub(crate) fn replication(&self) -> Replication<'_> {
+        let Self { settings, nodes, pipelines, replicas, pending, .. } = self;
+        Replication { settings, nodes, pipelines, replicas, pending }
+    }
+
+    fn reporting(&mut self) -> Reporting<'_> {
+        Reporting {
+            settings: &self.settings,
+            nodes: &self.nodes,
+            pipelines: &self.pipelines,
+            containers: &mut self.containers,
+            replicas: &mut self.replicas,
+            pending: &mut self.pending,
+            backoffs: &mut self.backoffs,
+            repaired: &mut self.repaired,
+            histories: &mut self.histories,
+            safe_mode: &mut self.safe_mode,
+        }
+    }
+
+    /// All replicas of `node`: what is not among them is gone.
+    pub fn report_all_replicas(
+        &mut self,
+        node: DatanodeId,
+        reports: Vec<(ContainerId, Replica)>,
+        now: Millis,
+    ) -> Decision {
+        self.reporting().report_all(node, reports, now)
+    }
+
+    /// Replicas that changed.
+    pub fn report_replicas(
+        &mut self,
+        reports: Vec<(ContainerId, Replica)>,
+        now: Millis,
+    ) -> Decision {
+        self.reporting().report(reports, now)
+    }
+
+    /// A replica that was to come to `target` does not, as the node that was told says.
+    pub fn copy_failed(&mut self, id: ContainerId, target: DatanodeId, now: Millis) {
+        let Self { pending, histories, backoffs, .. } = self;
+        report::copy_failed(pending, histories, backoffs, (id, target), now);
+    }
+
+    /// Containers on their way: repeats the orders that the replicas have not followed.
+    pub fn review_containers(&self, now: Millis) -> Decision {
+        let (reported, in_safe_mode) = (self.reported(), self.safe_mode.is_on());
+        Reconciling { reported, containers: &self.containers, in_safe_mode }.review(now)
+    }
+
+    /// Replicas of CLOSED containers that are not CLOSED and could be are told to close once more:
+    /// the order that answered their last report may be lost, or there was none, because the
+    /// container was not CLOSED by then. Looks at up to `count` containers from `start` on.
+    pub fn repeat_closes(&self, start: ContainerId, count: usize, now: Millis) -> Decision {
+        repair::repeat_closes(&self.replication(), &self.containers, (start, count), now)
+    }
+
+    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
+    /// the limits on work under way allow.
+    pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
+        let mut round = Round {
+            settings: &self.settings,
+            nodes: &self.nodes,
+            pipelines: &self.pipelines,
+            containers: &self.containers,
+            replicas: &self.replicas,
+            moves: &self.moves,
+            destinations: &self.destinations,
+            pending: &mut self.pending,
+            backoffs: &mut self.backoffs,
+            urgency: &mut self.urgency,
+            storage_types: &mut self.storage_types,
+            histories: &mut self.histories,
+        };
+        round.run(start, count, now)
+    }
+
+    /// The replica count of a CLOSED or QUASI_CLOSED container; `None` for one in another state, or
+    /// erasure coded. Which nodes are heard of is as [`Cluster::watch_nodes`] found it last.
+    pub fn replica_count(&self, c: &Container) -> Option<ReplicaCount> {
+        self.replication().replica_count(c)
+    }
+
+    /// The replica count of a CLOSED erasure coded container; `None` for any other.
+    pub fn ec_replica_count(&self, c: &Container) -> Option<EcReplicaCount> {
+        self.replication().ec_replica_count(c)
+    }
+
+    /// Counts the containers by state and by health.
+    pub fn health_report(&self) -> HealthReport {
+        health::report(&self.replication(), &self.containers)
+    }
+
+    /// The health of a container: one of [`HEALTHS`](health::HEALTHS).
+    pub fn health(&self, c: &Container) -> &'static str {
+        self.replication().health(c)
+    }
+
+    /// How far repair is.
+    pub fn repair_progress(&self, now: Millis) -> Progress {
+        progress::progress(&self.replication(), &self.containers, &self.repaired, now)
+    }
+
+    /// The moves that ended since the last look.
+    pub fn review_moves(&mut self, now: Millis) -> Vec<(Move, MoveResult)> {
+        self.moves.review(&self.containers, &self.replicas, &self.pending, now)
+    }
+}
