@@ -1,83 +1,33 @@
-//! Application of changes to the replicated state.
-//!
-//! [`Cluster::apply`] is the state machine: deterministic, no clock, refuses what does not fit.
+//! Application of changes to the records: deterministic, no clock, refuses what does not fit.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::{ContainerId, Pipeline, PipelineId, PipelineState};
 
-use crate::cluster::Cluster;
-use crate::state::change::{Applied, Change, Refused, Touched};
-use crate::state::container::{Container, Usage};
-use crate::state::history::Event;
+use crate::state::change::{Applied, Refused, Touched};
+use crate::state::container::{Container, Containers, Usage};
+use crate::state::deletion::DeletionLog;
+use crate::state::history::{Event, Histories};
 use crate::state::lifecycle;
+use crate::state::pipeline::Pipelines;
 use crate::time::Millis;
 
-impl Cluster {
-    /// Applies a committed change.
-    ///
-    /// # Errors
-    /// When the change does not fit the state; nothing is changed then.
-    pub fn apply(&mut self, change: &Change) -> Applied {
-        match change {
-            Change::AddPipeline(pipeline) => self.apply_add_pipeline(pipeline),
-            Change::OpenPipeline(id) => {
-                self.apply_pipeline_state(*id, PipelineState::Open, &[PipelineState::Allocated])
-            }
-            Change::SetPipelineDormant(id, true) => {
-                self.apply_pipeline_state(*id, PipelineState::Dormant, &[PipelineState::Open])
-            }
-            Change::SetPipelineDormant(id, false) => {
-                self.apply_pipeline_state(*id, PipelineState::Open, &[PipelineState::Dormant])
-            }
-            Change::ClosePipeline { id, now } => self.apply_close_pipeline(*id, *now),
-            Change::RemovePipeline(id) => self.apply_remove_pipeline(*id),
-            Change::AddContainer(container) => self.apply_add_container(container),
-            Change::MoveContainer { id, event, now, usage } => {
-                self.apply_move_container(*id, *event, *now, *usage)
-            }
-            Change::DeleteEmptied { id, now, usage } => {
-                let touched =
-                    self.apply_move_container(*id, LifeCycleEvent::Delete, *now, *usage)?;
-                self.note_emptied(*id);
-                Ok(touched)
-            }
-            Change::ClearLeftOvers { id, indexes } => self.apply_clear(*id, indexes),
-            Change::ReviveContainer { id, quasi, now } => self.apply_revive(*id, *quasi, *now),
-            Change::ReserveIds { sequence, expected, last } => {
-                if self.sequences.reserve(*sequence, *expected, *last) {
-                    return Ok(vec![Touched::Sequence(*sequence)]);
-                }
-                let at = self.sequences.last(*sequence);
-                Err(Refused::SequenceMoved { sequence: *sequence, last: at, expected: *expected })
-            }
-            Change::AddDeletions(transactions) => {
-                let touched = transactions.iter().map(|t| Touched::Deletion(t.id)).collect();
-                transactions.iter().for_each(|t| self.deletions.insert(t.clone()));
-                Ok(touched)
-            }
-            Change::RemoveDeletions(ids) => Ok(self.apply_remove_deletions(ids)),
-            Change::SetBalancer(balancer) => {
-                self.balancer = Some(balancer.clone());
-                Ok(vec![Touched::Balancer])
-            }
-            Change::SetDestination { node, destination } => {
-                match destination {
-                    Some(destination) => self.destinations.insert(*node, *destination),
-                    None => self.destinations.remove(node),
-                };
-                Ok(vec![Touched::Destinations])
-            }
-        }
-    }
+/// The records that changes of pipelines and containers are applied to.
+#[derive(Debug)]
+pub(crate) struct Records<'a> {
+    pub pipelines: &'a mut Pipelines,
+    pub containers: &'a mut Containers,
+    pub histories: &'a mut Histories,
+}
 
-    fn apply_add_pipeline(&mut self, pipeline: &Pipeline) -> Applied {
+impl Records<'_> {
+    pub fn add_pipeline(&mut self, pipeline: &Pipeline) -> Applied {
         if !self.pipelines.insert(pipeline.clone()) {
             return Err(Refused::PipelineExists(pipeline.id));
         }
         Ok(vec![Touched::Pipeline(pipeline.id)])
     }
 
-    fn apply_pipeline_state(
+    pub fn pipeline_state(
         &mut self,
         id: PipelineId,
         to: PipelineState,
@@ -91,7 +41,7 @@ impl Cluster {
         Ok(vec![Touched::Pipeline(id)])
     }
 
-    fn apply_close_pipeline(&mut self, id: PipelineId, now: Millis) -> Applied {
+    pub fn close_pipeline(&mut self, id: PipelineId, now: Millis) -> Applied {
         let state = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?.record.state;
         if state == PipelineState::Closed {
             return Err(Refused::PipelineState { id, state });
@@ -103,14 +53,14 @@ impl Cluster {
             let Some(usage) = self.containers.get(container).map(Container::usage) else {
                 continue;
             };
-            if self.apply_move_container(container, LifeCycleEvent::Finalize, now, usage).is_ok() {
+            if self.move_container(container, LifeCycleEvent::Finalize, now, usage).is_ok() {
                 touched.push(Touched::Container(container));
             }
         }
         Ok(touched)
     }
 
-    fn apply_add_container(&mut self, container: &Container) -> Applied {
+    pub fn add_container(&mut self, container: &Container) -> Applied {
         if self.containers.get(container.id).is_some() {
             return Err(Refused::ContainerExists(container.id));
         }
@@ -126,7 +76,7 @@ impl Cluster {
         Ok(vec![Touched::Container(id)])
     }
 
-    fn apply_move_container(
+    pub fn move_container(
         &mut self,
         id: ContainerId,
         event: LifeCycleEvent,
@@ -153,25 +103,8 @@ impl Cluster {
         Ok(vec![Touched::Container(id)])
     }
 
-    /// What is forgotten is remembered as a number: a replica that comes later, and has not taken
-    /// all up to it, may have blocks that were deleted.
-    fn apply_remove_deletions(&mut self, ids: &[u64]) -> Vec<Touched> {
-        let mut touched = Vec::new();
-        for id in ids {
-            let Some(container) = self.deletions.get(*id).map(|t| t.container) else { continue };
-            self.deletions.remove(*id);
-            touched.push(Touched::Deletion(*id));
-            let is_behind = |c: &Container| c.delete_transaction < *id;
-            if self.containers.get(container).is_some_and(is_behind) {
-                self.containers.update(container, |c| c.delete_transaction = *id);
-                touched.push(Touched::Container(container));
-            }
-        }
-        touched
-    }
-
     /// A pipeline goes: its members stay with the containers that are not closed.
-    fn apply_remove_pipeline(&mut self, id: PipelineId) -> Applied {
+    pub fn remove_pipeline(&mut self, id: PipelineId) -> Applied {
         let entry = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?;
         let members = entry.member_ids();
         let mut touched = vec![Touched::Pipeline(id)];
@@ -189,7 +122,7 @@ impl Cluster {
 
     /// What is left of a deleted container goes, of these indexes. It is written down before any
     /// order is sent, so that what goes adds up whichever SCM orders it, and when.
-    fn apply_clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
+    pub fn clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
         let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
         let deleted = matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted);
         let group = 1..=container.config.required_nodes();
@@ -204,12 +137,12 @@ impl Cluster {
     }
 
     /// A container of which all replicas were seen empty comes to be deleted.
-    fn note_emptied(&mut self, id: ContainerId) {
+    pub fn note_emptied(&mut self, id: ContainerId) {
         self.containers.update(id, |c| c.evidence.emptied = true);
     }
 
     /// It was not deleted after all: what was seen of it was wrong, or is no longer so.
-    fn apply_revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
+    pub fn revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
         let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
         if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
             let event = LifeCycleEvent::Close;
@@ -224,4 +157,25 @@ impl Cluster {
         self.histories.note(id, now, Event::Revived(to));
         Ok(vec![Touched::Container(id)])
     }
+}
+
+/// What is forgotten is remembered as a number: a replica that comes later, and has not taken
+/// all up to it, may have blocks that were deleted.
+pub(crate) fn remove_deletions(
+    deletions: &mut DeletionLog,
+    containers: &mut Containers,
+    ids: &[u64],
+) -> Vec<Touched> {
+    let mut touched = Vec::new();
+    for id in ids {
+        let Some(container) = deletions.get(*id).map(|t| t.container) else { continue };
+        deletions.remove(*id);
+        touched.push(Touched::Deletion(*id));
+        let is_behind = |c: &Container| c.delete_transaction < *id;
+        if containers.get(container).is_some_and(is_behind) {
+            containers.update(container, |c| c.delete_transaction = *id);
+            touched.push(Touched::Container(container));
+        }
+    }
+    touched
 }

@@ -7,19 +7,27 @@
 //! * **soft state** (node health, replicas, acknowledgements) changes by what DataNodes say:
 //!   registrations, heartbeats, reports. It is lost at a restart and reported anew.
 //!
-//! Every rule is a method that looks at the cluster and returns a [`Decision`]: changes to propose
-//! and orders to send to DataNodes. The server proposes the first and sends the second; time comes
-//! in as `now` (milliseconds).
+//! A rule is a function of the parts of the cluster that it reads or changes, or a method of a
+//! struct that lists them, such as [`replica`]'s `Replication` (what is read of nodes and replicas)
+//! or `Round` (what a round of repairs changes). It returns a [`Decision`]: changes to propose and
+//! orders to send to DataNodes. [`Cluster`] owns the parts and has one method for each rule that
+//! the server calls, which does no more than hand the parts over. The server proposes the changes
+//! and sends the orders; time comes in as `now` (milliseconds).
 //!
 //! | folder | noun | verbs |
 //! | --- | --- | --- |
+//! | `cluster` | all parts together | apply, follow up, and a method for each rule |
 //! | [`node`] | a DataNode | register, watch, serve, leave |
-//! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
-//! | [`container`] | a container record | lifecycle, close, clean, evidence, locate, history, reconcile |
+//! | [`balance`] | a replica that moves for the sake of even disks | choose |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
-//! | [`block`] | a block handed out to a writer | allocate |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
+//! | [`container`] | a container record | close, clean, locate, reconcile |
+//! | [`block`] | a block handed out to a writer | allocate |
+//! | [`pipeline`] | a Raft group of DataNodes | create, rebalance, report, close |
 //! | [`safemode`] | the wait for enough of the cluster after a start | evaluate |
+//! | `state` | the parts: records, reports, tasks, changes, orders | |
+//!
+//! A folder uses those below it at most.
 //!
 //! **Invariant:** a [`Change`] that was decided on an older view may arrive late; `apply` refuses
 //! or ignores it, and never leaves the cluster half changed.
@@ -54,11 +62,7 @@ mod time;
 pub use cluster::{Cluster, RefusedChanges};
 pub use container::reconcilable::NotReconcilable;
 pub use pipeline::PipelinePlan;
-pub use replica::backoff::Backoffs;
 pub use replica::moving::Moves;
-pub use replica::progress::Repaired;
-pub use replica::storage_type::StorageTypeRepairs;
-pub use replica::urgency::Urgency;
 pub use safemode::{RuleStatus, SafeMode};
 pub use settings::{
     DeletionSettings, EcSettings, ReplicationSettings, SafeModeSettings, Settings, UnknownContainer,

@@ -89,11 +89,10 @@ fn admits(configuration: &Configuration, c: &Container) -> bool {
     state && included && !configuration.exclude_containers.contains(&c.id)
 }
 
+/// Whether all replicas are there and heard of, and nothing is to be done with them.
 fn is_whole(on: &Replication<'_>, c: &Container, now: Millis) -> bool {
     if c.config.is_ec() {
-        let Some(count) = on.ec_replica_count_at(c, Some(now)) else {
-            return false;
-        };
+        let Some(count) = on.ec_replica_count_at(c, Some(now)) else { return false };
         let all = (1..=count.required).all(|index| count.heard.contains_key(&index));
         return all && count.is_fine() && !on.is_crowded(c, &count);
     }

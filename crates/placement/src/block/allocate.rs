@@ -16,8 +16,10 @@ use std::sync::Arc;
 
 use types::{ContainerId, DatanodeId, Pipeline, PipelineId, ReplicationConfig, StorageType};
 
-use crate::cluster::Cluster;
+use crate::pipeline::Planning;
+use crate::state::container::Containers;
 use crate::state::node::Node;
+use crate::state::nodes::Nodes;
 use crate::state::pipeline::PipelineEntry;
 
 /// What a writer had trouble with.
@@ -78,22 +80,28 @@ impl Allocation {
     }
 }
 
-impl Cluster {
+/// What says where blocks can go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allocating<'a> {
+    pub planning: Planning<'a>,
+    pub containers: &'a Containers,
+}
+
+impl Allocating<'_> {
     /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write
-    /// through.
-    pub fn allocate(&mut self, wish: Wish<'_>) -> Allocation {
-        let start = self.containers.next_round_start(wish.count);
+    /// through. A batch goes round over the open containers from `start` on.
+    pub fn allocate(&self, wish: Wish<'_>, start: usize) -> Allocation {
         // Another disk of the same type is better than another type; that is better than a pipeline
         // that a writer had trouble with.
         for of in wish.storage_types.iter().copied() {
             let strict = |e: &PipelineEntry| {
                 !wish.exclude.pipelines.contains(&e.record.id)
                     && !e.record.members.iter().any(|m| wish.exclude.datanodes.contains(&m.id))
-                    && self.has_room(&e.record)
+                    && has_room(self.planning.nodes, &e.record)
             };
             let mut found = self.gather(wish, of, start, strict);
             if wish.config.is_ec() {
-                found.lacks_pipelines = self.missing_ec_pipelines(wish.config, of) > 0;
+                found.lacks_pipelines = self.planning.missing_ec_pipelines(wish.config, of) > 0;
             }
             if found.is_useful() {
                 return found;
@@ -101,7 +109,7 @@ impl Cluster {
             let avoid = &wish.exclude.datanodes;
             let id = PipelineId::default();
             let kind = (wish.config, of);
-            if wish.config.is_ec() && self.plan_ec_pipeline(kind, avoid, id).is_some() {
+            if wish.config.is_ec() && self.planning.plan_ec_pipeline(kind, avoid, id).is_some() {
                 return found;
             }
             if wish.waits && self.is_about_to_serve(wish, of) {
@@ -116,17 +124,10 @@ impl Cluster {
     /// Whether there is no pipeline on disks of that type, and enough nodes could make one.
     fn is_about_to_serve(&self, wish: Wish<'_>, of: StorageType) -> bool {
         let serves = |n: &&Node| n.accepts_writes() && n.healthy_disks_of(of) > 0;
-        let nodes = self.nodes.iter().filter(serves).count();
+        let nodes = self.planning.nodes.iter().filter(serves).count();
         !wish.config.is_ec()
-            && self.pipelines.open_of(wish.config, of).is_empty()
+            && self.planning.pipelines.open_of(wish.config, of).is_empty()
             && nodes >= wish.config.required_nodes() as usize
-    }
-
-    /// Whether the disks of a pipeline's type have room on all of its members, as far as they have
-    /// told.
-    fn has_room(&self, pipeline: &Pipeline) -> bool {
-        let of = pipeline.storage_type;
-        !self.nodes.any_full(of) || !pipeline.members.iter().any(|m| self.nodes.is_full(of, m.id))
     }
 
     fn gather(
@@ -138,10 +139,12 @@ impl Cluster {
     ) -> Allocation {
         let mut allocation = Allocation { storage_type, ..Allocation::default() };
         let mut usable: Vec<(Vec<ContainerId>, &Arc<Pipeline>)> = Vec::new();
-        let full = self.settings.full_at();
-        let wanted = self.settings.containers_per_pipeline.max(1);
-        for id in self.pipelines.open_of(wish.config, storage_type) {
-            let Some(entry) = self.pipelines.get(*id).filter(|e| admits(e)) else { continue };
+        let full = self.planning.settings.full_at();
+        let wanted = self.planning.settings.containers_per_pipeline.max(1);
+        for id in self.planning.pipelines.open_of(wish.config, storage_type) {
+            let Some(entry) = self.planning.pipelines.get(*id).filter(|e| admits(e)) else {
+                continue;
+            };
             let fits = |c: &ContainerId| {
                 self.containers
                     .get(*c)
@@ -175,4 +178,11 @@ impl Cluster {
         allocation.slots = (start..).take(wish.count).filter_map(at).collect();
         allocation
     }
+}
+
+/// Whether the disks of a pipeline's type have room on all of its members, as far as they have
+/// told.
+fn has_room(nodes: &Nodes, pipeline: &Pipeline) -> bool {
+    let of = pipeline.storage_type;
+    !nodes.any_full(of) || !pipeline.members.iter().any(|m| nodes.is_full(of, m.id))
 }

@@ -2,4 +2,5 @@
 
 mod allocate;
 
+pub(crate) use allocate::Allocating;
 pub use allocate::{Allocation, Exclude, Slot, Wish};

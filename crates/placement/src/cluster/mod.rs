@@ -1,10 +1,14 @@
 //! Everything SCM knows, in one value.
 
+mod apply;
 mod balance;
 mod container;
 mod deletion;
 mod follow_up;
+mod node;
+mod pipeline;
 mod replica;
+mod safe_mode;
 
 use crate::replica::backoff::Backoffs;
 use crate::replica::moving::Moves;

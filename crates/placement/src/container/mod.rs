@@ -1,12 +1,12 @@
 //! Containers: how they close, where they are, and when they go.
 
-pub mod clean;
-pub mod close;
-pub mod evidence;
-pub mod history;
+pub(crate) mod clean;
+pub(crate) mod close;
+mod evidence;
+pub(crate) mod history;
 mod holders;
-pub mod last_write;
-pub mod left_over;
+pub(crate) mod last_write;
+pub(crate) mod left_over;
 pub mod locate;
 pub mod reconcilable;
 

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 
 use types::{DatanodeId, OperationalState};
 
-use crate::cluster::Cluster;
+use crate::replica::Replication;
 use crate::state::change::Change;
 use crate::state::node::{Health, Node};
+use crate::state::nodes::Destinations;
+use crate::state::replica::Replicas;
 
 /// Where an operator wants a node's replicas to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,109 +56,102 @@ pub enum DestinationError {
     },
 }
 
-impl Cluster {
-    /// The destination of a node that leaves.
-    pub fn destination(&self, node: DatanodeId) -> Option<DatanodeId> {
-        self.destinations.get(&node).copied()
+/// The changes that give nodes that begin to leave together their destinations.
+///
+/// # Errors
+/// When the node that is asked for cannot be the destination.
+pub(crate) fn plan_destinations(
+    on: &Replication<'_>,
+    destinations: &Destinations,
+    leaving: &[DatanodeId],
+    choice: DestinationChoice,
+) -> Result<Vec<Change>, DestinationError> {
+    if let DestinationChoice::Node(id) = choice {
+        check_destination(on, leaving, id)?;
     }
-
-    /// The changes that give nodes that begin to leave together their destinations.
-    ///
-    /// # Errors
-    /// When the node that is asked for cannot be the destination.
-    pub fn plan_destinations(
-        &self,
-        leaving: &[DatanodeId],
-        choice: DestinationChoice,
-    ) -> Result<Vec<Change>, DestinationError> {
-        if let DestinationChoice::Node(id) = choice {
-            self.check_destination(leaving, id)?;
-        }
-        let mut taken: Vec<DatanodeId> = self.destinations.values().copied().collect();
-        let mut changes = Vec::new();
-        for node in leaving {
-            let destination = match choice {
-                DestinationChoice::Any => None,
-                DestinationChoice::Node(id) => Some(id),
-                DestinationChoice::Auto => self.choose_destination(leaving, *node, &taken),
-            };
-            taken.extend(destination);
-            if self.destination(*node) != destination {
-                changes.push(Change::SetDestination { node: *node, destination });
-            }
-        }
-        Ok(changes)
-    }
-
-    /// Whether what these nodes have can go to that one.
-    fn check_destination(
-        &self,
-        leaving: &[DatanodeId],
-        id: DatanodeId,
-    ) -> Result<(), DestinationError> {
-        let node = self.nodes.get(id).ok_or(DestinationError::Unknown(id))?;
-        let name = || node.details.to_string();
-        if leaving.contains(&id) {
-            return Err(DestinationError::Leaves(name()));
-        }
-        if !node.accepts_writes() {
-            let (health, state) = (node.health, node.details.op_state);
-            return Err(DestinationError::State { node: name(), health, state });
-        }
-        let needed = leaving.iter().map(|n| self.bytes_on(*n)).fold(0, u64::saturating_add);
-        let room = node.room();
-        match needed <= room {
-            true => Ok(()),
-            false => Err(DestinationError::Room { node: name(), room, needed }),
-        }
-    }
-
-    /// The idlest node that has room for all and could take most of it: in another rack if there is
-    /// one, nobody else's destination if there is one, then the one that has the fewest of the
-    /// containers already, the least to send and to get, and is the emptiest.
-    fn choose_destination(
-        &self,
-        leaving: &[DatanodeId],
-        node: DatanodeId,
-        taken: &[DatanodeId],
-    ) -> Option<DatanodeId> {
-        let rack = self.nodes.get(node)?.details.network_location.as_str();
-        let needed = self.bytes_on(node);
-        let mut count = 0_usize;
-        let mut shared: BTreeMap<DatanodeId, usize> = BTreeMap::new();
-        for container in self.replicas.on_node(node) {
-            count = count.saturating_add(1);
-            for replica in self.replicas.of(container) {
-                let of_node = shared.entry(replica.node).or_default();
-                *of_node = of_node.saturating_add(1);
-            }
-        }
-        let shared = |id| shared.get(&id).copied().unwrap_or(0);
-        let fits = |n: &&Node| {
-            n.accepts_writes()
-                && !leaving.contains(&n.details.id)
-                && n.room() >= needed
-                && shared(n.details.id) <= count / 2
+    let mut taken: Vec<DatanodeId> = destinations.values().copied().collect();
+    let mut changes = Vec::new();
+    for node in leaving {
+        let destination = match choice {
+            DestinationChoice::Any => None,
+            DestinationChoice::Node(id) => Some(id),
+            DestinationChoice::Auto => choose_destination(on, leaving, *node, &taken),
         };
-        let rank = |n: &&Node| {
-            let id = n.details.id;
-            let same_rack =
-                self.settings.replication.rack_aware && n.details.network_location == rack;
-            let work = self.pending.receiving(id).saturating_add(self.pending.sending(id));
-            let others = taken.iter().filter(|other| **other == id).count();
-            (same_rack, others, shared(id), work, n.used_percent(), id)
-        };
-        self.nodes.iter().filter(fits).min_by_key(rank).map(|n| n.details.id)
+        taken.extend(destination);
+        if destinations.get(node).copied() != destination {
+            changes.push(Change::SetDestination { node: *node, destination });
+        }
     }
+    Ok(changes)
+}
 
-    fn bytes_on(&self, node: DatanodeId) -> u64 {
-        let bytes = |id| self.replicas.on(id, node).map_or(0, |replica| replica.used_bytes);
-        self.replicas.on_node(node).map(bytes).fold(0, u64::saturating_add)
+/// Whether what these nodes have can go to that one.
+fn check_destination(
+    on: &Replication<'_>,
+    leaving: &[DatanodeId],
+    id: DatanodeId,
+) -> Result<(), DestinationError> {
+    let node = on.nodes.get(id).ok_or(DestinationError::Unknown(id))?;
+    let name = || node.details.to_string();
+    if leaving.contains(&id) {
+        return Err(DestinationError::Leaves(name()));
     }
+    if !node.accepts_writes() {
+        let (health, state) = (node.health, node.details.op_state);
+        return Err(DestinationError::State { node: name(), health, state });
+    }
+    let needed = leaving.iter().map(|n| bytes_on(on.replicas, *n)).fold(0, u64::saturating_add);
+    let room = node.room();
+    match needed <= room {
+        true => Ok(()),
+        false => Err(DestinationError::Room { node: name(), room, needed }),
+    }
+}
 
-    /// A node does not leave any more, or has left.
-    pub(super) fn forget_destination(&self, node: DatanodeId) -> Option<Change> {
-        self.destination(node)?;
-        Some(Change::SetDestination { node, destination: None })
+/// The idlest node that has room for all and could take most of it: in another rack if there is
+/// one, nobody else's destination if there is one, then the one that has the fewest of the
+/// containers already, the least to send and to get, and is the emptiest.
+fn choose_destination(
+    on: &Replication<'_>,
+    leaving: &[DatanodeId],
+    node: DatanodeId,
+    taken: &[DatanodeId],
+) -> Option<DatanodeId> {
+    let rack = on.nodes.get(node)?.details.network_location.as_str();
+    let needed = bytes_on(on.replicas, node);
+    let mut count = 0_usize;
+    let mut shared: BTreeMap<DatanodeId, usize> = BTreeMap::new();
+    for container in on.replicas.on_node(node) {
+        count = count.saturating_add(1);
+        for replica in on.replicas.of(container) {
+            let of_node = shared.entry(replica.node).or_default();
+            *of_node = of_node.saturating_add(1);
+        }
     }
+    let shared = |id| shared.get(&id).copied().unwrap_or(0);
+    let fits = |n: &&Node| {
+        n.accepts_writes()
+            && !leaving.contains(&n.details.id)
+            && n.room() >= needed
+            && shared(n.details.id) <= count / 2
+    };
+    let rank = |n: &&Node| {
+        let id = n.details.id;
+        let same_rack = on.settings.replication.rack_aware && n.details.network_location == rack;
+        let work = on.pending.receiving(id).saturating_add(on.pending.sending(id));
+        let others = taken.iter().filter(|other| **other == id).count();
+        (same_rack, others, shared(id), work, n.used_percent(), id)
+    };
+    on.nodes.iter().filter(fits).min_by_key(rank).map(|n| n.details.id)
+}
+
+fn bytes_on(replicas: &Replicas, node: DatanodeId) -> u64 {
+    let bytes = |id| replicas.on(id, node).map_or(0, |replica| replica.used_bytes);
+    replicas.on_node(node).map(bytes).fold(0, u64::saturating_add)
+}
+
+/// A node does not leave any more, or has left.
+pub(super) fn forget_destination(destinations: &Destinations, node: DatanodeId) -> Option<Change> {
+    destinations.get(&node)?;
+    Some(Change::SetDestination { node, destination: None })
 }

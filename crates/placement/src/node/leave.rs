@@ -7,9 +7,13 @@
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 
-use crate::cluster::Cluster;
+use super::serve::{Serving, close_pipelines_of};
+use crate::replica::Replication;
+use crate::settings::Settings;
+use crate::state::container::Containers;
 use crate::state::decision::Decision;
 use crate::state::node::Health;
+use crate::state::nodes::Nodes;
 use crate::time::Millis;
 
 /// Containers named per kind at most.
@@ -55,124 +59,121 @@ pub struct LeavingNode {
     pub obstacles: Obstacles,
 }
 
-impl Cluster {
-    /// What keeps a node from leaving.
-    pub fn obstacles(&self, id: DatanodeId) -> Obstacles {
-        let mut found = Obstacles::default();
-        let Some(node) = self.nodes.get(id) else { return found };
-        let maintenance = matches!(
-            node.details.op_state,
-            OperationalState::EnteringMaintenance | OperationalState::InMaintenance
-        );
-        found.pipelines = self
-            .pipelines
-            .of_node(id)
-            .into_iter()
-            .filter(|p| self.pipelines.accepts_or_will_accept_writes(*p))
-            .collect();
-        let mut ids: Vec<_> = self.replicas.on_node(id).collect();
-        ids.sort_unstable();
-        for container in ids {
-            let Some(c) = self.containers.get(container) else { continue };
-            let bytes = self.replicas.on(container, id).map_or(0, |replica| replica.used_bytes);
-            let list = match c.state {
-                LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
-                LifeCycleState::Closed if c.config.is_ec() => {
-                    let Some(replica) = self.replicas.on(container, id) else { continue };
-                    let index = replica.replica_index;
-                    let count = self.ec_replica_count(c).unwrap_or_default();
-                    if count.closing.get(&index).is_some_and(|on| on.contains(&id)) {
-                        &mut found.unclosed
-                    } else if !count.is_on_its_way(index, id)
-                        || count.does_without(index, maintenance)
-                    {
-                        found.note_done(bytes);
-                        continue;
-                    } else {
-                        &mut found.under_replicated
-                    }
-                }
-                LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
-                    let Some(count) = self.replica_count(c) else { continue };
-                    // In maintenance a replica may be away; decommissioned it is gone.
-                    let enough = match maintenance {
-                        true => count.missing(false) == 0,
-                        false => {
-                            // What is on a node that is not heard of may be lost when this one is
-                            // gone.
-                            let others = count.heard.len().saturating_add(count.maintenance.len());
-                            others >= count.required && count.missing(false) == 0
-                        }
-                    };
-                    // Of what is good nowhere there is nothing to copy; the report names it.
-                    if enough || count.is_lost() {
-                        found.note_done(bytes);
-                        continue;
-                    }
+/// What keeps a node from leaving.
+pub(crate) fn obstacles(
+    on: &Replication<'_>,
+    containers: &Containers,
+    id: DatanodeId,
+) -> Obstacles {
+    let mut found = Obstacles::default();
+    let Some(node) = on.nodes.get(id) else { return found };
+    let maintenance = matches!(
+        node.details.op_state,
+        OperationalState::EnteringMaintenance | OperationalState::InMaintenance
+    );
+    found.pipelines = on
+        .pipelines
+        .of_node(id)
+        .into_iter()
+        .filter(|p| on.pipelines.accepts_or_will_accept_writes(*p))
+        .collect();
+    let mut ids: Vec<_> = on.replicas.on_node(id).collect();
+    ids.sort_unstable();
+    for container in ids {
+        let Some(c) = containers.get(container) else { continue };
+        let bytes = on.replicas.on(container, id).map_or(0, |replica| replica.used_bytes);
+        let list = match c.state {
+            LifeCycleState::Deleting | LifeCycleState::Deleted => continue,
+            LifeCycleState::Closed if c.config.is_ec() => {
+                let Some(replica) = on.replicas.on(container, id) else { continue };
+                let index = replica.replica_index;
+                let count = on.ec_replica_count(c).unwrap_or_default();
+                if count.closing.get(&index).is_some_and(|nodes| nodes.contains(&id)) {
+                    &mut found.unclosed
+                } else if !count.is_on_its_way(index, id) || count.does_without(index, maintenance)
+                {
+                    found.note_done(bytes);
+                    continue;
+                } else {
                     &mut found.under_replicated
                 }
-                _ => &mut found.unclosed,
-            };
-            if list.len() < NAMED {
-                list.push(container);
             }
-            found.bytes_left = found.bytes_left.saturating_add(bytes);
-        }
-        found
-    }
-
-    /// Looks at all nodes that are on their way out, or whose maintenance is over.
-    pub fn check_leaving_nodes(&mut self, now: Millis) -> (Vec<LeavingNode>, Decision) {
-        use OperationalState::{
-            Decommissioned, Decommissioning, EnteringMaintenance, InMaintenance, InService,
+            LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
+                let Some(count) = on.replica_count(c) else { continue };
+                // In maintenance a replica may be away; decommissioned it is gone.
+                let enough = match maintenance {
+                    true => count.missing(false) == 0,
+                    false => {
+                        // What is on a node that is not heard of may be lost when this one is
+                        // gone.
+                        let others = count.heard.len().saturating_add(count.maintenance.len());
+                        others >= count.required && count.missing(false) == 0
+                    }
+                };
+                // Of what is good nowhere there is nothing to copy; the report names it.
+                if enough || count.is_lost() {
+                    found.note_done(bytes);
+                    continue;
+                }
+                &mut found.under_replicated
+            }
+            _ => &mut found.unclosed,
         };
-        let mut looked_at = Vec::new();
-        let mut decision = Decision::default();
-        if self.safe_mode.is_on() {
-            return (looked_at, decision);
+        if list.len() < NAMED {
+            list.push(container);
         }
-        let on_their_way: Vec<_> = self
-            .nodes
-            .iter()
-            .filter(|n| !matches!(n.details.op_state, InService | Decommissioned))
-            .map(|n| (n.details.id, n.details.op_state, n.details.op_state_expiry, n.health))
-            .collect();
-        for (id, state, expiry, health) in on_their_way {
-            let over =
-                u64::try_from(expiry).is_ok_and(|expiry| expiry > 0 && now / 1_000 >= expiry);
-            let obstacles = self.obstacles(id);
-            let to = match state {
-                EnteringMaintenance | InMaintenance if over => InService,
-                // It cannot be emptied any more: its containers are copied as those of any dead
-                // node.
-                Decommissioning | EnteringMaintenance if health == Health::Dead => InService,
-                Decommissioning if obstacles.is_none() => Decommissioned,
-                EnteringMaintenance if obstacles.is_none() => InMaintenance,
-                state => state,
-            };
-            if to != state {
-                let expiry = if to == InMaintenance { expiry } else { 0 };
-                decision.merge(self.set_op_state(id, to, expiry, now));
-            } else {
-                self.note_left_bytes(id, obstacles.bytes_left, now);
-                // A pipeline that was made before the node was on its way, and reported after.
-                decision.merge(self.close_pipelines_of(id, now));
-            }
-            if state != InMaintenance || to != state {
-                looked_at.push(LeavingNode { node: id, state: to, obstacles });
-            }
-        }
-        (looked_at, decision)
+        found.bytes_left = found.bytes_left.saturating_add(bytes);
     }
+    found
+}
 
-    fn note_left_bytes(&mut self, id: DatanodeId, bytes: u64, now: Millis) {
-        if let Some(node) = self.nodes.get_mut(id) {
-            node.left_bytes.note(now, bytes);
+/// Looks at all nodes that are on their way out, or whose maintenance is over.
+pub(crate) fn check_leaving_nodes(
+    on: &mut Serving<'_>,
+    settings: &Settings,
+    containers: &Containers,
+    now: Millis,
+) -> (Vec<LeavingNode>, Decision) {
+    use OperationalState::{
+        Decommissioned, Decommissioning, EnteringMaintenance, InMaintenance, InService,
+    };
+    let mut looked_at = Vec::new();
+    let mut decision = Decision::default();
+    let on_their_way: Vec<_> = on
+        .nodes
+        .iter()
+        .filter(|n| !matches!(n.details.op_state, InService | Decommissioned))
+        .map(|n| (n.details.id, n.details.op_state, n.details.op_state_expiry, n.health))
+        .collect();
+    for (id, state, expiry, health) in on_their_way {
+        let over = u64::try_from(expiry).is_ok_and(|expiry| expiry > 0 && now / 1_000 >= expiry);
+        let obstacles = obstacles(&on.replication(settings), containers, id);
+        let to = match state {
+            EnteringMaintenance | InMaintenance if over => InService,
+            // It cannot be emptied any more: its containers are copied as those of any dead
+            // node.
+            Decommissioning | EnteringMaintenance if health == Health::Dead => InService,
+            Decommissioning if obstacles.is_none() => Decommissioned,
+            EnteringMaintenance if obstacles.is_none() => InMaintenance,
+            state => state,
+        };
+        if to != state {
+            let expiry = if to == InMaintenance { expiry } else { 0 };
+            decision.merge(on.set_op_state(id, to, expiry, now));
+        } else {
+            note_left_bytes(on.nodes, id, obstacles.bytes_left, now);
+            // A pipeline that was made before the node was on its way, and reported after.
+            decision.merge(close_pipelines_of(on.pipelines, id, now));
+        }
+        if state != InMaintenance || to != state {
+            looked_at.push(LeavingNode { node: id, state: to, obstacles });
         }
     }
+    (looked_at, decision)
+}
 
-    /// Nodes that are neither in service nor through.
-    pub fn any_node_leaves(&self) -> bool {
-        self.nodes.iter().any(|n| n.leaving_since.is_some())
+fn note_left_bytes(nodes: &mut Nodes, id: DatanodeId, bytes: u64, now: Millis) {
+    if let Some(node) = nodes.get_mut(id) {
+        node.left_bytes.note(now, bytes);
     }
 }

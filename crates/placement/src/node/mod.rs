@@ -1,11 +1,11 @@
 //! DataNodes: how they come, serve and leave.
 
-mod destination;
-mod leave;
-mod progress;
-mod register;
-mod serve;
-mod watch;
+pub(crate) mod destination;
+pub(crate) mod leave;
+pub(crate) mod progress;
+pub(crate) mod register;
+pub(crate) mod serve;
+pub(crate) mod watch;
 
 pub use destination::{DestinationChoice, DestinationError};
 pub use leave::{LeavingNode, Obstacles};

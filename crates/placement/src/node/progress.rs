@@ -5,10 +5,10 @@ use std::fmt;
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, PipelineId};
 
-use super::Obstacles;
-use crate::cluster::Cluster;
+use super::leave::{Obstacles, obstacles};
+use crate::replica::Replication;
 use crate::replica::refuses::Refuses;
-use crate::state::container::Container;
+use crate::state::container::{Container, Containers};
 use crate::time::Millis;
 
 /// How far a node is that leaves.
@@ -92,75 +92,79 @@ impl fmt::Display for Blocked {
     }
 }
 
-impl Cluster {
-    /// How far a node is that leaves.
-    pub fn leaving_progress(&self, id: DatanodeId) -> LeavingProgress {
-        let obstacles = self.obstacles(id);
-        let rate = self.nodes.get(id).and_then(|node| node.left_bytes.rate());
-        let left = match (obstacles.bytes_left, rate) {
-            (0, _) => obstacles.is_none().then_some(0),
-            (bytes, Some(rate)) => bytes.saturating_mul(1_000).checked_div(rate),
-            (_, None) => None,
-        };
-        LeavingProgress {
-            bytes_done: obstacles.bytes_done,
-            bytes_left: obstacles.bytes_left,
-            bytes_per_second: rate,
-            left,
-            blocked_by: self.blocked_by(&obstacles),
-        }
+/// How far a node is that leaves.
+pub(crate) fn leaving_progress(
+    on: &Replication<'_>,
+    containers: &Containers,
+    id: DatanodeId,
+) -> LeavingProgress {
+    let obstacles = obstacles(on, containers, id);
+    let rate = on.nodes.get(id).and_then(|node| node.left_bytes.rate());
+    let left = match (obstacles.bytes_left, rate) {
+        (0, _) => obstacles.is_none().then_some(0),
+        (bytes, Some(rate)) => bytes.saturating_mul(1_000).checked_div(rate),
+        (_, None) => None,
+    };
+    LeavingProgress {
+        bytes_done: obstacles.bytes_done,
+        bytes_left: obstacles.bytes_left,
+        bytes_per_second: rate,
+        left,
+        blocked_by: blocked_by(on, containers, &obstacles),
     }
+}
 
-    /// What is waited for first. What cannot go on by itself comes before what is on its way.
-    fn blocked_by(&self, obstacles: &Obstacles) -> Option<Blocked> {
-        if let Some(id) = obstacles.pipelines.first() {
-            return Some(Blocked::Pipeline(*id));
-        }
-        let containers = || {
-            let ids = obstacles.under_replicated.iter();
-            ids.filter_map(move |id| Some(self.blocks(self.containers.get(*id)?)))
-        };
-        let is_stuck = |blocked: &Blocked| matches!(blocked, Blocked::NoTarget(..));
-        if let Some(blocked) = containers().find(is_stuck) {
-            return Some(blocked);
-        }
-        if let Some(id) = obstacles.unclosed.first() {
-            let state = self.containers.get(*id)?.state;
-            return Some(Blocked::Unclosed(*id, state));
-        }
-        containers().next()
+/// What is waited for first. What cannot go on by itself comes before what is on its way.
+fn blocked_by(
+    on: &Replication<'_>,
+    containers: &Containers,
+    obstacles: &Obstacles,
+) -> Option<Blocked> {
+    if let Some(id) = obstacles.pipelines.first() {
+        return Some(Blocked::Pipeline(*id));
     }
+    let waiting = || {
+        let ids = obstacles.under_replicated.iter();
+        ids.filter_map(move |id| Some(blocks(on, containers.get(*id)?)))
+    };
+    let is_stuck = |blocked: &Blocked| matches!(blocked, Blocked::NoTarget(..));
+    if let Some(blocked) = waiting().find(is_stuck) {
+        return Some(blocked);
+    }
+    if let Some(id) = obstacles.unclosed.first() {
+        let state = containers.get(*id)?.state;
+        return Some(Blocked::Unclosed(*id, state));
+    }
+    waiting().next()
+}
 
-    /// Why a container is not enough elsewhere.
-    fn blocks(&self, c: &Container) -> Blocked {
-        let coming = self.pending.of(c.id).iter().filter(|p| p.task.comes().is_some());
-        let coming: Vec<_> = coming.map(|pending| pending.node).collect();
-        if !coming.is_empty() {
-            return Blocked::Copying(c.id, coming);
-        }
-        let mut refused = Refused::default();
-        let mut any = false;
-        for node in self.nodes.iter() {
-            let count = match self.replication().refuses(c, node) {
-                None => {
-                    any = true;
-                    break;
-                }
-                Some(Refuses::HasIt) => &mut refused.has_it,
-                Some(Refuses::NotInService) => &mut refused.not_in_service,
-                Some(Refuses::NoRoom) => &mut refused.no_room,
-                // Those of its pipeline may get it later.
-                Some(Refuses::Busy | Refuses::ItsPipeline) => &mut refused.busy,
-            };
-            *count = count.saturating_add(1);
-        }
-        match any {
-            false if refused.busy > 0 => Blocked::Queued(c.id),
-            false => Blocked::NoTarget(c.id, refused),
-            true if self.replicas.of(c.id).iter().any(|r| self.replication().may_send(r.node)) => {
-                Blocked::Queued(c.id)
+/// Why a container is not enough elsewhere.
+fn blocks(on: &Replication<'_>, c: &Container) -> Blocked {
+    let coming = on.pending.of(c.id).iter().filter(|p| p.task.comes().is_some());
+    let coming: Vec<_> = coming.map(|pending| pending.node).collect();
+    if !coming.is_empty() {
+        return Blocked::Copying(c.id, coming);
+    }
+    let mut refused = Refused::default();
+    let mut any = false;
+    for node in on.nodes.iter() {
+        let count = match on.refuses(c, node) {
+            None => {
+                any = true;
+                break;
             }
-            true => Blocked::NoSource(c.id),
-        }
+            Some(Refuses::HasIt) => &mut refused.has_it,
+            Some(Refuses::NotInService) => &mut refused.not_in_service,
+            Some(Refuses::NoRoom) => &mut refused.no_room,
+            // Those of its pipeline may get it later.
+            Some(Refuses::Busy | Refuses::ItsPipeline) => &mut refused.busy,
+        };
+        *count = count.saturating_add(1);
+    }
+    match any {
+        false if refused.busy > 0 => Blocked::Queued(c.id),
+        false => Blocked::NoTarget(c.id, refused),
+        true if on.replicas.of(c.id).iter().any(|r| on.may_send(r.node)) => Blocked::Queued(c.id),
+        true => Blocked::NoSource(c.id),
     }
 }

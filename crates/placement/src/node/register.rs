@@ -2,11 +2,16 @@
 
 use types::{DatanodeDetails, DatanodeId, OperationalState, PipelineId, PipelineState};
 
-use crate::cluster::Cluster;
-use crate::replica::backoff::end_backoff;
+use crate::replica::backoff::{Backoffs, end_backoff};
+use crate::state::change::Change;
 use crate::state::decision::Decision;
+use crate::state::deletion::DeletionLog;
 use crate::state::node::{Health, Node, Storage};
+use crate::state::nodes::Nodes;
 use crate::state::order::OrderKind;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
 use crate::time::Millis;
 
 /// What a registration meant.
@@ -20,10 +25,20 @@ pub enum Registered {
     Moved,
 }
 
-impl Cluster {
-    /// A node registers, listing the pipelines whose groups it has on disk. Its container report is
-    /// handed to [`Cluster::report_all_replicas`], its pipeline report to
-    /// [`Cluster::report_pipelines`], by the caller.
+/// What a registration changes.
+#[derive(Debug)]
+pub(crate) struct Registration<'a> {
+    pub nodes: &'a mut Nodes,
+    pub pipelines: &'a mut Pipelines,
+    pub replicas: &'a Replicas,
+    pub pending: &'a mut PendingTasks,
+    pub backoffs: &'a mut Backoffs,
+    pub deletions: &'a mut DeletionLog,
+}
+
+impl Registration<'_> {
+    /// A node registers, listing the pipelines whose groups it has on disk. The caller handles the
+    /// reports of its replicas and pipelines.
     ///
     /// Pipelines of the node that it does not list: one that is ALLOCATED is ordered again; of an
     /// OPEN one the node has lost its log, so it must never vote in that group again: the pipeline
@@ -73,7 +88,7 @@ impl Cluster {
         self.nodes.put(node);
         self.pending.registered(id);
         let of_node: Vec<_> = self.replicas.on_node(id).collect();
-        end_backoff(&mut self.backoffs, &mut self.pending, of_node);
+        end_backoff(self.backoffs, self.pending, of_node);
         self.deletions.forget_sent_to(id);
         let address_changed = self.pipelines.refresh_member(&details);
         let mut decision = Decision::default();
@@ -83,46 +98,46 @@ impl Cluster {
             decision.order(id, OrderKind::SetOperationalState { state, expiry });
         }
         for pipeline in self.pipelines.of_node(id) {
-            self.rejoin(id, pipeline, pipelines_on_disk, address_changed, now, &mut decision);
+            let of = (pipeline, pipelines_on_disk.contains(&pipeline));
+            rejoin(self.pipelines, id, of, address_changed, now, &mut decision);
         }
         (registered, decision)
     }
+}
 
-    fn rejoin(
-        &mut self,
-        node: DatanodeId,
-        id: PipelineId,
-        on_disk: &[PipelineId],
-        address_changed: bool,
-        now: Millis,
-        decision: &mut Decision,
-    ) {
-        // Of one without a group there is nothing to rejoin.
-        let entry = self.pipelines.get(id).filter(|e| !e.record.config.is_ec());
-        let Some(entry) = entry else { return };
-        // Those that have not reported it are told when they register, or have lost it.
-        let members = entry.reported.clone();
-        let listed = on_disk.contains(&id);
-        match entry.record.state {
-            PipelineState::Closed => {}
-            PipelineState::Allocated if !listed => {
-                // It may have reported the group, and lost it since.
-                self.pipelines.forget_report(id, node);
-                decision.order(node, OrderKind::CreatePipeline(id));
-            }
-            // Until it is closed nothing may have the node begin it anew: the group it lost may
-            // have decided something.
-            _ if !listed => {
-                self.pipelines.forget_report(id, node);
-                decision.changes.push(crate::state::change::Change::ClosePipeline { id, now });
-            }
-            // The node itself may hold old addresses of the others; they may hold an old one of it.
-            _ => {
-                decision.order(node, OrderKind::CreatePipeline(id));
-                if address_changed {
-                    for member in members.into_iter().filter(|m| *m != node) {
-                        decision.order(member, OrderKind::CreatePipeline(id));
-                    }
+/// A node takes part in a pipeline that it lists as on disk, or not.
+fn rejoin(
+    pipelines: &mut Pipelines,
+    node: DatanodeId,
+    (id, is_listed): (PipelineId, bool),
+    address_changed: bool,
+    now: Millis,
+    decision: &mut Decision,
+) {
+    // Of one without a group there is nothing to rejoin.
+    let entry = pipelines.get(id).filter(|e| !e.record.config.is_ec());
+    let Some(entry) = entry else { return };
+    // Those that have not reported it are told when they register, or have lost it.
+    let members = entry.reported.clone();
+    match entry.record.state {
+        PipelineState::Closed => {}
+        PipelineState::Allocated if !is_listed => {
+            // It may have reported the group, and lost it since.
+            pipelines.forget_report(id, node);
+            decision.order(node, OrderKind::CreatePipeline(id));
+        }
+        // Until it is closed nothing may have the node begin it anew: the group it lost may
+        // have decided something.
+        _ if !is_listed => {
+            pipelines.forget_report(id, node);
+            decision.changes.push(Change::ClosePipeline { id, now });
+        }
+        // The node itself may hold old addresses of the others; they may hold an old one of it.
+        _ => {
+            decision.order(node, OrderKind::CreatePipeline(id));
+            if address_changed {
+                for member in members.into_iter().filter(|m| *m != node) {
+                    decision.order(member, OrderKind::CreatePipeline(id));
                 }
             }
         }

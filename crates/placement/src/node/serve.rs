@@ -10,13 +10,21 @@
 
 use types::{DatanodeId, OperationalState};
 
-use super::LeftBytes;
-use crate::cluster::Cluster;
+use super::destination::forget_destination;
+use crate::replica::Replication;
+use crate::replica::backoff::Backoffs;
 use crate::replica::report::forget_replicas_of;
+use crate::settings::Settings;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
+use crate::state::history::Histories;
+use crate::state::left_bytes::LeftBytes;
 use crate::state::node::Health;
+use crate::state::nodes::{Destinations, Nodes};
 use crate::state::order::OrderKind;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
 use crate::time::Millis;
 
 /// Why a node does not change its state.
@@ -37,7 +45,24 @@ pub enum ServeError {
     },
 }
 
-impl Cluster {
+/// What a change of a node's operational state reads and changes.
+#[derive(Debug)]
+pub(crate) struct Serving<'a> {
+    pub nodes: &'a mut Nodes,
+    pub pipelines: &'a mut Pipelines,
+    pub destinations: &'a Destinations,
+    pub replicas: &'a mut Replicas,
+    pub pending: &'a mut PendingTasks,
+    pub backoffs: &'a mut Backoffs,
+    pub histories: &'a mut Histories,
+}
+
+impl Serving<'_> {
+    pub(super) fn replication<'a>(&'a self, settings: &'a Settings) -> Replication<'a> {
+        let Self { nodes, pipelines, replicas, pending, .. } = self;
+        Replication { settings, nodes, pipelines, replicas, pending }
+    }
+
     /// Begins to empty a node for good. Nothing when it is being emptied, or is empty.
     ///
     /// # Errors
@@ -84,32 +109,6 @@ impl Cluster {
         }
     }
 
-    /// What a node says that it was told. On the SCM that leads, one that was told otherwise is
-    /// told again; another SCM learns it from the node.
-    pub fn report_op_state(
-        &mut self,
-        id: DatanodeId,
-        state: OperationalState,
-        expiry: i64,
-        leads: bool,
-    ) -> Decision {
-        let mut decision = Decision::default();
-        let Some(node) = self.nodes.get_mut(id) else { return decision };
-        let wanted = (node.details.op_state, node.details.op_state_expiry);
-        if wanted == (state, expiry) {
-            return decision;
-        }
-        if leads {
-            let (state, expiry) = wanted;
-            decision.order(id, OrderKind::SetOperationalState { state, expiry });
-        } else {
-            (node.details.op_state, node.details.op_state_expiry) = (state, expiry);
-            let details = node.details.clone();
-            self.pipelines.refresh_member(&details);
-        }
-        decision
-    }
-
     pub(super) fn set_op_state(
         &mut self,
         id: DatanodeId,
@@ -128,27 +127,16 @@ impl Cluster {
         node.left_bytes = LeftBytes::default();
         let (details, health) = (node.details.clone(), node.health);
         if !on_its_way {
-            decision.changes.extend(self.forget_destination(id));
+            decision.changes.extend(forget_destination(self.destinations, id));
         }
         self.pipelines.refresh_member(&details);
         decision.order(id, OrderKind::SetOperationalState { state, expiry });
         if state != OperationalState::InService {
-            decision.merge(self.close_pipelines_of(id, now));
+            decision.merge(close_pipelines_of(self.pipelines, id, now));
         } else if health == Health::Dead {
             // In maintenance its replicas were counted although it was away.
             let Self { replicas, histories, backoffs, pending, .. } = self;
             forget_replicas_of(replicas, histories, backoffs, pending, id, now);
-        }
-        decision
-    }
-
-    /// A node takes no more writes: its pipelines close.
-    pub(super) fn close_pipelines_of(&self, node: DatanodeId, now: Millis) -> Decision {
-        let mut decision = Decision::default();
-        for id in self.pipelines.of_node(node) {
-            if self.pipelines.accepts_or_will_accept_writes(id) {
-                decision.changes.push(Change::ClosePipeline { id, now });
-            }
         }
         decision
     }
@@ -166,4 +154,41 @@ impl Cluster {
         let node = self.nodes.get(id).map(|n| n.details.to_string()).unwrap_or_default();
         ServeError::State { verb, node, state }
     }
+}
+
+/// What a node says that it was told. On the SCM that leads, one that was told otherwise is
+/// told again; another SCM learns it from the node.
+pub(crate) fn report_op_state(
+    nodes: &mut Nodes,
+    pipelines: &mut Pipelines,
+    id: DatanodeId,
+    (state, expiry): (OperationalState, i64),
+    leads: bool,
+) -> Decision {
+    let mut decision = Decision::default();
+    let Some(node) = nodes.get_mut(id) else { return decision };
+    let wanted = (node.details.op_state, node.details.op_state_expiry);
+    if wanted == (state, expiry) {
+        return decision;
+    }
+    if leads {
+        let (state, expiry) = wanted;
+        decision.order(id, OrderKind::SetOperationalState { state, expiry });
+    } else {
+        (node.details.op_state, node.details.op_state_expiry) = (state, expiry);
+        let details = node.details.clone();
+        pipelines.refresh_member(&details);
+    }
+    decision
+}
+
+/// A node takes no more writes: its pipelines close.
+pub(super) fn close_pipelines_of(pipelines: &Pipelines, node: DatanodeId, now: Millis) -> Decision {
+    let mut decision = Decision::default();
+    for id in pipelines.of_node(node) {
+        if pipelines.accepts_or_will_accept_writes(id) {
+            decision.changes.push(Change::ClosePipeline { id, now });
+        }
+    }
+    decision
 }

@@ -2,13 +2,17 @@
 
 use types::{DatanodeId, OperationalState, PipelineState};
 
-use crate::cluster::Cluster;
-use crate::replica::backoff::watch_backoffs;
+use crate::replica::backoff::{Backoffs, watch_backoffs};
 use crate::replica::report::forget_replicas_of;
+use crate::settings::Settings;
 use crate::state::change::Change;
 use crate::state::decision::Decision;
+use crate::state::history::Histories;
 use crate::state::node::Health;
-use crate::state::pipeline::PipelineEntry;
+use crate::state::nodes::Nodes;
+use crate::state::pending::PendingTasks;
+use crate::state::pipeline::{PipelineEntry, Pipelines};
+use crate::state::replica::Replicas;
 use crate::time::Millis;
 
 /// A node's health changed.
@@ -22,22 +26,36 @@ pub struct Shift {
     pub to: Health,
 }
 
-impl Cluster {
-    /// A heartbeat of `node`. `None` when the node is unknown and has to register; else the shift
-    /// back to HEALTHY, if there was one. A DEAD node has to register too: its replicas were
-    /// forgotten.
-    pub fn heartbeat(&mut self, node: DatanodeId, now: Millis) -> Option<Option<Shift>> {
-        let entry = self.nodes.get_mut(node).filter(|n| n.health != Health::Dead)?;
-        entry.last_heartbeat = entry.last_heartbeat.max(now);
-        let from = std::mem::replace(&mut entry.health, Health::Healthy);
-        Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
-    }
+/// A heartbeat of `node`. `None` when the node is unknown and has to register; else the shift
+/// back to HEALTHY, if there was one. A DEAD node has to register too: its replicas were
+/// forgotten.
+pub(crate) fn heartbeat(nodes: &mut Nodes, node: DatanodeId, now: Millis) -> Option<Option<Shift>> {
+    let entry = nodes.get_mut(node).filter(|n| n.health != Health::Dead)?;
+    entry.last_heartbeat = entry.last_heartbeat.max(now);
+    let from = std::mem::replace(&mut entry.health, Health::Healthy);
+    Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
+}
 
+/// What a look at all nodes reads and changes.
+#[derive(Debug)]
+pub(crate) struct Watching<'a> {
+    pub settings: &'a Settings,
+    pub pipelines: &'a Pipelines,
+    pub nodes: &'a mut Nodes,
+    pub replicas: &'a mut Replicas,
+    pub pending: &'a mut PendingTasks,
+    pub backoffs: &'a mut Backoffs,
+    pub histories: &'a mut Histories,
+    /// When nodes were first looked at.
+    pub watched_since: &'a mut Option<Millis>,
+}
+
+impl Watching<'_> {
     /// Looks at the age of every node's last heartbeat. Pipelines of nodes that are STALE or DEAD,
     /// or that have not registered in the time after which they were DEAD, are to be closed; this
     /// is decided anew each time, for what an SCM decides before it leads is dropped. The replicas
     /// of a node that went DEAD are forgotten.
-    pub fn watch_nodes(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
+    pub fn watch(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
         let mut shifts = Vec::new();
         for node in self.nodes.iter_mut() {
             let age = now.saturating_sub(node.last_heartbeat);
@@ -68,10 +86,11 @@ impl Cluster {
                 }
             }
         }
-        watch_backoffs(&mut self.backoffs, &mut self.pending, now);
+        watch_backoffs(self.backoffs, self.pending, now);
         (shifts, decision)
     }
 
+    /// The pipelines go that lack a member.
     fn close_pipelines_of_silent_nodes(&mut self, now: Millis) -> Decision {
         let since = *self.watched_since.get_or_insert(now);
         let strangers_are_gone = now.saturating_sub(since) >= self.settings.dead_after;

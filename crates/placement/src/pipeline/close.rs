@@ -7,19 +7,35 @@
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, PipelineId, PipelineState};
 
-use crate::cluster::Cluster;
+use super::create::order_creation;
+use super::ec::scrub_open_ec;
+use crate::settings::Settings;
 use crate::state::change::Change;
+use crate::state::container::Containers;
 use crate::state::decision::Decision;
+use crate::state::nodes::Nodes;
 use crate::state::order::OrderKind;
+use crate::state::pipeline::Pipelines;
+use crate::state::replica::Replicas;
 use crate::time::{Millis, elapsed};
 
 /// How long the report of a new replica may take; nodes report them at once.
 const REPORT_TIMEOUT: Millis = 3_000;
 
-impl Cluster {
+/// What a look at all pipelines reads and changes.
+#[derive(Debug)]
+pub(crate) struct Scrubbing<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub containers: &'a Containers,
+    pub replicas: &'a Replicas,
+    pub pipelines: &'a mut Pipelines,
+}
+
+impl Scrubbing<'_> {
     /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no
     /// effect, erases closed ones whose containers are closed.
-    pub fn scrub_pipelines(&mut self, now: Millis) -> Decision {
+    pub fn scrub(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
         for id in self.pipelines.ids() {
             let Some(entry) = self.pipelines.get(id) else { continue };
@@ -27,7 +43,7 @@ impl Cluster {
                 PipelineState::Allocated => self.scrub_allocated(id, now, &mut decision),
                 PipelineState::Closed => self.scrub_closed(id, now, &mut decision),
                 PipelineState::Open if entry.record.config.is_ec() => {
-                    self.scrub_open_ec(id, now, &mut decision);
+                    scrub_open_ec(self.containers, id, now, &mut decision);
                 }
                 PipelineState::Open | PipelineState::Dormant => {}
             }
@@ -42,7 +58,7 @@ impl Cluster {
             decision.changes.push(Change::ClosePipeline { id, now });
         } else if now.saturating_sub(entry.last_order) >= self.settings.resend_after.min(2_000) {
             let reported = entry.reported.clone();
-            let order = self.order_creation(id, now);
+            let order = order_creation(self.pipelines, id, now);
             decision
                 .orders
                 .extend(order.orders.into_iter().filter(|o| !reported.contains(&o.node)));

@@ -10,12 +10,13 @@ use types::{
     StorageType,
 };
 
+use super::Planning;
 use super::board::Board;
-use crate::cluster::Cluster;
 use crate::state::decision::Decision;
 use crate::state::node::Node;
+use crate::state::nodes::Nodes;
 use crate::state::order::OrderKind;
-use crate::state::pipeline::PipelineEntry;
+use crate::state::pipeline::{PipelineEntry, Pipelines};
 use crate::time::Millis;
 
 /// Priority of the member that shall lead, and of the others, as Ozone orders them.
@@ -38,13 +39,12 @@ pub struct PipelinePlan {
     pub leader: DatanodeId,
 }
 
-impl Cluster {
-    /// The pipelines that are missing, given the nodes there are. In safe mode none of three nodes
-    /// before as many have registered as it waits for: those of the first few would soon be closed
-    /// for better ones, and stay in the way of an even choice of disks until then.
-    pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
+impl Planning<'_> {
+    /// The pipelines that are missing, given the nodes there are. None of three nodes while more of
+    /// them are waited for: those of the first few would soon be closed for better ones, and stay
+    /// in the way of an even choice of disks until then.
+    pub fn plan_pipelines(&self, wait: bool) -> Vec<PipelinePlan> {
         let mut plans = Vec::new();
-        let wait = self.more_nodes_are_coming();
         for storage_type in StorageType::ALL {
             if self.settings.create_factor_one {
                 let kind = (ReplicationConfig::RATIS_ONE, storage_type);
@@ -74,37 +74,6 @@ impl Cluster {
             let (members, leader) = board.choose(config.required_nodes() as usize)?;
             Some(PipelinePlan { config, storage_type, members, leader })
         })
-    }
-
-    /// A planned pipeline as a record, under the id that the leader made up.
-    pub fn build_pipeline(&self, plan: &PipelinePlan, id: PipelineId, now: Millis) -> Pipeline {
-        let members = plan.members.iter().filter_map(|m| self.nodes.get(*m));
-        let ec = plan.config.is_ec();
-        Pipeline {
-            id,
-            config: plan.config,
-            storage_type: plan.storage_type,
-            // Nodes need not know of a pipeline that has no group.
-            state: if ec { PipelineState::Open } else { PipelineState::Allocated },
-            members: members.map(|n| n.details.clone()).collect(),
-            replica_indexes: if ec { (1..=plan.config.required_nodes()).collect() } else { vec![] },
-            leader: None,
-            suggested_leader: (!ec).then_some(plan.leader),
-            created_ms: now,
-            order: Vec::new(),
-        }
-    }
-
-    /// Orders to the members to start the group.
-    pub fn order_creation(&mut self, id: PipelineId, now: Millis) -> Decision {
-        let mut decision = Decision::default();
-        if let Some(entry) = self.pipelines.get(id).filter(|e| !e.record.config.is_ec()) {
-            for member in &entry.record.members {
-                decision.order(member.id, OrderKind::CreatePipeline(id));
-            }
-        }
-        self.pipelines.note_order(id, now);
-        decision
     }
 
     /// RATIS/THREE pipelines that the cluster may have on disks of one type.
@@ -145,6 +114,37 @@ impl Cluster {
             _ => by_setting,
         }
     }
+}
+
+/// A planned pipeline as a record, under the id that the leader made up.
+pub(crate) fn build(nodes: &Nodes, plan: &PipelinePlan, id: PipelineId, now: Millis) -> Pipeline {
+    let members = plan.members.iter().filter_map(|m| nodes.get(*m));
+    let ec = plan.config.is_ec();
+    Pipeline {
+        id,
+        config: plan.config,
+        storage_type: plan.storage_type,
+        // Nodes need not know of a pipeline that has no group.
+        state: if ec { PipelineState::Open } else { PipelineState::Allocated },
+        members: members.map(|n| n.details.clone()).collect(),
+        replica_indexes: if ec { (1..=plan.config.required_nodes()).collect() } else { vec![] },
+        leader: None,
+        suggested_leader: (!ec).then_some(plan.leader),
+        created_ms: now,
+        order: Vec::new(),
+    }
+}
+
+/// Orders to the members to start the group.
+pub(crate) fn order_creation(pipelines: &mut Pipelines, id: PipelineId, now: Millis) -> Decision {
+    let mut decision = Decision::default();
+    if let Some(entry) = pipelines.get(id).filter(|e| !e.record.config.is_ec()) {
+        for member in &entry.record.members {
+            decision.order(member.id, OrderKind::CreatePipeline(id));
+        }
+    }
+    pipelines.note_order(id, now);
+    decision
 }
 
 /// Whether a pipeline takes up room of its members.

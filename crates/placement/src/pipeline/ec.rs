@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 
 use types::{DatanodeId, PipelineId, PipelineState, ReplicationConfig, StorageType};
 
-use super::PipelinePlan;
-use crate::cluster::Cluster;
+use super::{PipelinePlan, Planning};
 use crate::settings::whole;
 use crate::shuffle::mixed;
 use crate::state::change::Change;
+use crate::state::container::Containers;
 use crate::state::decision::Decision;
 use crate::state::node::Node;
 use crate::state::pipeline::PipelineEntry;
 use crate::time::Millis;
 use types::ContainerId;
 
-impl Cluster {
+impl Planning<'_> {
     /// The nodes of a new pipeline on disks of one type, in the order of their replica indexes;
     /// `None` when too few have such disks outside of `avoid`.
     ///
@@ -82,13 +82,18 @@ impl Cluster {
         let of_node = self.pipelines.of_node(node);
         of_node.iter().filter_map(|id| self.pipelines.get(*id)).filter(counts).count()
     }
+}
 
-    /// Closes a pipeline whose container takes no more blocks.
-    pub(super) fn scrub_open_ec(&self, id: PipelineId, now: Millis, decision: &mut Decision) {
-        let was_used = !self.containers.of_pipeline(id).is_empty();
-        if was_used && self.containers.open(id).is_empty() {
-            decision.changes.push(Change::ClosePipeline { id, now });
-        }
+/// Closes a pipeline whose container takes no more blocks.
+pub(super) fn scrub_open_ec(
+    containers: &Containers,
+    id: PipelineId,
+    now: Millis,
+    decision: &mut Decision,
+) {
+    let was_used = !containers.of_pipeline(id).is_empty();
+    if was_used && containers.open(id).is_empty() {
+        decision.changes.push(Change::ClosePipeline { id, now });
     }
 }
 

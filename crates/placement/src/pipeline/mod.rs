@@ -1,10 +1,22 @@
 //! Pipelines: which are made, of which nodes, and when they go.
 
 mod board;
-mod close;
+pub(crate) mod close;
 pub mod create;
-pub mod ec;
+mod ec;
 mod rebalance;
-mod report;
+pub(crate) mod report;
 
 pub use create::PipelinePlan;
+
+use crate::settings::Settings;
+use crate::state::nodes::Nodes;
+use crate::state::pipeline::Pipelines;
+
+/// What plans of pipelines are made from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Planning<'a> {
+    pub settings: &'a Settings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+}

@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 
 use types::{PipelineId, PipelineState, ReplicationConfig, StorageType};
 
+use super::Planning;
 use super::board::Board;
 use super::create::fill;
-use crate::cluster::Cluster;
 use crate::state::pipeline::PipelineEntry;
 
 /// Pipelines tried for closing in one look, at most.
@@ -32,12 +32,12 @@ struct Worth {
     faults: Reverse<usize>,
 }
 
-impl Cluster {
+impl Planning<'_> {
     /// The pipelines to close together for the sake of better ones: none, one or two. To be asked
-    /// when nothing is planned and no pipeline is on its way.
+    /// when nothing is planned, no pipeline is on its way and safe mode is off.
     pub fn plan_rebalance(&self) -> Vec<PipelineId> {
         let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
-        if self.safe_mode.is_on() || self.pipelines.iter().any(allocated) {
+        if self.pipelines.iter().any(allocated) {
             return Vec::new();
         }
         let plans = StorageType::ALL.into_iter().map(|of| self.plan_rebalance_of(of));

@@ -10,7 +10,7 @@
 //! 3. an index of which every replica **may have blocks that were deleted** is decoded on another
 //!    node (`ec_renew.rs`);
 //! 4. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`);
-//! 5. one that is **on a disk of another storage type** is moved (`storage_type.rs`).
+//! 5. one that is **on a disk of another storage type** is moved (`wrong_disk.rs`).
 //!
 //! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, but for one
 //! that is made anew (3.), and none of a container of which fewer indexes can be read than that

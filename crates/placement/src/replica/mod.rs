@@ -8,9 +8,9 @@
 //! | repair, urgency | a round over all containers |
 //! | full_repair, copy, victim, in_the_way, pair | repair of full copies |
 //! | ec_repair, ec_sources, ec_spread, ec_renew, ec_delete | repair of erasure coded containers |
-//! | storage_type, moving | replicas that are to be elsewhere |
+//! | storage_type, wrong_disk, moving | replicas that are to be elsewhere |
 
-pub mod backoff;
+pub(crate) mod backoff;
 mod copy;
 pub mod count;
 pub mod ec_count;
@@ -32,9 +32,10 @@ pub(crate) mod reconcile;
 pub(crate) mod refuses;
 pub mod repair;
 pub(crate) mod report;
-pub mod storage_type;
-pub mod urgency;
+pub(crate) mod storage_type;
+pub(crate) mod urgency;
 mod victim;
+mod wrong_disk;
 
 pub use crate::state::pending;
 

@@ -9,7 +9,7 @@
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
 //! 4. **over-replicated**: one goes that the racks do not need;
-//! 5. **on a disk of another storage type**: it is moved (`storage_type.rs`).
+//! 5. **on a disk of another storage type**: it is moved (`wrong_disk.rs`).
 //!
 //! **Invariant:** a replica is ordered away only when `required` other good ones are there (two of
 //! three for one that is in the way), each on a node in service that is HEALTHY, has been heard of

@@ -4,8 +4,7 @@ use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashSet;
 use types::{ContainerId, DatanodeId};
 
-use super::backoff::Backoffs;
-use super::backoff::end_backoff;
+use super::backoff::{Backoffs, end_backoff};
 use super::progress::Repaired;
 use super::reconcile::Reconciling;
 use crate::container::history::{note_gone, note_replica};

@@ -1,8 +1,9 @@
 //! The rules, with Ozone's names and texts.
 
-use super::Awaited;
-use crate::cluster::Cluster;
-use crate::settings::whole;
+use super::{Awaited, SafeMode};
+use crate::settings::{SafeModeSettings, whole};
+use crate::state::nodes::Nodes;
+use crate::state::pipeline::Pipelines;
 
 /// Members of a RATIS/THREE pipeline.
 const MEMBERS: u32 = 3;
@@ -18,9 +19,18 @@ pub struct RuleStatus {
     pub text: String,
 }
 
-impl Cluster {
+/// What the rules read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub settings: &'a SafeModeSettings,
+    pub nodes: &'a Nodes,
+    pub pipelines: &'a Pipelines,
+    pub safe_mode: &'a SafeMode,
+}
+
+impl Rules<'_> {
     /// All rules. They are evaluated outside safe mode too, for callers that ask.
-    pub fn safe_mode_rules(&self) -> Vec<RuleStatus> {
+    pub fn all(&self) -> Vec<RuleStatus> {
         vec![
             self.datanode_rule(),
             self.container_rule("RatisContainerSafeModeRule", "RATIS", &self.safe_mode.containers),
@@ -32,8 +42,7 @@ impl Cluster {
     }
 
     fn datanode_rule(&self) -> RuleStatus {
-        let (registered, required) =
-            (self.nodes.len(), self.settings.safe_mode.min_datanodes as usize);
+        let (registered, required) = (self.nodes.len(), self.settings.min_datanodes as usize);
         RuleStatus {
             name: "DataNodeSafeModeRule",
             holds: registered >= required,
@@ -44,12 +53,12 @@ impl Cluster {
     }
 
     /// Whether safe mode still waits for DataNodes.
-    pub(crate) fn more_nodes_are_coming(&self) -> bool {
+    pub fn more_nodes_are_coming(&self) -> bool {
         self.safe_mode.is_on() && !self.datanode_rule().holds
     }
 
     fn container_rule(&self, name: &'static str, kind: &str, awaited: &Awaited) -> RuleStatus {
-        let cutoff = self.settings.safe_mode.container_share;
+        let cutoff = self.settings.container_share;
         let (total, reported, share) = (awaited.total, awaited.reported(), awaited.share());
         RuleStatus {
             name,
@@ -64,10 +73,9 @@ impl Cluster {
 
     fn healthy_pipeline_rule(&self) -> RuleStatus {
         let loaded = &self.safe_mode.pipelines;
-        let by_share =
-            (self.settings.safe_mode.healthy_pipeline_share * loaded.len() as f64).ceil();
+        let by_share = (self.settings.healthy_pipeline_share * loaded.len() as f64).ceil();
         // A fresh cluster has none to wait for but those that its DataNodes can form.
-        let by_nodes = self.settings.safe_mode.min_datanodes / MEMBERS;
+        let by_nodes = self.settings.min_datanodes / MEMBERS;
         let required = whole(by_share).max(by_nodes as usize);
         let config = types::ReplicationConfig::RATIS_THREE;
         let healthy = self.pipelines.open(config).filter(|id| {
@@ -88,7 +96,7 @@ impl Cluster {
 
     fn one_replica_pipeline_rule(&self) -> RuleStatus {
         let loaded = &self.safe_mode.pipelines;
-        let share = self.settings.safe_mode.reported_pipeline_share;
+        let share = self.settings.reported_pipeline_share;
         let required = whole((share * loaded.len() as f64).ceil());
         // A pipeline that was closed meanwhile is not waited for.
         let reported = loaded

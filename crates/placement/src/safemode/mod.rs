@@ -6,12 +6,16 @@
 mod evaluate;
 
 pub use evaluate::RuleStatus;
+pub(crate) use evaluate::Rules;
 
 use proto::hdds::LifeCycleState;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId, PipelineState, ReplicationConfig};
 
-use crate::cluster::Cluster;
+use crate::settings::SafeModeSettings;
+use crate::state::container::{Container, Containers};
+use crate::state::pipeline::{PipelineEntry, Pipelines};
+use crate::state::replica::Replicas;
 
 /// What the rules remember of the start.
 #[derive(Debug, Default)]
@@ -37,7 +41,7 @@ struct Awaited {
 }
 
 impl Awaited {
-    fn new<'a>(containers: impl Iterator<Item = &'a crate::state::container::Container>) -> Self {
+    fn new<'a>(containers: impl Iterator<Item = &'a Container>) -> Self {
         let left: FxHashMap<_, _> = containers.map(|c| (c.id, needed(&c.config))).collect();
         Self { total: left.len(), left }
     }
@@ -73,67 +77,61 @@ impl SafeMode {
         self.on
     }
 
+    /// The replicated state has caught up.
+    pub(crate) fn note_ready(&mut self) {
+        self.ready = true;
+    }
+
+    /// Every rule holds: it is left.
+    pub(crate) fn leave(&mut self) {
+        self.on = false;
+    }
+
+    /// An operator wants out; true when this call did it.
+    pub(crate) fn force_leave(&mut self) -> bool {
+        self.forced |= self.on;
+        std::mem::replace(&mut self.on, false)
+    }
+
+    /// Enters safe mode, if there is one, with what was loaded from the store.
+    pub(crate) fn begin(
+        settings: &SafeModeSettings,
+        containers: &Containers,
+        pipelines: &Pipelines,
+        replicas: &Replicas,
+    ) -> Self {
+        let closed = |c: &&Container| {
+            matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) && c.keys > 0
+        };
+        let ec = |c: &&Container| matches!(c.config, ReplicationConfig::Ec(_));
+        let closed = || containers.from(ContainerId(0)).filter(closed);
+        let mut replicated = Awaited::new(closed().filter(|c| !ec(c)));
+        let mut coded = Awaited::new(closed().filter(ec));
+        // What was reported while another SCM led.
+        for (id, config) in closed().map(|c| (c.id, Some(c.config))) {
+            let known = replicas.different(id, config);
+            replicated.note(id, known);
+            coded.note(id, known);
+        }
+        let open = |e: &&PipelineEntry| {
+            e.record.state == PipelineState::Open
+                && e.record.config == ReplicationConfig::RATIS_THREE
+        };
+        Self {
+            on: settings.enabled,
+            forced: false,
+            containers: replicated,
+            ec_containers: coded,
+            pipelines: pipelines.iter().filter(open).map(|e| e.record.id).collect(),
+            ready: false,
+        }
+    }
+
     /// So many different replicas of a known container are known.
     pub(crate) fn note_replicas(&mut self, id: ContainerId, replicas: usize) {
         if self.on {
             self.containers.note(id, replicas);
             self.ec_containers.note(id, replicas);
         }
-    }
-}
-
-impl Cluster {
-    /// Enters safe mode, if there is one, with what was loaded from the store.
-    pub fn begin_safe_mode(&mut self) {
-        let closed = |c: &&crate::state::container::Container| {
-            matches!(c.state, LifeCycleState::Closed | LifeCycleState::QuasiClosed) && c.keys > 0
-        };
-        let ec =
-            |c: &&crate::state::container::Container| matches!(c.config, ReplicationConfig::Ec(_));
-        let closed = || self.containers.from(ContainerId(0)).filter(closed);
-        let mut containers = Awaited::new(closed().filter(|c| !ec(c)));
-        let mut ec_containers = Awaited::new(closed().filter(ec));
-        // What was reported while another SCM led.
-        for (id, config) in closed().map(|c| (c.id, Some(c.config))) {
-            let known = self.replicas.different(id, config);
-            containers.note(id, known);
-            ec_containers.note(id, known);
-        }
-        let open = |e: &&crate::state::pipeline::PipelineEntry| {
-            e.record.state == PipelineState::Open
-                && e.record.config == ReplicationConfig::RATIS_THREE
-        };
-        self.safe_mode = SafeMode {
-            on: self.settings.safe_mode.enabled,
-            forced: false,
-            containers,
-            ec_containers,
-            pipelines: self.pipelines.iter().filter(open).map(|e| e.record.id).collect(),
-            ready: false,
-        };
-    }
-
-    /// The replicated state has all that a new leader had committed: what is waited for may have
-    /// grown since the start, or since the leader before.
-    pub fn note_state_machine_ready(&mut self) {
-        if self.safe_mode.on {
-            self.begin_safe_mode();
-        }
-        self.safe_mode.ready = true;
-    }
-
-    /// Leaves safe mode if every rule holds; true when it was left by this call.
-    pub fn try_leave_safe_mode(&mut self) -> bool {
-        if !self.safe_mode.on || !self.safe_mode_rules().iter().all(|r| r.holds) {
-            return false;
-        }
-        self.safe_mode.on = false;
-        true
-    }
-
-    /// An operator wants out; true when this call did it.
-    pub fn force_leave_safe_mode(&mut self) -> bool {
-        self.safe_mode.forced |= self.safe_mode.on;
-        std::mem::replace(&mut self.safe_mode.on, false)
     }
 }

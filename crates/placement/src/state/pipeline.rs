@@ -103,15 +103,22 @@ impl Pipelines {
         self.entries.keys().copied().collect()
     }
 
-    /// A member runs the group, and leads it if that is said.
-    pub(crate) fn note_report(&mut self, id: PipelineId, node: DatanodeId, leads: bool) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+    /// A node runs the group, and leads it if that is said. `None` when it is no member, or the
+    /// pipeline is not there.
+    pub(crate) fn note_report(
+        &mut self,
+        id: PipelineId,
+        node: DatanodeId,
+        leads: bool,
+    ) -> Option<&PipelineEntry> {
+        let entry = self.entries.get_mut(&id).filter(|e| e.record.member(node).is_some())?;
         if !entry.reported.contains(&node) {
             entry.reported.push(node);
         }
         if leads && entry.record.leader != Some(node) {
             Arc::make_mut(&mut entry.record).leader = Some(node);
         }
+        Some(entry)
     }
 
     /// Adds a pipeline, new or loaded; false when the id is taken.
