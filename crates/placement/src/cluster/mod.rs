@@ -45,7 +45,7 @@ pub struct Cluster {
     /// Copies and deletions of replicas under way (soft).
     pub pending: PendingTasks,
     /// Containers whose copies failed lately (soft).
-    pub backoffs: Backoffs,
+    backoffs: Backoffs,
     /// Replicas on their way to another node (soft).
     pub moves: Moves,
     /// What the container balancer was asked to do; `None` before its first start (replicated).
@@ -53,11 +53,11 @@ pub struct Cluster {
     /// Where the replicas of nodes that leave go to (replicated).
     pub destinations: Destinations,
     /// Which repairs go first when there are too many (soft).
-    pub urgency: Urgency,
+    urgency: Urgency,
     /// Replicas on disks of another storage type (soft).
-    pub storage_types: StorageTypeRepairs,
+    storage_types: StorageTypeRepairs,
     /// What was repaired lately (soft).
-    pub repaired: Repaired,
+    repaired: Repaired,
     /// What happened to containers lately (soft).
     pub histories: Histories,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
@@ -68,7 +68,7 @@ pub struct Cluster {
     pub safe_mode: SafeMode,
     /// When nodes were first looked at: a node that has not registered by then may still be on its
     /// way (soft).
-    pub watched_since: Option<Millis>,
+    watched_since: Option<Millis>,
     /// Changes of the log that the rules never judged (soft).
     pub refused: RefusedChanges,
 }
