@@ -2,7 +2,8 @@
 //! count.
 
 use bytes::Bytes;
-use raft::eraftpb::Entry;
+
+use crate::consensus::Entry;
 
 /// Stands for a payload that the payload store has, in entries in the cache and on disk.
 pub(crate) static STRIPPED: &[u8] = b"\x00payload stored\x00";

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use uuid::Uuid;
 
+use crate::consensus::WireError;
+
 /// Opening or writing a log failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
@@ -229,7 +231,7 @@ pub enum ReceiveError {
     Malformed(#[from] FrameError),
     /// The Raft message of a snapshot cannot be decoded.
     #[error("message of a snapshot: {0}")]
-    Message(#[from] protobuf::ProtobufError),
+    Message(#[from] WireError),
     /// The group does not run here.
     #[error("group {0} is not here")]
     NoGroup(Uuid),

@@ -3,11 +3,10 @@
 use std::io;
 
 use bytes::Bytes;
-use raft::GetEntriesContext;
-use raft::eraftpb::{Entry, Message};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::consensus::{Entry, GetEntriesContext, Message};
 use crate::error::{ChangeError, FetchError, ProposeError, ReadError};
 use crate::failure::FailureCause;
 use crate::machine::{LogPosition, MachineError, ProposalContext};

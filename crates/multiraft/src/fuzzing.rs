@@ -3,9 +3,9 @@
 use std::path::Component;
 
 use bytes::{Buf, Bytes};
-use raft::eraftpb::{Entry, Message, MessageType};
 use uuid::Uuid;
 
+use crate::consensus::{Entry, Message, MessageType};
 use crate::membership::Membership;
 use crate::membership::Peer;
 use crate::snapshot::piece::Piece;

@@ -9,13 +9,13 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
-use raft::eraftpb::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use uuid::Uuid;
 
 use crate::apply::{ApplyTask, ApplyThreads};
+use crate::consensus::Message;
 use crate::error::{FrameError, GroupError, HostError, LogError, ReceiveError};
 use crate::event::Event;
 use crate::event_loop::core::{GroupCore, Reached};

@@ -2,7 +2,7 @@
 //!
 //! A [`RaftHost`] drives any number of groups with a few threads:
 //!
-//! * **loop threads** own the groups (the pure Raft state machine of the `raft` crate). An
+//! * **loop threads** own the groups (each a pure Raft state machine, `consensus/`). An
 //!   iteration takes everything that arrived, steps the groups concerned, and hands on what came
 //!   out: one frame per node with the messages of all groups, one write per log with the entries of
 //!   all groups, one batch per state machine. No task and no timer per group.
@@ -29,6 +29,7 @@ mod event_span;
 mod apply;
 mod clock;
 mod codec;
+mod consensus;
 mod entry;
 mod error;
 mod event;
@@ -44,7 +45,6 @@ mod host;
 mod id;
 mod inbox;
 mod log;
-mod logger;
 mod machine;
 mod membership;
 pub mod memory;
@@ -61,6 +61,7 @@ mod supervise;
 mod transport;
 
 pub use clock::Clock;
+pub use consensus::WireError;
 pub use error::{
     ChangeError, FrameError, GroupError, HostError, LogError, ProposeError, ReadError,
     ReceiveError, TransportError,

@@ -6,10 +6,10 @@
 //! member learns them; the log keeps the membership of the last such entry, and so do snapshots.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use raft::eraftpb::ConfState;
 use uuid::Uuid;
 
 use crate::codec::{Reader, put_block, put_uuid};
+use crate::consensus::ConfState;
 use crate::error::FrameError;
 use crate::id::fold;
 

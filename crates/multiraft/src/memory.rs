@@ -7,11 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use raft::eraftpb::MessageType;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
+use crate::consensus::MessageType;
 use crate::error::TransportError;
 use crate::host::RaftHost;
 use crate::transport::{Frame, Target, Transport};

@@ -3,6 +3,7 @@
 //! * [`layers`]: which crate may use which
 //! * [`circles`]: which module may use which
 //! * [`purity`]: what a rules crate must not depend on
+//! * [`behind`]: which files name a library that is to be replaceable
 //! * [`numbers`]: numbers of messages in the rules
 //! * [`edges`]: what public functions at the edge of a crate return
 //! * [`errors`]: errors of libraries are types
@@ -16,6 +17,7 @@
 //! * [`book`]: headings that documents link to, pages that the contents leave out
 //! * [`promises`]: the tests and scripts that documents name, too
 
+mod behind;
 mod book;
 mod circles;
 mod comments;
@@ -69,6 +71,7 @@ pub fn run(root: &Path) -> Result<bool> {
     layers::check(&manifests, &mut findings);
     circles::check(&manifests, &mut findings)?;
     purity::check(&manifests, &mut findings);
+    behind::check(root, &manifests, &mut findings)?;
     unused::check(root, &manifests, &mut findings)?;
     files::check(root, &manifests, &mut findings)?;
     edges::check(root, &mut findings)?;

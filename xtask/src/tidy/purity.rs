@@ -16,7 +16,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("tempfile", "rules touch no file"),
 ];
 
-/// Checks what rules crates and all others may link.
+/// Checks what rules crates may link.
 pub fn check(manifests: &[Manifest], findings: &mut Findings) {
     for manifest in manifests {
         if RULES.contains(&manifest.name.as_str()) {
@@ -27,17 +27,6 @@ pub fn check(manifests: &[Manifest], findings: &mut Findings) {
             for (name, why) in FORBIDDEN.iter().filter(|(n, _)| manifest.uses.contains(*n)) {
                 findings.error(format!("{} must not use {name}: {why}", manifest.name));
             }
-        }
-        if manifest.name != "metastore"
-            && (manifest.uses.contains("rust-rocksdb")
-                || manifest.tests_use.contains("rust-rocksdb"))
-        {
-            findings.error(format!("{} links RocksDB: only metastore may", manifest.name));
-        }
-        if manifest.name != "multiraft"
-            && (manifest.uses.contains("raft") || manifest.uses.contains("raft-engine"))
-        {
-            findings.error(format!("{} links raft-rs: only multiraft may", manifest.name));
         }
     }
 }

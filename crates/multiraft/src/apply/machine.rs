@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use raft::eraftpb::{Entry, EntryType};
 use uuid::Uuid;
 
+use crate::consensus::{Entry, EntryType};
 use crate::entry::{bytes_of, is_external};
 use crate::error::ProposeError;
 use crate::event::{Event, Reply};

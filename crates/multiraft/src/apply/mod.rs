@@ -8,12 +8,12 @@ mod threads;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use raft::eraftpb::Entry;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use self::machine::Machine;
 pub(crate) use self::threads::ApplyThreads;
+use crate::consensus::Entry;
 use crate::event::Reply;
 use crate::machine::{LogPosition, StateMachine};
 use crate::shared::GroupShared;

@@ -159,7 +159,7 @@ impl GroupCore {
 
     /// Notes that nothing is missing any more, in the log and, soon, outside of it.
     pub(crate) fn advance_catch_up(&mut self, out: &mut Out) {
-        let committed = self.node.raft.raft_log.committed;
+        let committed = self.node.committed();
         if self.restoring.is_none() && self.catch_up.advance(self.persisted, committed) {
             tracing::info!(group = %self.shared.id, committed, "this replica holds all that it may have lacked");
             self.log.note(self.shared.id, Completeness::Complete);

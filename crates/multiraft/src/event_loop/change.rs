@@ -15,18 +15,16 @@
 //!   where nodes are and whether this one was removed; Raft goes by the log.
 
 use bytes::Bytes;
-use protobuf::Message as _;
-use raft::eraftpb::{
-    ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType, Message,
-    MessageType,
-};
-use raft::{INVALID_ID, ProgressState, StateRole};
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
 use super::core::{GroupCore, MemberCore, member_cores};
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::consensus::{
+    self, ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType, Message,
+    MessageType, Sending, WireError, decode_change, encode_change,
+};
 use crate::error::{ChangeError, FrameError};
 use crate::event::ChangeSender;
 use crate::failure::FailureCause;
@@ -99,7 +97,7 @@ impl GroupCore {
         let begun = self.begin_change(&change);
         match begun {
             Ok(Some(index)) => {
-                self.changing.waiting = Some((index, self.node.raft.term, sender));
+                self.changing.waiting = Some((index, self.node.term(), sender));
             }
             // The caller may have gone away.
             Ok(None) => drop(sender.send(Ok(self.shared.membership.borrow().index))),
@@ -112,15 +110,15 @@ impl GroupCore {
         if self.failed.is_some() {
             return Err(ChangeError::Shutdown);
         }
-        let raft = &self.node.raft;
-        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+        let node = &self.node;
+        if !node.leads() || node.hands_over() {
             return Err(self.change_elsewhere());
         }
         let before = self.membership();
         let Some(after) = before.after(change).map_err(refused)? else {
             return Ok(None);
         };
-        if raft.has_pending_conf() || self.changing.waiting.is_some() {
+        if node.has_pending_conf() || self.changing.waiting.is_some() {
             return Err(ChangeError::Busy);
         }
         if matches!(change, Change::Remove(_)) {
@@ -130,18 +128,18 @@ impl GroupCore {
             // replaces.
             self.check_majority(&after)?;
         }
-        let index = raft.raft_log.last_index() + 1;
+        let index = node.last_index() + 1;
         let mut message = Message { from: self.my_id, ..Message::default() };
         message.set_msg_type(MessageType::MsgPropose);
         let entry = entry_of(change, &after).map_err(refused)?;
         message.set_entries(vec![entry].into());
-        self.node.raft.step(message).map_err(|_| ChangeError::Busy)?;
+        self.node.propose(message).map_err(|_| ChangeError::Busy)?;
         Ok(Some(index))
     }
 
     fn change_elsewhere(&self) -> ChangeError {
-        let raft = &self.node.raft;
-        let hint = raft.lead_transferee.unwrap_or(raft.leader_id);
+        let node = &self.node;
+        let hint = node.next_leader();
         let hint = if hint == self.my_id { None } else { self.node_of(hint) };
         ChangeError::NotLeader { hint }
     }
@@ -197,16 +195,15 @@ impl GroupCore {
         if entry.index <= before.index {
             return Ok(());
         }
-        let mut change = ConfChangeV2::default();
-        change.merge_from_bytes(&entry.data)?;
+        let change = decode_change(&entry.data)?;
         let decoded = Membership::decode(entry.context.clone())?;
         let after = Membership { index: entry.index, ..decoded };
         let goes = !after.find(self.shared.me).is_some_and(|m| m.role.votes());
-        if goes && self.node.raft.state == StateRole::Leader {
+        if goes && self.node.leads() {
             // Raft has no leader outside of the group.
             self.on_transfer(None);
-            let term = self.node.raft.term;
-            self.node.raft.become_follower(term, INVALID_ID);
+            let term = self.node.term();
+            self.node.become_follower(term);
         }
         let state = self.node.apply_conf_change(&change)?;
         let expected = after.conf_state();
@@ -229,7 +226,7 @@ impl GroupCore {
 
     /// Members that go are told so by the leader: they get no entries any more.
     fn announce_removals(&mut self, before: &Membership, after: &Membership, out: &mut Out) {
-        let leads = self.node.raft.state == StateRole::Leader;
+        let leads = self.node.leads();
         for gone in before.members.iter().filter(|m| !after.contains(m.peer.node)) {
             let target = Target { node: gone.peer.node, address: gone.peer.address.clone() };
             if target.node == self.shared.me {
@@ -252,7 +249,7 @@ impl GroupCore {
         shared.progress.set_members(self.members.iter().map(|m| m.target.node));
         self.node.mut_store().set_members(&membership);
         let mine = self.member(self.my_id).map_or(0, |m| m.priority);
-        self.node.raft.priority = mine;
+        self.node.set_priority(mine);
         self.changing.former.retain(|t| !membership.contains(t.node));
         self.changing.heard.take_if(|heard| heard.index <= membership.index);
         self.set_removed(!membership.contains(shared.me));
@@ -268,7 +265,7 @@ impl GroupCore {
     /// What a member that has gone may have shown was committed before it was known to be gone.
     pub(super) fn note_whether_alone(&self) {
         let from = match &self.members[..] {
-            [one] if one.raft_id == self.my_id => self.node.raft.raft_log.committed,
+            [one] if one.raft_id == self.my_id => self.node.committed(),
             _ => u64::MAX,
         };
         self.shared.alone_from.store(from, Ordering::Release);
@@ -277,12 +274,12 @@ impl GroupCore {
     /// A group of one needs no other member to confirm that it leads; a group of more does.
     fn renew_lease_of_one(&self) {
         let lease = &self.shared.lease_until;
-        let leads = self.shared.leader.borrow().ready && self.node.raft.state == StateRole::Leader;
+        let leads = self.shared.leader.borrow().ready && self.node.leads();
         self.note_whether_alone();
         if !self.sole_voter() {
             // A lease that others confirmed stays.
             let _ = lease.compare_exchange(FOREVER, 0, Ordering::AcqRel, Ordering::Acquire);
-        } else if leads && self.lead.handed_over != self.node.raft.term {
+        } else if leads && self.lead.handed_over != self.node.term() {
             lease.store(FOREVER, Ordering::Release);
         }
     }
@@ -310,11 +307,11 @@ impl GroupCore {
     /// Once in a heartbeat: tells the members to those that lack the last change.
     pub(crate) fn announce_membership(&mut self, out: &mut Out) {
         let membership = self.shared.membership.borrow().clone();
-        if membership.index == 0 || self.node.raft.state != StateRole::Leader {
+        if membership.index == 0 || !self.node.leads() {
             return;
         }
         for member in self.members.iter().filter(|m| m.raft_id != self.my_id) {
-            let progress = self.node.raft.prs().get(member.raft_id);
+            let progress = self.node.progress(member.raft_id);
             if progress.is_some_and(|p| p.matched < membership.index) {
                 let message = announcement(member.raft_id, self.my_id, &membership);
                 out.send(&member.target, self.shared.id, message);
@@ -361,16 +358,15 @@ impl GroupCore {
 
     /// Once in an election timeout: a member that joins and keeps up gets its vote.
     pub(crate) fn promote(&mut self) {
-        let raft = &self.node.raft;
-        if raft.state != StateRole::Leader || raft.has_pending_conf() {
+        let node = &self.node;
+        if !node.leads() || node.has_pending_conf() {
             self.changing.joining = None;
             return;
         }
-        let last = raft.raft_log.last_index();
+        let last = node.last_index();
         let keeps_up = |member: &&MemberCore| {
-            let progress = raft.prs().get(member.raft_id);
-            progress
-                .filter(|p| p.recent_active && p.state == ProgressState::Replicate && p.matched > 0)
+            let progress = node.progress(member.raft_id);
+            progress.filter(|p| p.active && p.sending == Sending::Entries && p.matched > 0)
         };
         let mut joining = self.members.iter().filter(|m| m.role == MemberRole::Joining);
         let next = joining.find_map(|m| keeps_up(&m).map(|p| (m.target.node, p.matched)));
@@ -404,17 +400,17 @@ fn refused(error: impl std::error::Error) -> ChangeError {
 #[derive(Debug, thiserror::Error)]
 enum EntryError {
     #[error(transparent)]
-    Change(#[from] protobuf::ProtobufError),
+    Change(#[from] WireError),
     #[error(transparent)]
     Members(#[from] FrameError),
     #[error(transparent)]
-    Raft(#[from] raft::Error),
+    Raft(#[from] consensus::Error),
     #[error("it leads to {state:?} instead of {expected:?}")]
     Differs { state: Box<ConfState>, expected: Box<ConfState> },
 }
 
 /// A change as an entry of the log.
-fn entry_of(change: &Change, after: &Membership) -> protobuf::ProtobufResult<Entry> {
+fn entry_of(change: &Change, after: &Membership) -> Result<Entry, WireError> {
     let node = change.node();
     let kind = match after.find(node).map(|m| m.role) {
         Some(MemberRole::Voter) => ConfChangeType::AddNode,
@@ -425,7 +421,7 @@ fn entry_of(change: &Change, after: &Membership) -> protobuf::ProtobufResult<Ent
     single.set_change_type(kind);
     let mut conf = ConfChangeV2::default();
     conf.set_changes(vec![single].into());
-    let data = conf.write_to_bytes()?;
+    let data = encode_change(&conf)?;
     let mut entry = Entry { data: Bytes::from(data), context: after.encode(), ..Entry::default() };
     entry.set_entry_type(EntryType::EntryConfChangeV2);
     Ok(entry)

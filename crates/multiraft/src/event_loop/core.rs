@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use raft::eraftpb::{Entry, HardState, Message};
-use raft::{Config, RawNode, Storage};
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use crate::apply::ApplyTask;
+use crate::consensus::{Entry, HardState, Message, Node, Settings, Storage};
 use crate::error::GroupError;
 use crate::event::Reply;
 use crate::event_loop::catch_up::CatchUp;
@@ -72,7 +71,7 @@ pub(crate) struct GroupCore {
     pub(crate) shared: Arc<GroupShared>,
     pub(crate) log: LogHandle,
     pub(crate) apply: Arc<Inbox<ApplyTask>>,
-    pub(crate) node: RawNode<GroupStorage>,
+    pub(crate) node: Node<GroupStorage>,
     pub(crate) my_id: u64,
     pub(crate) members: Vec<MemberCore>,
     pub(crate) changing: Changing,
@@ -206,23 +205,17 @@ impl GroupCore {
         let (last, first) = (store.last().index, store.first());
         let my_id = fold(config.me);
         let priority = |m: &&MemberCore| (m.raft_id == my_id).then_some(m.priority);
-        let raft_config = Config {
+        let settings = Settings {
+            group: config.id,
             id: my_id,
-            election_tick: options.election_ticks(),
-            heartbeat_tick: options.heartbeat_ticks(),
+            election_ticks: options.election_ticks(),
+            heartbeat_ticks: options.heartbeat_ticks(),
             applied: applied.index,
-            max_size_per_msg: options.max_message_bytes,
-            max_inflight_msgs: options.max_inflight_messages,
-            check_quorum: true,
-            pre_vote: true,
-            // Proposals are batched before they reach Raft; batching messages on top would let
-            // one grow without bound.
-            batch_append: false,
+            max_message_bytes: options.max_message_bytes,
+            max_inflight_messages: options.max_inflight_messages,
             priority: members.iter().find_map(|m| priority(&m)).unwrap_or(0),
-            ..Config::default()
         };
-        let logger = crate::logger::logger(&config.id);
-        let node = RawNode::new(&raft_config, store, &logger)
+        let node = Node::new(&settings, store)
             .map_err(|e| GroupError::Raft { group: config.id, detail: e.to_string() })?;
         shared.applied.store(applied.index, std::sync::atomic::Ordering::Release);
         shared.last_index.store(last, std::sync::atomic::Ordering::Relaxed);

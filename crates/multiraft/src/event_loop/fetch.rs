@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raft::eraftpb::{Entry, Snapshot};
-
 use super::core::GroupCore;
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::consensus::{Entry, Snapshot};
 use crate::entry::is_stripped;
 use crate::error::FetchError;
 use crate::event::{Event, Fetched};
@@ -131,8 +130,7 @@ impl GroupCore {
 
     pub(crate) fn on_snapshot_sent(&mut self, to: u64, ok: bool) {
         self.sending_to.retain(|other| *other != to);
-        let status = if ok { raft::SnapshotStatus::Finish } else { raft::SnapshotStatus::Failure };
-        self.node.report_snapshot(to, status);
+        self.node.report_snapshot(to, ok);
         if !self.sending_to.is_empty() {
             return;
         }
@@ -156,7 +154,7 @@ impl GroupCore {
         if !self.sending_to.is_empty() {
             self.outgoing_unused = None;
         } else if let Some(since) = self.outgoing_unused {
-            let follows = self.node.raft.state != raft::StateRole::Leader;
+            let follows = !self.node.leads();
             if follows || now.duration_since(since) > SNAPSHOT_RETENTION {
                 self.drop_outgoing();
             }

@@ -12,12 +12,10 @@
 //! The price: a group begins when all its first members are there, not a majority of them. A group
 //! that cannot pay it says so ([`crate::GroupConfig::majority_begins`]).
 
-use raft::eraftpb::{Message, MessageType};
-use raft::{INVALID_ID, StateRole};
-
 use super::change::announcement;
 use super::core::GroupCore;
 use super::out::Out;
+use crate::consensus::{Message, MessageType};
 use crate::log::Completeness;
 
 /// In the field `commit_term` of a greeting: its sender has no log, and knows of none that it lost.
@@ -38,9 +36,9 @@ impl GroupCore {
     }
 
     fn may_greet(&self) -> bool {
-        let raft = &self.node.raft;
+        let node = &self.node;
         let waits = matches!(self.catch_up.completeness(), Completeness::Unknown { .. });
-        let led = raft.state == StateRole::Leader || raft.leader_id != INVALID_ID;
+        let led = node.leads() || node.has_leader();
         waits && !led && !self.is_removed() && !self.catch_up.is_silent()
     }
 
@@ -60,7 +58,7 @@ impl GroupCore {
 
     /// Whether this replica has no log, and knows of none that it lost.
     fn is_new(&self) -> bool {
-        let last = self.node.raft.raft_log.last_index();
+        let last = self.node.last_index();
         last == 0 && self.catch_up.completeness() == Completeness::Unknown { lost: false }
     }
 

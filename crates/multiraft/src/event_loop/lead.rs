@@ -15,12 +15,12 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use raft::{INVALID_ID, StateRole};
 use uuid::Uuid;
 
 use super::core::{GroupCore, MemberCore};
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::consensus::{INVALID_ID, StateRole};
 use crate::error::ChangeError;
 use crate::metrics::add;
 use crate::options::HostOptions;
@@ -103,19 +103,19 @@ impl GroupCore {
     /// Right after the start, or when all others are known to be new.
     pub(crate) fn first_campaign(&mut self) {
         if self.lead.eager && self.may_campaign() {
-            let _ = self.node.campaign();
+            self.node.campaign();
         }
     }
 
     /// Has memory brought that the next tick looks at.
     pub(crate) fn warm(&self) {
-        let raft = &self.node.raft;
+        let node = &self.node;
         std::hint::black_box((
             self.shared.applied.load(Ordering::Relaxed),
             self.shared.lease_until.load(Ordering::Relaxed),
             self.lead.ticks,
-            raft.term,
-            raft.raft_log.applied,
+            node.term(),
+            node.applied(),
             self.members.first().map(|m| m.priority),
         ));
     }
@@ -130,22 +130,22 @@ impl GroupCore {
         // Raft asks for no votes before it knows that changes of members are applied.
         self.advance_applied();
         let idle = !self.may_campaign() || self.is_removed() || self.behind_its_log();
-        let leads = self.node.raft.state == StateRole::Leader;
+        let leads = self.node.leads();
         // A new leader's clock stands until it goes with the loop's: heartbeats of all groups fall
         // on the same ticks, and those for one node travel in one frame.
-        let elapsed = self.node.raft.heartbeat_elapsed() as u64;
+        let elapsed = self.node.heartbeat_elapsed() as u64;
         let aligned = elapsed == number.wrapping_sub(1) % self.lead.heartbeat_ticks;
         let due = if leads { aligned } else { !idle };
         if due {
             self.node.tick();
         }
-        let raft = &self.node.raft;
+        let node = &self.node;
         if self.lead.eager && !idle && self.lead.ticks % 2 == 1 {
-            if raft.leader_id != INVALID_ID {
+            if node.has_leader() {
                 self.lead.eager = false;
-            } else if raft.state != StateRole::Candidate {
+            } else if node.role() != StateRole::Candidate {
                 // Pre-votes change no member's term, so asking often does no harm.
-                let _ = self.node.campaign();
+                self.node.campaign();
             }
         }
         self.find_leader(idle);
@@ -183,13 +183,13 @@ impl GroupCore {
 
     /// Whether this replica may ask for votes now.
     fn may_campaign(&self) -> bool {
-        self.may_elect(self.node.raft.raft_log.last_index())
+        self.may_elect(self.node.last_index())
     }
 
     /// Whether a snapshot is in the log that the state machine does not hold yet. Before it asks
     /// for votes Raft looks through the entries that are not applied, and these are not there.
     pub(crate) fn behind_its_log(&self) -> bool {
-        self.restoring.is_some() || self.node.raft.raft_log.applied + 1 < self.node.store().first()
+        self.restoring.is_some() || self.node.applied() + 1 < self.node.store().first()
     }
 
     fn has_waiting_work(&self) -> bool {
@@ -197,18 +197,18 @@ impl GroupCore {
     }
 
     fn hand_to_higher_priority(&mut self) {
-        let raft = &self.node.raft;
-        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() || self.alone() {
+        let node = &self.node;
+        if !node.leads() || node.hands_over() || self.alone() {
             return;
         }
         if self.lead.ticks < self.lead.hand_over_from {
             return;
         }
         let mine = self.member(self.my_id).map_or(0, |m| m.priority);
-        let last = raft.raft_log.last_index();
+        let last = node.last_index();
         let near = |id: u64| {
-            let progress = raft.prs().get(id);
-            progress.is_some_and(|p| p.recent_active && p.matched + 1024 >= last)
+            let progress = node.progress(id);
+            progress.is_some_and(|p| p.active && p.matched + 1024 >= last)
         };
         let voters = self.members.iter().filter(|m| m.role.votes());
         let better = voters.filter(|m| m.priority > mine && near(m.raft_id));
@@ -221,32 +221,31 @@ impl GroupCore {
     }
 
     fn transfer(&mut self, to: u64) {
-        self.lead.handed_over = self.node.raft.term;
+        self.lead.handed_over = self.node.term();
         self.shared.lease_until.store(0, Ordering::Release);
         self.node.transfer_leader(to);
     }
 
     /// Hands leadership to `to`, or to the member that is furthest, or just gives it up.
     pub(crate) fn on_transfer(&mut self, to: Option<Uuid>) {
-        let raft = &self.node.raft;
-        if raft.state != StateRole::Leader || self.sole_voter() {
+        let node = &self.node;
+        if !node.leads() || self.sole_voter() {
             return;
         }
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id && m.role.votes());
         let target = match to {
             Some(node) => others.clone().find(|m| m.target.node == node).map(|m| m.raft_id),
             None => {
-                let matched = |m: &&MemberCore| raft.prs().get(m.raft_id).map_or(0, |p| p.matched);
-                let active =
-                    |m: &&MemberCore| raft.prs().get(m.raft_id).is_some_and(|p| p.recent_active);
+                let matched = |m: &&MemberCore| node.progress(m.raft_id).map_or(0, |p| p.matched);
+                let active = |m: &&MemberCore| node.progress(m.raft_id).is_some_and(|p| p.active);
                 others.filter(active).max_by_key(matched).map(|m| m.raft_id)
             }
         };
         match (target, to) {
             (Some(target), _) => self.transfer(target),
             (None, None) => {
-                let term = raft.term;
-                self.node.raft.become_follower(term, INVALID_ID);
+                let term = node.term();
+                self.node.become_follower(term);
             }
             (None, Some(_)) => {}
         }
@@ -254,14 +253,14 @@ impl GroupCore {
 
     /// Leader or role changed.
     pub(crate) fn on_soft_state(&mut self, leader: u64, role: StateRole, out: &mut Out) {
-        let (id, term) = (self.node_of(leader), self.node.raft.term);
+        let (id, term) = (self.node_of(leader), self.node.term());
         let is_me = role == StateRole::Leader && leader == self.my_id;
         let before = *self.shared.leader.borrow();
         let was_me = before.leader == Some(self.shared.me);
         self.proposed = 0;
         if is_me {
             // Raft appended an empty entry of the new term; behind it everything is known.
-            self.lead.serve_from = Some(self.node.raft.raft_log.last_index());
+            self.lead.serve_from = Some(self.node.last_index());
             self.lead.lost = None;
             self.drop_overwritten();
             self.complete_as_leader();
@@ -298,7 +297,7 @@ impl GroupCore {
     /// Opens for business when everything from before this leadership is applied.
     pub(crate) fn serve_when_caught_up(&mut self, applied: u64) {
         let Some(from) = self.lead.serve_from else { return };
-        if applied < from || self.node.raft.state != StateRole::Leader {
+        if applied < from || !self.node.leads() {
             self.shared.notify_applied.store(true, Ordering::SeqCst);
             return;
         }
@@ -307,7 +306,7 @@ impl GroupCore {
         if self.sole_voter() {
             self.shared.lease_until.store(FOREVER, Ordering::Release);
         }
-        let term = self.node.raft.term;
+        let term = self.node.term();
         let leader = Some(self.shared.me);
         self.shared.leader.send_replace(LeaderState { leader, term, ready: true });
     }

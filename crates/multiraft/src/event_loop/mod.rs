@@ -23,7 +23,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use raft::StateRole;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
@@ -31,6 +30,7 @@ use self::core::GroupCore;
 use self::out::Out;
 use crate::apply::ApplyTask;
 use crate::clock::Clock;
+use crate::consensus::StateRole;
 use crate::event::Event;
 use crate::failure::{FailureCause, GroupFailure, panic_text};
 use crate::inbox::Inbox;
@@ -265,7 +265,7 @@ impl Loop {
         group.refuse_all();
         group.shared.lease_until.store(0, Ordering::Release);
         let gone =
-            crate::status::LeaderState { leader: None, term: group.node.raft.term, ready: false };
+            crate::status::LeaderState { leader: None, term: group.node.term(), ready: false };
         group.shared.leader.send_replace(gone);
         self.metrics.groups.fetch_sub(1, Ordering::Relaxed);
         self.metrics.cache_bytes.fetch_sub(group.cache_counted as i64, Ordering::Relaxed);
@@ -299,17 +299,17 @@ fn guarded<R>(
 
 impl GroupCore {
     fn status(&self) -> GroupStatus {
-        let raft = &self.node.raft;
-        let role = match raft.state {
+        let node = &self.node;
+        let role = match node.role() {
             StateRole::Leader => Role::Leader,
             StateRole::Follower => Role::Follower,
             StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
         };
         let follower = |m: &core::MemberCore| {
-            let progress = raft.prs().get(m.raft_id)?;
+            let progress = node.progress(m.raft_id)?;
             let (node, role) = (m.target.node, m.role);
-            let (matched, committed) = (progress.matched, progress.committed_index);
-            Some(FollowerStatus { node, role, matched, committed, active: progress.recent_active })
+            let (matched, committed) = (progress.matched, progress.committed);
+            Some(FollowerStatus { node, role, matched, committed, active: progress.active })
         };
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
         let followers =
@@ -317,12 +317,12 @@ impl GroupCore {
         GroupStatus {
             id: self.shared.id,
             role,
-            leader: self.node_of(raft.leader_id),
-            term: raft.term,
-            commit: raft.raft_log.committed,
+            leader: self.node_of(node.leader_id()),
+            term: node.term(),
+            commit: node.committed(),
             applied: self.shared.applied.load(Ordering::Acquire),
             first_index: self.node.store().first(),
-            last_index: raft.raft_log.last_index(),
+            last_index: node.last_index(),
             incomplete: self.catch_up.is_incomplete(),
             followers,
             failed: self.failed.clone(),

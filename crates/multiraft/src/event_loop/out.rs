@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use raft::eraftpb::Message;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use crate::apply::ApplyTask;
 use crate::clock::Clock;
+use crate::consensus::Message;
 use crate::inbox::Inbox;
 use crate::log::LogHandle;
 use crate::log::write::WriteTask;

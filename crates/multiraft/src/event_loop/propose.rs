@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use raft::eraftpb::{Entry, Message, MessageType};
-use raft::{INVALID_ID, StateRole};
-
 use super::core::{GroupCore, Waiting};
 use super::out::Out;
+use crate::consensus::{Entry, INVALID_ID, Message, MessageType};
 use crate::entry::set_external;
 use crate::error::{ChangeError, ProposeError};
 use crate::event::{NewProposal, PayloadState, Reply};
@@ -59,8 +57,8 @@ impl GroupCore {
     }
 
     fn not_leader(&self) -> ProposeError {
-        let raft = &self.node.raft;
-        let hint = raft.lead_transferee.unwrap_or(raft.leader_id);
+        let node = &self.node;
+        let hint = node.next_leader();
         let hint = (hint != INVALID_ID && hint != self.my_id).then_some(hint);
         ProposeError::NotLeader { hint: hint.and_then(|id| self.node_of(id)) }
     }
@@ -70,10 +68,10 @@ impl GroupCore {
     /// writes and wake-ups are few when proposals are many. (Where payloads go their own way,
     /// proposals are few and large.)
     fn gathers(&self) -> bool {
-        let raft = &self.node.raft;
+        let node = &self.node;
         let gathers = !self.alone() && self.shared.payloads.is_none();
-        let proposed = self.proposed.min(raft.raft_log.last_index());
-        gathers && raft.state == StateRole::Leader && proposed > raft.raft_log.committed
+        let proposed = self.proposed.min(node.last_index());
+        gathers && node.leads() && proposed > node.committed()
     }
 
     /// Everything queued becomes one proposal message, unless it is to gather.
@@ -81,24 +79,24 @@ impl GroupCore {
         let gathers = self.gathers();
         // The batch that follows tells followers what is committed.
         let follows = gathers && !self.queued.is_empty();
-        self.node.raft.skip_bcast_commit(follows);
+        self.node.skip_bcast_commit(follows);
         if self.queued.is_empty() || gathers {
             return;
         }
         let queued = std::mem::take(&mut self.queued);
-        let raft = &mut self.node.raft;
-        if raft.state != StateRole::Leader || raft.lead_transferee.is_some() {
+        let node = &self.node;
+        if !node.leads() || node.hands_over() {
             let error = self.not_leader();
             queued.into_iter().for_each(|(_, reply)| reply.send(Err(error.clone())));
             return;
         }
         let (entries, replies): (Vec<Entry>, Vec<Reply>) = queued.into_iter().unzip();
-        let (term, first) = (raft.term, raft.raft_log.last_index() + 1);
+        let (term, first) = (node.term(), node.last_index() + 1);
         let mut message = Message::default();
         message.set_msg_type(MessageType::MsgPropose);
         message.from = self.my_id;
         message.set_entries(entries.into());
-        if self.node.raft.step(message).is_err() {
+        if self.node.propose(message).is_err() {
             replies.into_iter().for_each(|reply| reply.send(Err(ProposeError::Busy)));
             return;
         }
@@ -131,8 +129,8 @@ impl GroupCore {
     /// another leader filled its place, or cut the log there, before this replica led again.
     /// Nothing may ever be committed that far, and what is waited for next would stand behind it.
     pub(crate) fn drop_overwritten(&mut self) {
-        let log = &self.node.raft.raft_log;
-        let there = |w: &Waiting| log.term(w.index).is_ok_and(|term| term == w.term);
+        let node = &self.node;
+        let there = |w: &Waiting| node.term_of(w.index) == Some(w.term);
         if self.waiting.iter().all(there) {
             return;
         }

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use raft::{INVALID_ID, ReadState, StateRole};
 use tokio::sync::oneshot;
 
 use super::core::GroupCore;
+use crate::consensus::{ReadState, StateRole};
 use crate::error::ReadError;
 use crate::shared::FOREVER;
 
@@ -64,9 +64,9 @@ impl Reads {
 
 impl GroupCore {
     pub(crate) fn on_read(&mut self, anywhere: bool, sender: Sender) {
-        let raft = &self.node.raft;
-        let follows = raft.state == StateRole::Follower && raft.leader_id != INVALID_ID;
-        let able = raft.state == StateRole::Leader || (anywhere && follows);
+        let node = &self.node;
+        let follows = node.role() == StateRole::Follower && node.has_leader();
+        let able = node.leads() || (anywhere && follows);
         if !able || self.failed.is_some() {
             let _ = sender.send(Err(self.read_refused()));
             return;
@@ -85,7 +85,7 @@ impl GroupCore {
     }
 
     fn read_refused(&self) -> ReadError {
-        let hint = self.node.raft.leader_id;
+        let hint = self.node.leader_id();
         let hint = if hint == self.my_id { None } else { self.node_of(hint) };
         ReadError::NotLeader { hint }
     }
@@ -98,11 +98,11 @@ impl GroupCore {
     }
 
     pub(crate) fn start_round(&mut self) {
-        let raft = &self.node.raft;
+        let node = &self.node;
         // Before it has committed an entry of its own term a leader does not know what is
         // committed; readers wait. Those of a follower share what it asks of the leader.
-        let able = match raft.state {
-            StateRole::Leader => raft.commit_to_current_term(),
+        let able = match node.role() {
+            StateRole::Leader => node.commit_to_current_term(),
             StateRole::Follower => self.reads.rounds.len() < MOST_FORWARDED,
             _ => false,
         };
@@ -142,9 +142,9 @@ impl GroupCore {
     }
 
     fn extend_lease(&mut self, from: u64) {
-        let raft = &self.node.raft;
+        let node = &self.node;
         let none = self.sole_voter() || self.lead.lease.is_zero();
-        if none || raft.state != StateRole::Leader || self.lead.handed_over == raft.term {
+        if none || !node.leads() || self.lead.handed_over == node.term() {
             return;
         }
         let lease = u64::try_from(self.lead.lease.as_nanos()).unwrap_or(0);

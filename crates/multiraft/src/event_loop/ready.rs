@@ -5,8 +5,6 @@
 
 use std::sync::atomic::Ordering;
 
-use raft::eraftpb::{Entry, HardState, Message, MessageType};
-use raft::{Ready, StateRole};
 use tracing::Instrument;
 
 use super::change::announcement;
@@ -14,6 +12,7 @@ use super::core::{GroupCore, Outstanding, Restoring};
 use super::out::Out;
 use super::send_snapshot;
 use crate::apply::ApplyTask;
+use crate::consensus::{Entry, HardState, INVALID_ID, Message, MessageType, Ready, StateRole};
 use crate::entry::{bytes_of, is_external, strip};
 use crate::event::Event;
 use crate::failure::{FailureCause, GroupFailure};
@@ -52,12 +51,12 @@ impl GroupCore {
     /// gets an answer finds its entry committed here.
     fn publish_progress(&self) {
         let board = &self.shared.progress;
-        let log = &self.node.raft.raft_log;
-        let mut changed = board.note(self.shared.me, log.persisted, log.committed);
-        if self.node.raft.state == StateRole::Leader {
+        let node = &self.node;
+        let mut changed = board.note(self.shared.me, node.persisted(), node.committed());
+        if self.node.leads() {
             for member in self.members.iter().filter(|member| member.raft_id != self.my_id) {
-                if let Some(progress) = self.node.raft.prs().get(member.raft_id) {
-                    let (matched, committed) = (progress.matched, progress.committed_index);
+                if let Some(progress) = self.node.progress(member.raft_id) {
+                    let (matched, committed) = (progress.matched, progress.committed);
                     changed |= board.note(member.target.node, matched, committed);
                 }
             }
@@ -152,7 +151,7 @@ impl GroupCore {
 
     /// Gives committed entries to the state machine, with the callers that wait for them.
     fn hand_over(&mut self, entries: Vec<Entry>, out: &mut Out) {
-        let commit = self.node.raft.raft_log.committed;
+        let commit = self.node.committed();
         if self.shared.commit.load(Ordering::Relaxed) != commit {
             // Before the entries go: a read that sees their effects sees this, too.
             self.shared.commit.store(commit, Ordering::Release);
@@ -213,12 +212,11 @@ impl GroupCore {
         // Raft has no use for these fields here.
         match message.get_msg_type() {
             MessageType::MsgHeartbeat => {
-                let raft = &self.node.raft;
+                let node = &self.node;
                 // Before it has committed an entry of its own a leader does not know what is
                 // committed.
-                let known = raft.commit_to_current_term();
-                let log = &raft.raft_log;
-                message.index = if known { log.committed } else { log.last_index() };
+                let known = node.commit_to_current_term();
+                message.index = if known { node.committed() } else { node.last_index() };
                 // See `freshness.rs`.
                 message.log_term = self.member(message.to).map_or(0, |m| m.stamp);
             }
@@ -266,12 +264,12 @@ impl GroupCore {
     /// The last entry that may have been committed before this leader's term, or that it has
     /// committed itself.
     fn lead_from(&self) -> u64 {
-        let raft = &self.node.raft;
-        if raft.commit_to_current_term() {
-            return raft.raft_log.committed;
+        let node = &self.node;
+        if node.commit_to_current_term() {
+            return node.committed();
         }
         let store = self.node.store();
-        match store.first_of_term(raft.term) {
+        match store.first_of_term(node.term()) {
             Some(first) => first.saturating_sub(1),
             None => store.last().index,
         }
@@ -318,11 +316,11 @@ impl GroupCore {
         add(&out.metrics.groups_failed, 1);
         self.shared.failure.send_replace(Some(GroupFailure { cause, reason }));
         self.shared.lease_until.store(0, Ordering::Release);
-        let term = self.node.raft.term;
-        if self.node.raft.state == StateRole::Leader {
-            self.node.raft.become_follower(term, raft::INVALID_ID);
+        let term = self.node.term();
+        if self.node.leads() {
+            self.node.become_follower(term);
         }
-        self.on_soft_state(raft::INVALID_ID, StateRole::Follower, out);
+        self.on_soft_state(INVALID_ID, StateRole::Follower, out);
         self.refuse_all();
         self.delayed.clear();
         self.appends.clear();
@@ -333,9 +331,8 @@ impl GroupCore {
     pub(crate) fn advance_applied(&mut self) {
         let applied = self.shared.applied.load(Ordering::SeqCst);
         // After a restore the machine is ahead of what Raft knows to be on disk.
-        let log = &self.node.raft.raft_log;
-        let known = applied.min(log.committed).min(log.persisted);
-        if known > log.applied {
+        let known = applied.min(self.node.committed()).min(self.node.persisted());
+        if known > self.node.applied() {
             self.node.advance_apply_to(known);
         }
         self.on_applied(applied);

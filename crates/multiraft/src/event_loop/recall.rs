@@ -9,8 +9,7 @@
 //! The order of writes matters, for power may fail between two: a group that the manifest names and
 //! the log does not counts as lost. So a new group is in the log before it is in the manifest.
 
-use raft::eraftpb::HardState;
-
+use crate::consensus::HardState;
 use crate::error::GroupError;
 use crate::group_config::GroupConfig;
 use crate::id::fold;

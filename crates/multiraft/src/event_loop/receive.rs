@@ -7,12 +7,10 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use raft::eraftpb::{Entry, EntryType, Message, MessageType};
-use raft::{ProgressState, StateRole, Storage};
-
 use super::core::GroupCore;
 use super::out::Out;
 use super::verify::{FAR_AHEAD, verify, verify_snapshot};
+use crate::consensus::{Entry, EntryType, Message, MessageType, Storage};
 use crate::entry::{bytes_of, is_external, strip};
 use crate::event::Event;
 use crate::metrics::add;
@@ -79,13 +77,13 @@ impl GroupCore {
             MessageType::MsgHeartbeat => {
                 // A leader that knows this replica from before its log was lost is ahead of it.
                 let mut message = message;
-                let log = &self.node.raft.raft_log;
-                let commit = message.commit.min(log.last_index());
-                message.commit = self.catch_up.believed(message.term, commit, log.committed);
+                let committed = self.node.committed();
+                let commit = message.commit.min(self.node.last_index());
+                message.commit = self.catch_up.believed(message.term, commit, committed);
                 self.step(message);
             }
             MessageType::MsgHeartbeatResponse if message.reject => {
-                self.forget_progress(message.from, message.reject_hint);
+                self.node.forget_progress(message.from, message.reject_hint);
                 self.step(message);
             }
             MessageType::MsgAppend if self.overloaded() => {
@@ -95,8 +93,7 @@ impl GroupCore {
             MessageType::MsgAppend => self.on_append(message, out),
             // A leader that does not know yet what is committed lets followers ask again.
             MessageType::MsgReadIndex
-                if self.node.raft.state == StateRole::Leader
-                    && self.node.raft.commit_to_current_term() =>
+                if self.node.leads() && self.node.commit_to_current_term() =>
             {
                 self.answer_read(message, out);
             }
@@ -111,13 +108,13 @@ impl GroupCore {
     /// refusal, or that of the request with a vote, and takes none for a mistake. In the first term
     /// of all it refuses members that rank below it.
     fn has_no_answer(&self, vote: &Message) -> bool {
-        let raft = &self.node.raft;
+        let node = &self.node;
         let theirs = match vote.priority {
             0 => i64::try_from(vote.deprecated_priority).unwrap_or(i64::MAX),
             priority => priority,
         };
-        let refused = theirs < raft.priority && vote.index <= raft.raft_log.last_index();
-        vote.term == 0 || (raft.term == 0 && refused)
+        let refused = theirs < node.priority() && vote.index <= node.last_index();
+        vote.term == 0 || (node.term() == 0 && refused)
     }
 
     /// Whether a message of a node that is no member here is to be heard: this one may have missed
@@ -147,10 +144,10 @@ impl GroupCore {
             self.step(message);
             return;
         }
-        let raft = &self.node.raft;
+        let node = &self.node;
         let mut answer = Message { to: message.from, from: self.my_id, ..Message::default() };
         answer.set_msg_type(MessageType::MsgReadIndexResp);
-        (answer.term, answer.index) = (raft.term, raft.raft_log.committed);
+        (answer.term, answer.index) = (node.term(), node.committed());
         answer.set_entries(message.take_entries());
         self.send(answer, out);
     }
@@ -161,7 +158,7 @@ impl GroupCore {
             message.get_msg_type(),
             MessageType::MsgHeartbeat | MessageType::MsgAppend | MessageType::MsgReadIndexResp
         );
-        if leads && message.term >= self.node.raft.term {
+        if leads && message.term >= self.node.term() {
             let (now, fresh) = (now.max(1), &self.shared.freshness);
             fresh.commit.fetch_max(message.commit, Ordering::Relaxed);
             fresh.heard.store(now, Ordering::Release);
@@ -172,16 +169,6 @@ impl GroupCore {
                 let applied = self.shared.applied.load(Ordering::Acquire);
                 fresh.observe(message.term, message.index, message.log_term, now, applied);
             }
-        }
-    }
-
-    /// A member says that its log ends at `last`, whatever it confirmed before.
-    fn forget_progress(&mut self, from: u64, last: u64) {
-        let Some(progress) = self.node.raft.mut_prs().get_mut(from) else { return };
-        // A snapshot that is on its way mends it, too.
-        if progress.matched > last && progress.state != ProgressState::Snapshot {
-            progress.matched = last;
-            progress.become_probe();
         }
     }
 
@@ -218,7 +205,7 @@ impl GroupCore {
     }
 
     fn on_append(&mut self, mut message: Message, out: &Out) {
-        let stale = message.term < self.node.raft.term;
+        let stale = message.term < self.node.term();
         if !stale {
             // A leader of an older version says nothing in the second field.
             self.catch_up.met_leader(message.term, message.commit.max(message.reject_hint));
@@ -310,8 +297,7 @@ impl GroupCore {
         }
         self.incoming = Some(incoming);
         self.step(message);
-        let taken = self.node.snap().is_some_and(|s| !s.is_empty());
-        if !taken {
+        if !self.node.has_snapshot() {
             self.incoming = None;
         }
     }

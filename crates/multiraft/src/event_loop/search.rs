@@ -11,9 +11,8 @@
 //! What is asked first is whether votes would be given: that changes no member's term, and a node
 //! that hears of a leader says nothing.
 
-use raft::{INVALID_ID, StateRole};
-
 use super::core::{GroupCore, MemberCore};
+use crate::consensus::StateRole;
 
 /// How long no member has led, and when votes are asked for next.
 #[derive(Debug, Default)]
@@ -39,13 +38,13 @@ impl Search {
 impl GroupCore {
     /// One tick more without a leader, perhaps. `idle`: this replica may not ask for votes.
     pub(crate) fn find_leader(&mut self, idle: bool) {
-        let raft = &self.node.raft;
-        let state = raft.state;
-        if idle || raft.leader_id != INVALID_ID {
+        let node = &self.node;
+        let state = node.role();
+        if idle || node.has_leader() {
             self.search = Search::default();
             return;
         }
-        let asks = matches!(state, StateRole::PreCandidate | StateRole::Candidate);
+        let asks = node.asks_for_votes();
         let Some(since) = self.search.since.map(|ticks| ticks + 1) else {
             // A node that was asked by another first has a timeout of its own, which runs.
             self.search.since = asks.then_some(0);
@@ -54,7 +53,7 @@ impl GroupCore {
         self.search.since = Some(since);
         if since >= self.search.wait(state, self.rank(), self.lead.election_ticks()) {
             self.search = Search { since: Some(0), tries: self.search.tries + 1 };
-            let _ = self.node.campaign();
+            self.node.campaign();
         }
     }
 

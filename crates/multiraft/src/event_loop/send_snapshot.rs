@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use protobuf::Message as _;
-use raft::eraftpb::Message;
 use tokio::io::AsyncReadExt;
 
+use crate::consensus::{Message, encode_message};
 use crate::error::TransportError;
 use crate::metrics::add;
 use crate::shared::GroupShared;
@@ -134,7 +133,7 @@ pub(crate) async fn stream(
             }
         }
     }
-    let body = message.write_to_bytes().map_err(|e| stream.error(e))?;
+    let body = encode_message(message).map_err(|e| stream.error(e))?;
     stream.next.message = body.into();
     stream.next.last = true;
     stream.next.path = PathBuf::new();

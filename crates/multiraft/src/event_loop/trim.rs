@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use raft::{ProgressState, StateRole, Storage};
-
 use super::core::GroupCore;
 use super::out::Out;
 use crate::apply::ApplyTask;
+use crate::consensus::{Sending, Storage};
 use crate::log::write::WriteTask;
 use crate::machine::LogPosition;
 use crate::membership::MemberRole;
@@ -53,9 +52,9 @@ impl GroupCore {
         let forced = std::mem::take(&mut self.trim_forced) || self.trim_goal.is_some();
         let by_bytes = self.bytes_in_log >= self.trim.bytes;
         let keep = if forced || by_bytes { 0 } else { self.trim.keep };
-        let applied = self.node.raft.raft_log.applied;
+        let applied = self.node.applied();
         let mut index = at.index.min(applied).saturating_sub(keep);
-        if self.node.raft.state == StateRole::Leader {
+        if self.node.leads() {
             index = index.min(self.needed_by_followers(at.index, forced));
         }
         let first = self.node.store().first();
@@ -82,19 +81,20 @@ impl GroupCore {
         let near = self.trim.entries.saturating_mul(4);
         let away = if forced { 0 } else { self.trim.entries };
         let snapshot = self.outgoing.as_ref().map(|o| o.at.index);
-        let progress = self.node.raft.prs();
         let others = self.members.iter().filter(|m| m.raft_id != self.my_id);
-        let known = others.filter_map(|m| progress.get(m.raft_id).map(|p| (m.role, p)));
+        let known = others.filter_map(|m| self.node.progress(m.raft_id).map(|p| (m.role, p)));
         let needed = known.filter_map(|(role, p)| {
-            let kept_entries = match (p.recent_active, role) {
+            let kept_entries = match (p.active, role) {
                 // Without the entries behind its snapshot it would need another one, and so on.
                 (true, MemberRole::Joining | MemberRole::Listener) if !forced => u64::MAX,
                 (true, _) => near,
                 (false, _) => away,
             };
             // A member that is being sent a snapshot goes on behind that.
-            let restoring = p.state == ProgressState::Snapshot;
-            let from = if restoring { p.matched.max(p.pending_snapshot) } else { p.matched };
+            let from = match p.sending {
+                Sending::Snapshot { index } => p.matched.max(index),
+                Sending::Probe | Sending::Entries => p.matched,
+            };
             let useful = from > 0 && from.saturating_add(kept_entries) >= flushed;
             useful.then_some(from)
         });

@@ -20,12 +20,11 @@
 //! Messages that are well formed and not true (another member's confirmation, another leader's
 //! entries) cannot be told without a certificate of the sender.
 
-use raft::StateRole;
-use raft::eraftpb::{ConfChangeV2, Entry, EntryType, Message, MessageType};
 use uuid::Uuid;
 
 use super::core::GroupCore;
 use super::out::Out;
+use crate::consensus::{Entry, EntryType, Message, MessageType, decode_change};
 use crate::id::fold;
 use crate::membership::Membership;
 use crate::metrics::add;
@@ -166,9 +165,7 @@ fn verify_change(entry: &Entry) -> Result<(), Refused> {
         EntryType::EntryNormal => Ok(()),
         EntryType::EntryConfChange => Err(Refused("a change of members in an old form")),
         EntryType::EntryConfChangeV2 => {
-            let mut change = ConfChangeV2::default();
-            let read = protobuf::Message::merge_from_bytes(&mut change, &entry.data);
-            ensure(read.is_ok(), "a change of members cannot be read")?;
+            ensure(decode_change(&entry.data).is_ok(), "a change of members cannot be read")?;
             let members = Membership::decode(entry.context.clone());
             ensure(members.is_ok_and(|m| m.is_sound()), "it leads to members that cannot be")
         }
@@ -210,14 +207,14 @@ pub(crate) fn verify_snapshot(message: &Message, here: Here, me: Uuid) -> Result
 
 impl GroupCore {
     pub(crate) fn here(&self) -> Here {
-        let raft = &self.node.raft;
+        let node = &self.node;
         Here {
-            term: raft.term,
-            last: raft.raft_log.last_index(),
-            persisted: raft.raft_log.persisted,
-            leads: raft.state == StateRole::Leader,
-            asks: matches!(raft.state, StateRole::Candidate | StateRole::PreCandidate),
-            reads: raft.pending_read_count(),
+            term: node.term(),
+            last: node.last_index(),
+            persisted: node.persisted(),
+            leads: node.leads(),
+            asks: node.asks_for_votes(),
+            reads: node.pending_reads(),
         }
     }
 
@@ -234,7 +231,7 @@ impl GroupCore {
     /// Whether the term of a message is too far ahead to be believed at once. Of one that would
     /// change this replica's term it moves a step nearer.
     pub(crate) fn is_far_ahead(&mut self, message: &Message) -> bool {
-        let mine = self.node.raft.term;
+        let mine = self.node.term();
         if message.term <= mine.saturating_add(TERM_STEP) {
             return false;
         }
@@ -250,7 +247,7 @@ impl GroupCore {
         let moves = moves
             || (message.get_msg_type() == MessageType::MsgRequestPreVoteResponse && message.reject);
         if moves {
-            self.node.raft.become_follower(mine + TERM_STEP, raft::INVALID_ID);
+            self.node.become_follower(mine + TERM_STEP);
         }
         true
     }
@@ -262,9 +259,9 @@ pub(crate) const FAR_AHEAD: Refused = Refused("its term is too far ahead to be b
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use raft::eraftpb::Snapshot;
 
     use super::*;
+    use crate::consensus::Snapshot;
     use crate::membership::Peer;
     use crate::snapshot::describe_members;
 

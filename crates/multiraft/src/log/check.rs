@@ -12,47 +12,16 @@
 //!   broken look for any valid batch behind it; one is enough to refuse. This finds all damage but
 //!   that of the last batch, whatever is known of syncs. (It holds for the files that writes go to.
 //!   The engine moves old entries in several writes, and syncs them all in the end.)
-//!
-//! Format of a file (raft-engine, version 2): magic (53 bytes), version, alignment (u64 each), then
-//! batches: `len << 8 | compression` and footer offset (u64 big endian), entries and their crc32,
-//! footer and its crc32 xor the file's number. A recycled file holds batches of its former life
-//! behind the valid ones; the number in the crc makes those invalid. A file of version 1 has
-//! neither alignment nor number in the crc: the engine made such a one when it opened a file that
-//! was never begun.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crc_fast::{CrcAlgorithm, checksum};
-
+use super::engine_files::{
+    APPEND, FILE_HEADER, LOCK, REWRITE, any_batch, files, has_header, valid_to,
+};
 use super::synced::Synced;
 use crate::error::LogError;
-
-const MAGIC: &[u8] = b"RAFT-LOG-FILE-HEADER-9986AB3E47F320B394C8E84916EB0ED5";
-const FILE_HEADER: usize = MAGIC.len() + 16;
-const FILE_HEADER_1: usize = MAGIC.len() + 8;
-const BATCH_HEADER: usize = 16;
-
-/// Files that writes go to.
-const APPEND: &str = ".raftlog";
-/// Files that the engine moves old entries to.
-const REWRITE: &str = ".rewrite";
-
-/// The files of a queue, each with its number, oldest first.
-fn files(dir: &Path, suffix: &str) -> std::io::Result<Vec<(u64, PathBuf)>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let Some(stem) = name.to_str().and_then(|n| n.strip_suffix(suffix)) else { continue };
-        if let Ok(seq) = stem.parse::<u64>() {
-            files.push((seq, entry.path()));
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
 
 /// Whether `dir` has files of a log with anything but a header in them.
 pub(super) fn any_data(dir: &Path) -> std::io::Result<bool> {
@@ -92,7 +61,7 @@ pub(super) fn damage(dir: &Path, synced: &Synced) -> std::io::Result<Option<(Pat
 /// Holds a log's directory as the engine does while it is open, so that no other process writes to
 /// files that are looked at.
 pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
-    let path = dir.join("LOCK");
+    let path = dir.join(LOCK);
     let io =
         |error: std::io::Error| LogError::Io { path: dir.to_owned(), detail: error.to_string() };
     let file =
@@ -179,7 +148,7 @@ fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
     while let Some((seq, path)) = files.pop() {
         let data = std::fs::read(&path)?;
         let end = valid_to(&data, seq);
-        let begun = header(&data).is_some() || any_batch(&data, 0, seq).is_some();
+        let begun = has_header(&data) || any_batch(&data, 0, seq).is_some();
         // What is found behind the damaged header of a first write was not acknowledged either.
         if begun && (end > 0 || !first) {
             let behind = match suffix == APPEND && !first {
@@ -205,77 +174,6 @@ fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
         std::fs::remove_file(&path)?;
     }
     Ok(Newest::None)
-}
-
-/// How long a file's header is, and what the checksums of its batches are changed by: its number in
-/// version 2 without alignment, the version that we have written; nothing in version 1.
-fn header(data: &[u8]) -> Option<(usize, Signature)> {
-    let rest = data.strip_prefix(MAGIC)?;
-    match u64::from_be_bytes(*rest.first_chunk()?) {
-        1 => Some((FILE_HEADER_1, Signature::None)),
-        2 if rest.get(8..16)? == [0; 8] => Some((FILE_HEADER, Signature::Number)),
-        _ => None,
-    }
-}
-
-/// What a file's checksums are changed by.
-#[derive(Clone, Copy)]
-enum Signature {
-    None,
-    Number,
-}
-
-impl Signature {
-    fn of(self, seq: u64) -> u32 {
-        match self {
-            Self::None => 0,
-            Self::Number => seq as u32,
-        }
-    }
-}
-
-/// Where the first whole batch of file `seq` is, from an offset on.
-fn any_batch(data: &[u8], from: usize, seq: u64) -> Option<usize> {
-    let (_, signature) = header(data).unwrap_or((0, Signature::Number));
-    (from..data.len()).find(|at| valid_batch(data, *at, signature.of(seq)).is_some())
-}
-
-/// Up to where file `seq` is good.
-fn valid_to(data: &[u8], seq: u64) -> usize {
-    let Some((mut at, signature)) = header(data) else { return 0 };
-    while let Some(len) = valid_batch(data, at, signature.of(seq)) {
-        at += len;
-    }
-    at
-}
-
-/// Length of the batch at `at` if every checksum in it holds.
-fn valid_batch(data: &[u8], at: usize, signature: u32) -> Option<usize> {
-    let rest = data.get(at..)?;
-    let (header, _) = rest.split_first_chunk::<BATCH_HEADER>()?;
-    // Most positions fail here: compression is 0 or 1 and lengths are far below 2^40.
-    if header[7] > 1 || header[0] != 0 || header[8] != 0 || header[9] != 0 {
-        return None;
-    }
-    let (first, second) = header.split_at(8);
-    let len = (u64::from_be_bytes(first.try_into().ok()?) >> 8) as usize;
-    let footer = u64::from_be_bytes(second.try_into().ok()?) as usize;
-    if footer < BATCH_HEADER || len < footer + 5 || len > rest.len() {
-        return None;
-    }
-    sealed(rest.get(footer..len)?, signature)?;
-    let entries = rest.get(BATCH_HEADER..footer)?;
-    if !entries.is_empty() {
-        sealed(entries, 0)?;
-    }
-    Some(len)
-}
-
-/// Whether `block` ends with the crc of the rest, xor `signature`.
-fn sealed(block: &[u8], signature: u32) -> Option<()> {
-    let (content, crc) = block.split_last_chunk::<4>()?;
-    let expected = u32::from_le_bytes(*crc) ^ signature;
-    (checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32 == expected).then_some(())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The engine under a log: how it is opened, what its errors mean, how it is dropped.
+//! The engine under a log: how it is opened, what its errors mean, how it is dropped. The rest of
+//! the crate names raft-engine by this file, but for its own files (`engine_files.rs`).
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -6,11 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use raft::eraftpb::Entry;
+pub(super) use raft_engine::{Command, Error as EngineError, LogBatch};
 use raft_engine::{Config, Engine, MessageExt, ReadableSize, RecoveryMode};
 
+use super::engine_files::Written;
 use super::format::{self, PersistedGroup};
-use super::synced::Written;
+use crate::consensus::Entry;
 use crate::error::LogError;
 use crate::options::LogOptions;
 
@@ -79,16 +81,15 @@ fn config(dir: &Path, options: &LogOptions) -> Config {
 }
 
 /// What an error of the engine in `dir` means.
-pub(super) fn log_error(dir: &Path, error: raft_engine::Error) -> LogError {
-    use raft_engine::Error;
+pub(super) fn log_error(dir: &Path, error: EngineError) -> LogError {
     let path = dir.to_owned();
     let detail = error.to_string();
     match error {
-        Error::Corruption(_) | Error::Codec(_) | Error::Protobuf(_) => {
+        EngineError::Corruption(_) | EngineError::Codec(_) | EngineError::Protobuf(_) => {
             LogError::Corrupt { path, detail }
         }
         // The engine wraps the failed lock in its catch-all error.
-        Error::Other(_) if detail.contains("lock") => LogError::InUse { path },
+        EngineError::Other(_) if detail.contains("lock") => LogError::InUse { path },
         _ => LogError::Io { path, detail },
     }
 }

@@ -2,13 +2,11 @@
 
 use tokio::sync::oneshot;
 
+use super::engine_files::FILE_HEADER;
 use super::write::tests::{entry_of, newest, write};
 use super::write::{Done, WriteTask};
 use super::{LogHandle, power_loss};
 use crate::options::LogOptions;
-
-/// Bytes of a file's header.
-const HEADER: usize = 69;
 
 /// A log that was used for the first time, with one write; its directory as it was before that
 /// write, and what a sync that failed and a loss of power may leave of the file: the write without
@@ -23,7 +21,7 @@ fn first_write(options: LogOptions) -> (tempfile::TempDir, tempfile::TempDir, Ve
     log.close();
     drop(log);
     let mut torn = std::fs::read(newest(&dir)).unwrap();
-    torn[..HEADER].fill(0);
+    torn[..FILE_HEADER].fill(0);
     (root, before, torn)
 }
 

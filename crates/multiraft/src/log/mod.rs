@@ -7,10 +7,11 @@
 //! be written. Outside of the directory are `manifest.rs`, by which `identity.rs` knows that a log
 //! was lost, and `synced.rs`, by which `check.rs` knows what was synced. The engine (`engine.rs`)
 //! is raft-engine: append-only files, an index in memory, files recycled so that a write does not
-//! change file metadata.
+//! change file metadata. What is known of its files is in `engine_files.rs` alone.
 
 mod check;
 mod engine;
+mod engine_files;
 #[cfg(test)]
 mod first_write;
 pub(crate) mod format;
@@ -40,13 +41,13 @@ use uuid::Uuid;
 
 pub(crate) use self::engine::EntryExt;
 use self::engine::{Guarded, meta};
+use self::engine_files::Written;
 pub use self::format::PersistedGroup;
 pub(crate) use self::health::LogHealth;
 use self::identity::Identity;
 pub(crate) use self::manifest::Completeness;
 use self::queue::WriteQueue;
 use self::regions::Regions;
-use self::synced::Written;
 use self::write::{Done, WriteTask};
 use crate::error::LogError;
 use crate::event::Event;

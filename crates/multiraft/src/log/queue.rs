@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use parking_lot::{Condvar, Mutex};
-use raft_engine::LogBatch;
 
+use super::engine::{EngineError, LogBatch};
 use super::regions::Regions;
 use super::write::WriteTask;
 
@@ -23,7 +23,7 @@ pub(super) struct EncodedBatch {
     /// Each with the number that its group has in the engine, if it has one.
     pub(super) tasks: Vec<(Option<u64>, WriteTask)>,
     /// Why it cannot be written.
-    pub(super) broken: Option<raft_engine::Error>,
+    pub(super) broken: Option<EngineError>,
     bytes: usize,
 }
 
@@ -37,7 +37,7 @@ impl EncodedBatch {
     }
 
     /// Encodes everything again, after a write that failed.
-    pub(super) fn encode_again(&mut self) -> raft_engine::Result<()> {
+    pub(super) fn encode_again(&mut self) -> Result<(), EngineError> {
         self.batch = LogBatch::default();
         for (region, task) in &self.tasks {
             task.add_to(*region, &mut self.batch)?;
@@ -158,10 +158,10 @@ impl WriteQueue {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use raft::eraftpb::Entry;
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::consensus::Entry;
     use crate::log::write::Done;
 
     fn task(group: u64, index: u64, bytes: usize) -> WriteTask {

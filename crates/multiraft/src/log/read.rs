@@ -1,11 +1,11 @@
 //! What is read of a log: groups, their state, their entries.
 
-use raft::eraftpb::{Entry, HardState};
 use uuid::Uuid;
 
-use super::engine::{EntryExt, log_error, meta};
+use super::engine::{EngineError, EntryExt, log_error, meta};
 use super::format::{self, PersistedGroup};
 use super::{Completeness, LogHandle};
+use crate::consensus::{Entry, HardState};
 use crate::error::LogError;
 use crate::id::fold;
 use crate::machine::LogPosition;
@@ -75,7 +75,7 @@ impl LogHandle {
         fetched.map(|_| ()).map_err(|e| self.read_error(e))
     }
 
-    fn read_error(&self, error: raft_engine::Error) -> LogError {
+    fn read_error(&self, error: EngineError) -> LogError {
         log_error(&self.core.dir, error)
     }
 }

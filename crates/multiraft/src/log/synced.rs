@@ -24,21 +24,14 @@ use std::path::{Path, PathBuf};
 use bytes::{BufMut, Bytes, BytesMut};
 use crc_fast::{CrcAlgorithm, checksum};
 use parking_lot::Mutex;
-use raft_engine::internals::{EventListener, FileBlockHandle, LogQueue};
 use uuid::Uuid;
 
+use super::engine_files::FilePosition;
 use crate::codec::{Reader, put_uuid};
 use crate::error::FrameError;
 
 const SLOT: usize = 512;
 const CONTENT: usize = 8 + 16 + 4 * 8;
-
-/// An end of data in one of a queue's files; file 0 is none.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct FilePosition {
-    pub(super) file: u64,
-    pub(super) offset: u64,
-}
 
 /// What is synced of a log. With file 0 of the append queue, read from a file: nothing of the log
 /// was acknowledged.
@@ -94,34 +87,6 @@ impl Synced {
         };
         let slots = data.chunks(SLOT).filter_map(Self::decode);
         Ok(slots.max_by_key(|(number, _)| *number))
-    }
-}
-
-/// Where the engine's last write to each queue ends.
-#[derive(Default)]
-pub(super) struct Written {
-    append: Mutex<FilePosition>,
-    rewrite: Mutex<FilePosition>,
-}
-
-impl Written {
-    pub(super) fn append(&self) -> FilePosition {
-        *self.append.lock()
-    }
-
-    pub(super) fn rewrite(&self) -> FilePosition {
-        *self.rewrite.lock()
-    }
-}
-
-impl EventListener for Written {
-    fn on_append_log_file(&self, handle: FileBlockHandle) {
-        let queue = match handle.id.queue {
-            LogQueue::Append => &self.append,
-            LogQueue::Rewrite => &self.rewrite,
-        };
-        let offset = handle.offset.saturating_add(handle.len as u64);
-        *queue.lock() = FilePosition { file: handle.id.seq, offset };
     }
 }
 

@@ -5,14 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raft::eraftpb::{Entry, HardState};
-use raft_engine::{Command, LogBatch};
 use tokio::sync::oneshot;
 
+use super::engine::{Command, EngineError, LogBatch};
 use super::format::{COMPLETENESS, HARD, META, PersistedGroup, TRUNCATED, encode_position};
 use super::queue::EncodedBatch;
 use super::regions::Regions;
 use super::{Completeness, EntryExt, LogCore};
+use crate::consensus::{Entry, HardState};
 use crate::event::Event;
 use crate::inbox::Inbox;
 use crate::machine::LogPosition;
@@ -90,7 +90,7 @@ impl WriteTask {
         &self,
         region: Option<u64>,
         batch: &mut LogBatch,
-    ) -> raft_engine::Result<()> {
+    ) -> Result<(), EngineError> {
         let Some(region) = region else { return Ok(()) };
         if self.erase {
             batch.add_command(region, Command::Clean);
@@ -138,7 +138,7 @@ enum WriteError {
     #[error("how far the log is synced cannot be written: {0}")]
     Note(std::io::Error),
     #[error(transparent)]
-    Engine(#[from] raft_engine::Error),
+    Engine(#[from] EngineError),
 }
 
 /// Writes and syncs, again and again while the disk is full. Any other error is final: it is
@@ -217,10 +217,10 @@ fn note_synced(core: &LogCore) -> Result<(), WriteError> {
 }
 
 /// Whether there is only no room: another attempt may succeed, and nothing was written.
-fn is_full(error: &raft_engine::Error) -> bool {
+fn is_full(error: &EngineError) -> bool {
     match error {
-        raft_engine::Error::TryAgain(_) => true,
-        raft_engine::Error::Io(io) => no_room(io),
+        EngineError::TryAgain(_) => true,
+        EngineError::Io(io) => no_room(io),
         _ => false,
     }
 }

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use raft::eraftpb::{Message, Snapshot};
 use uuid::Uuid;
 
+use crate::consensus::{Message, Snapshot};
 use crate::error::FrameError;
 use crate::machine::{LogPosition, SnapshotSource};
 use crate::membership::Membership;

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use parking_lot::Mutex;
-use protobuf::Message as _;
-use raft::eraftpb::Message;
 use rustc_hash::FxHashMap;
 use uuid::Uuid;
 
 use super::piece::Piece;
 use super::{Incoming, Scratch};
+use crate::consensus::{Message, decode_message};
 use crate::error::ReceiveError;
 
 /// Most bytes of a snapshot that is sent in memory.
@@ -62,7 +61,7 @@ impl Receiver {
         };
         receiving.next = receiving.next.saturating_add(1);
         if piece.last {
-            let message = Message::parse_from_carllerche_bytes(&piece.message)?;
+            let message = decode_message(&piece.message)?;
             let incoming = finish(receiving.content).map_err(|error| {
                 let path = snapshots.join(piece.snapshot.to_string());
                 ReceiveError::Io { path, error }

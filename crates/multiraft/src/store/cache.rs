@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use raft::eraftpb::Entry;
+use crate::consensus::Entry;
 
 /// What an entry is counted as.
 pub(crate) fn size(entry: &Entry) -> u64 {

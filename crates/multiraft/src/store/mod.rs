@@ -11,11 +11,12 @@ mod terms;
 
 use std::cell::{Cell, RefCell};
 
-use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
-use raft::{Error, GetEntriesContext, RaftState, Result, Storage, StorageError};
-
 use self::cache::Cache;
 use self::terms::Terms;
+use crate::consensus::{
+    ConfState, Entry, Error, GetEntriesContext, HardState, RaftState, Result, Snapshot, Storage,
+    StorageError,
+};
 use crate::entry::is_stripped;
 use crate::error::LogError;
 use crate::log::LogHandle;

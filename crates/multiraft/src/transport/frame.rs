@@ -14,12 +14,11 @@
 //! with the budget used up no further frame of the leader is taken, and nothing leaves the cache.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use protobuf::Message as _;
-use raft::eraftpb::Message;
 use uuid::Uuid;
 
 use super::Frame;
 use crate::codec::{Reader, put_block, put_uuid};
+use crate::consensus::{Message, decode_message, put_message};
 use crate::entry::is_external;
 use crate::error::FrameError;
 
@@ -72,17 +71,6 @@ pub(crate) fn encode(from: Uuid, messages: Vec<(Uuid, Message)>) -> Frame {
     Frame { header: header.freeze(), payload }
 }
 
-fn put_message(header: &mut BytesMut, message: &Message) {
-    let size = message.compute_size() as usize;
-    header.put_u32_le(size as u32);
-    let start = header.len();
-    header.resize(start + size, 0);
-    let mut stream = protobuf::CodedOutputStream::bytes(&mut header[start..]);
-    // The buffer has just the size that the message said it needs.
-    let written = message.write_to_with_cached_sizes(&mut stream);
-    debug_assert!(written.is_ok());
-}
-
 /// Takes the messages out of a frame.
 pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameError> {
     let mut reader = Reader(header);
@@ -97,9 +85,7 @@ pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameErr
     for _ in 0..count {
         let group = reader.uuid()?;
         let body = reader.block()?;
-        let mut message = Message::default();
-        let mut stream = protobuf::CodedInputStream::from_carllerche_bytes(&body);
-        message.merge_from(&mut stream).map_err(|e| FrameError(e.to_string()))?;
+        let mut message = decode_message(&body).map_err(|e| FrameError(e.to_string()))?;
         for _ in 0..reader.u32()? {
             let (entry, offset, len) = (reader.u32()?, reader.u32()?, reader.u32()?);
             let range = offset as usize..offset as usize + len as usize;
@@ -148,9 +134,9 @@ impl FetchRequest {
 
 #[cfg(test)]
 mod tests {
-    use raft::eraftpb::{Entry, MessageType};
 
     use super::*;
+    use crate::consensus::{Entry, MessageType};
 
     fn message(payloads: &[usize]) -> Message {
         let mut message = Message::default();

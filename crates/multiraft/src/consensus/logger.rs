@@ -27,6 +27,7 @@ impl Drain for ToTracing {
     }
 }
 
-pub(crate) fn logger(group: &uuid::Uuid) -> Logger {
+/// What the library logs of a group to.
+pub(super) fn logger(group: &uuid::Uuid) -> Logger {
     Logger::root(ToTracing, slog::o!("group" => group.to_string()))
 }
