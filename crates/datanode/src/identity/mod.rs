@@ -4,7 +4,7 @@
 mod yaml;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -146,11 +146,15 @@ impl Identity {
 }
 
 fn read(path: &Path) -> Result<Option<DatanodeDetails>, DatanodeError> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let mut text = String::new();
+    // One byte more than may be: `parse` then refuses it.
+    let read = fs::File::open(path)
+        .and_then(|file| file.take(yaml::MAX_BYTES + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(DatanodeError::IdentityFile { path: path.into(), source }),
-    };
+    }
     yaml::parse(&text)
         .map(Some)
         .map_err(|source| DatanodeError::Identity { path: path.into(), source })

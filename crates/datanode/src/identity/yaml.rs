@@ -1,24 +1,30 @@
 //! `datanode.id`: the identity of this DataNode and the ports it once got, in Ozone's YAML form.
 //!
-//! The file is a flat mapping with one nested mapping (`portDetails`); only that shape is read, so
-//! a full YAML parser is not needed. Unknown keys are kept out but tolerated, as Ozone does.
+//! It is written by hand, so that a file of ours is byte for byte what Ozone's SnakeYAML would
+//! write, and read by serde-saphyr. Unknown keys are tolerated, as Ozone does.
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+use serde::Deserialize;
+use serde_saphyr::options::DuplicateKeyPolicy;
 use types::{DatanodeDetails, DatanodeId, OperationalState, PortName};
 
 const TAG: &str =
     "!!org.apache.hadoop.ozone.container.common.helpers.DatanodeIdYaml$DatanodeDetailsYaml";
 
+/// The largest file that is read, in bytes. Ozone's have some 500.
+pub(super) const MAX_BYTES: u64 = 64 << 10;
+
 /// Why a `datanode.id` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum YamlError {
-    /// A line is no `key: value`.
-    #[error("line {line}: expected `key: value`, found {text:?}")]
-    Line {
-        /// Counted from 1.
-        line: usize,
-        /// The line.
-        text: String,
-    },
+    /// It is no YAML, or none of this shape. The text says where.
+    #[error(transparent)]
+    Yaml(#[from] Box<serde_saphyr::Error>),
+    /// It is larger than any that Ozone writes.
+    #[error("it has more than {MAX_BYTES} bytes")]
+    TooLarge,
     /// A key's value makes no sense.
     #[error("{key}: {value:?} is not a valid value")]
     Value {
@@ -33,6 +39,18 @@ pub enum YamlError {
         /// The key.
         key: &'static str,
     },
+}
+
+/// What is read of a file. Ozone's writer puts `null` for what it does not have.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fields {
+    uuid: Option<String>,
+    host_name: Option<String>,
+    ip_address: Option<String>,
+    persisted_op_state: Option<String>,
+    persisted_op_state_expiry_epoch_sec: Option<i64>,
+    port_details: Option<BTreeMap<String, i64>>,
 }
 
 /// The text of a `datanode.id` for `node`. Keys stand in alphabetical order, as Ozone writes them.
@@ -61,41 +79,41 @@ pub fn render(node: &DatanodeDetails) -> String {
 /// Reads the text of a `datanode.id`.
 ///
 /// # Errors
-/// When a line is malformed, or `uuid` is missing or none.
+/// When it is no such YAML, or `uuid` is missing or none.
 pub fn parse(text: &str) -> Result<DatanodeDetails, YamlError> {
-    let mut node = DatanodeDetails::new(DatanodeId::default(), "", "");
-    let mut id = None;
-    let mut in_ports = false;
-    for (number, raw) in text.lines().enumerate() {
-        let line = raw.trim_end();
-        let indented = line.starts_with(' ');
-        let body = line.trim_start();
-        if body.is_empty() || body.starts_with("!!") || body.starts_with('#') || body == "---" {
-            continue;
-        }
-        let (key, value) = body
-            .split_once(':')
-            .ok_or_else(|| YamlError::Line { line: number + 1, text: raw.to_owned() })?;
-        let value = unquote(value.trim());
-        if indented && in_ports {
-            let port = value.parse().map_err(|_| bad("portDetails", value))?;
-            node.set_port(PortName::from(unquote(key)), port);
-            continue;
-        }
-        in_ports = key == "portDetails";
-        match key {
-            "uuid" => id = Some(value.parse().map_err(|_| bad("uuid", value))?),
-            "hostName" => node.host = value.to_owned(),
-            "ipAddress" => node.ip = value.to_owned(),
-            "persistedOpState" => node.op_state = op_state(value)?,
-            "persistedOpStateExpiryEpochSec" => {
-                node.op_state_expiry =
-                    value.parse().map_err(|_| bad("persistedOpStateExpiryEpochSec", value))?;
-            }
-            _ => {}
-        }
+    if text.len() as u64 > MAX_BYTES {
+        return Err(YamlError::TooLarge);
     }
-    node.id = id.ok_or(YamlError::Missing { key: "uuid" })?;
+    let options = serde_saphyr::options! {
+        // SnakeYAML takes the last one.
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        // One flat mapping and one below it, some values of keys that other releases have, and
+        // nothing that stands for something else.
+        budget: serde_saphyr::budget! {
+            max_depth: 16,
+            max_nodes: 4096,
+            max_events: 16_384,
+            max_anchors: 0,
+            max_aliases: 0,
+            max_merge_keys: 0,
+            max_documents: 1,
+        },
+    };
+    let fields: Fields = serde_saphyr::from_str_with_options(text, options).map_err(Box::new)?;
+    let id = fields.uuid.ok_or(YamlError::Missing { key: "uuid" })?;
+    let id: DatanodeId = id.parse().map_err(|_| bad("uuid", &id))?;
+    let (ip, host) = (fields.ip_address.unwrap_or_default(), fields.host_name.unwrap_or_default());
+    let mut node = DatanodeDetails::new(id, ip, host);
+    for (name, port) in fields.port_details.unwrap_or_default() {
+        let port = u16::try_from(port).map_err(|_| bad("portDetails", &port.to_string()))?;
+        node.set_port(PortName::from(name.as_str()), port);
+    }
+    if let Some(state) = fields.persisted_op_state {
+        node.op_state = op_state(&state)?;
+    }
+    if let Some(expiry) = fields.persisted_op_state_expiry_epoch_sec {
+        node.op_state_expiry = expiry;
+    }
     Ok(node)
 }
 
@@ -109,18 +127,25 @@ fn bad(key: &'static str, value: &str) -> YamlError {
     YamlError::Value { key, value: value.to_owned() }
 }
 
-/// An IPv6 address has colons, which YAML wants quoted.
-fn quote(text: &str) -> String {
-    if text.contains(':') || text.is_empty() { format!("'{text}'") } else { text.to_owned() }
-}
+/// Words that YAML takes for something else than text.
+const WORDS: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
-fn unquote(text: &str) -> &str {
-    let inner = |q: char| text.strip_prefix(q).and_then(|t| t.strip_suffix(q));
-    inner('\'').or_else(|| inner('"')).unwrap_or(text)
+/// Names and IPv4 addresses stand as they are. Everything else that YAML might take for a number, a
+/// date or a mapping, as it does an IPv6 address, is quoted.
+fn quote(text: &str) -> String {
+    let named = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
+        && !WORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if named || text.parse::<Ipv4Addr>().is_ok() {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn node() -> DatanodeDetails {
@@ -146,6 +171,57 @@ mod tests {
         testkit::fuzz(vec![("datanode-id", read, vec![render(&node()).into_bytes()])]);
     }
 
+    proptest! {
+        #[test]
+        fn any_host_and_ports_survive_the_file(
+            host in "[ -~]{0,40}|null|Yes|1e5|0x10|2001-01-01|[0-9a-f:]{1,20}",
+            ip in "[0-9]{1,3}(\\.[0-9]{1,3}){0,3}|[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,7}",
+            ports in proptest::collection::vec(("[A-Z_]{1,12}", any::<u16>()), 0..12),
+            expiry in any::<i64>(),
+        ) {
+            let mut node = DatanodeDetails::new(DatanodeId::random(), ip, host);
+            for (name, port) in ports {
+                node.set_port(PortName::from(name.as_str()), port);
+            }
+            node.op_state_expiry = expiry;
+            let read = parse(&render(&node)).unwrap();
+            let sorted = |node: &DatanodeDetails| {
+                let mut ports = node.ports.clone();
+                ports.sort_by(|a, b| a.name.as_str().cmp(b.name.as_str()));
+                ports
+            };
+            prop_assert_eq!(sorted(&read), sorted(&node));
+            let (read, node) = ((read.host, read.ip), (node.host, node.ip));
+            prop_assert_eq!(read, node);
+        }
+    }
+
+    #[test]
+    fn what_is_written_has_ozones_bytes() {
+        let mut node = node();
+        node.id = "f2658398-05b3-4f16-9796-c5ba1605619e".parse().unwrap();
+        let text = "!!org.apache.hadoop.ozone.container.common.helpers.DatanodeIdYaml$DatanodeDetailsYaml\n\
+            certSerialId: null\ncurrentVersion: VERSION\nhostName: some-host\ninitialVersion: VERSION\nipAddress: '::1'\n\
+            persistedOpState: DECOMMISSIONING\npersistedOpStateExpiryEpochSec: 17\nportDetails:\n  \
+            STANDALONE: 9859\n  TRIOXIDE: 41234\nuuid: f2658398-05b3-4f16-9796-c5ba1605619e\n";
+        assert_eq!(render(&node), text.replace("VERSION", &node.version.to_string()));
+    }
+
+    #[test]
+    fn what_is_hostile_is_refused() {
+        let id = "uuid: f2658398-05b3-4f16-9796-c5ba1605619e\n";
+        assert!(parse(id).is_ok());
+        let deep = format!("{id}extra: {}{}\n", "[".repeat(2000), "]".repeat(2000));
+        let many = format!("{id}extra: [{}]\n", "1,".repeat(10_000));
+        let alias = format!("a: &a [1]\nb: *a\n{id}");
+        let second = format!("{id}---\n{id}");
+        for text in [deep, many, alias, second] {
+            assert!(matches!(parse(&text), Err(YamlError::Yaml(_))), "{}", &text[..60]);
+        }
+        let large = format!("{id}# {}\n", "x".repeat(MAX_BYTES as usize));
+        assert!(matches!(parse(&large), Err(YamlError::TooLarge)));
+    }
+
     #[test]
     fn a_file_written_by_ozone_is_read() {
         let text = "!!org.apache.hadoop.ozone.container.common.helpers.DatanodeIdYaml$DatanodeDetailsYaml\n\
@@ -161,10 +237,14 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_named() {
-        assert_eq!(parse("hostName: h\n"), Err(YamlError::Missing { key: "uuid" }));
+        let missing = parse("hostName: h\n");
+        assert!(matches!(missing, Err(YamlError::Missing { key: "uuid" })));
         assert!(matches!(parse("uuid: x\n"), Err(YamlError::Value { key: "uuid", .. })));
-        assert!(matches!(parse("nonsense\n"), Err(YamlError::Line { line: 1, .. })));
-        let port = parse("portDetails:\n  RATIS: 99999\n");
+        assert!(matches!(parse("nonsense\n"), Err(YamlError::Yaml(_))));
+        let ports = "uuid: f2658398-05b3-4f16-9796-c5ba1605619e\nportDetails:\n  RATIS: ";
+        let error = parse(&format!("{ports}many\n")).unwrap_err().to_string();
+        assert!(error.contains("line 3"), "{error}");
+        let port = parse(&format!("{ports}99999\n"));
         assert!(matches!(port, Err(YamlError::Value { key: "portDetails", .. })));
     }
 }
