@@ -4,20 +4,17 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use sha2::{Digest, Sha256};
+use sigv4::{ALGORITHM, Request, Signer, amz_date, http_date};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-const REGION: &str = "us-east-1";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
 /// A key pair and the time that it signs with.
 #[derive(Debug, Clone)]
 pub struct S3Signer {
-    /// The access key id.
-    pub access_key: String,
-    /// The secret key.
-    pub secret_key: String,
+    /// The pair of keys.
+    pub keys: Signer,
     /// The time in the signature.
     pub time: SystemTime,
 }
@@ -25,25 +22,7 @@ pub struct S3Signer {
 impl S3Signer {
     /// Signs with this pair and the present time.
     pub fn new(access_key: &str, secret_key: &str) -> Self {
-        let (access_key, secret_key) = (access_key.to_owned(), secret_key.to_owned());
-        Self { access_key, secret_key, time: SystemTime::now() }
-    }
-
-    /// What of the credentials goes into a signature: day, region and service.
-    fn scope(&self) -> String {
-        format!("{}/{REGION}/s3/aws4_request", &amz_date(self.time)[..8])
-    }
-
-    /// The signature of a canonical request.
-    fn sign(&self, canonical: &str) -> String {
-        let time = amz_date(self.time);
-        let digest = hex::encode(Sha256::digest(canonical));
-        let to_sign = format!("AWS4-HMAC-SHA256\n{time}\n{}\n{digest}", self.scope());
-        let mut key = format!("AWS4{}", self.secret_key).into_bytes();
-        for part in [&time[..8], REGION, "s3", "aws4_request"] {
-            key = hmac(&key, part.as_bytes());
-        }
-        hex::encode(hmac(&key, to_sign.as_bytes()))
+        Self { keys: Signer::new(access_key, secret_key), time: SystemTime::now() }
     }
 }
 
@@ -117,18 +96,14 @@ impl S3Request {
         self
     }
 
-    /// The canonical request, and the names of the headers that are signed.
-    fn canonical(&self, headers: &[(String, String)], query: &str, payload: &str) -> String {
-        let mut pairs: Vec<String> = query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .map(|pair| if pair.contains('=') { pair.into() } else { format!("{pair}=") })
-            .collect();
-        pairs.sort();
-        let lines: String =
-            headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
-        let (method, path, query) = (&self.method, &self.path, pairs.join("&"));
-        format!("{method}\n{path}\n{query}\n{lines}\n{}\n{payload}", names(headers))
+    /// What is signed of it.
+    fn to_sign<'a>(
+        &'a self,
+        headers: &'a [(String, String)],
+        query: &'a str,
+        payload: &'a str,
+    ) -> Request<'a> {
+        Request { method: &self.method, path: &self.path, query, headers, payload }
     }
 
     /// The head as it is sent, up to the empty line.
@@ -143,14 +118,9 @@ impl S3Request {
         ];
         headers.extend(self.signed.iter().cloned());
         headers.sort();
-        let signature = signer.sign(&self.canonical(&headers, &self.query, &self.payload));
-        let authorization = format!(
-            "authorization: AWS4-HMAC-SHA256 Credential={}/{}, SignedHeaders={}, \
-             Signature={signature}\r\n",
-            signer.access_key,
-            signer.scope(),
-            names(&headers)
-        );
+        let request = self.to_sign(&headers, &self.query, &self.payload);
+        let authorization =
+            format!("authorization: {}\r\n", signer.keys.authorization(&request, signer.time));
         self.plain_head(&headers, &self.query, &authorization)
     }
 
@@ -166,17 +136,17 @@ impl S3Request {
         let mut headers = vec![("host".to_owned(), address.to_string())];
         headers.extend(self.signed.iter().cloned());
         headers.sort();
+        let signed = self.to_sign(&headers, "", UNSIGNED).signed_headers();
         let query = format!(
-            "{}{}X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}%2F{}&X-Amz-Date={}\
+            "{}{}X-Amz-Algorithm={ALGORITHM}&X-Amz-Credential={}&X-Amz-Date={}\
              &X-Amz-Expires={seconds}&X-Amz-SignedHeaders={}",
             self.query,
             if self.query.is_empty() { "" } else { "&" },
-            signer.access_key,
-            signer.scope().replace('/', "%2F"),
+            signer.keys.credential(signer.time).replace('/', "%2F"),
             amz_date(signer.time),
-            names(&headers).replace(';', "%3B")
+            signed.replace(';', "%3B")
         );
-        let signature = signer.sign(&self.canonical(&headers, &query, UNSIGNED));
+        let signature = signer.keys.sign(&self.to_sign(&headers, &query, UNSIGNED), signer.time);
         self.plain_head(&headers, &format!("{query}&X-Amz-Signature={signature}"), "")
     }
 
@@ -346,10 +316,6 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
 }
 
-fn names(headers: &[(String, String)]) -> String {
-    headers.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(";")
-}
-
 /// The body of `Transfer-Encoding: chunked`.
 fn without_chunks(mut coded: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
@@ -361,45 +327,4 @@ fn without_chunks(mut coded: &[u8]) -> Vec<u8> {
         coded = coded.get(end + 4 + size..).unwrap_or_default();
     }
     body
-}
-
-fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
-    let mut block = [0; 64];
-    match key.len() > block.len() {
-        true => block[..32].copy_from_slice(&Sha256::digest(key)),
-        false => block[..key.len()].copy_from_slice(key),
-    }
-    let inner = Sha256::new().chain_update(block.map(|b| b ^ 0x36)).chain_update(message);
-    let outer = Sha256::new().chain_update(block.map(|b| b ^ 0x5c));
-    outer.chain_update(inner.finalize()).finalize().to_vec()
-}
-
-/// `Sat, 31 Jan 2026 23:59:59 GMT`.
-fn http_date(time: SystemTime) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let day = DAYS[(seconds / 86_400 % 7) as usize];
-    let text = amz_date(time);
-    let month = text[4..6].parse::<usize>().map_or("Jan", |month| MONTHS[(month - 1) % 12]);
-    let (year, date) = (&text[..4], &text[6..8]);
-    format!("{day}, {date} {month} {year} {}:{}:{} GMT", &text[9..11], &text[11..13], &text[13..15])
-}
-
-/// `20260131T235959Z`.
-fn amz_date(time: SystemTime) -> String {
-    let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, in years that begin in March, whose months are 153 days for five.
-    let since_march = days + 719_468;
-    let (era, day) = (since_march / 146_097, since_march % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (year, month) =
-        (year + era * 400 + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
-    let (hour, minute) = (second / 3600, second / 60 % 60);
-    format!("{year:04}{month:02}{date:02}T{hour:02}{minute:02}{:02}Z", second % 60)
 }

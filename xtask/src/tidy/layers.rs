@@ -29,6 +29,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "ratis-wire",
             "scheduling",
             "service",
+            "sigv4",
             "telemetry",
             "topology",
         ],

@@ -1,10 +1,9 @@
 //! What the S3 generators have in common: the endpoint, credentials, and requests that are signed
 //! and answered over connections that stay open.
 
-mod sign;
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use chrono::Utc;
 use clap::Args;
 use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -12,11 +11,11 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use sigv4::{Signer, amz_date};
 
-use self::sign::{Signer, Unsigned};
 use crate::FreonError;
 
-pub(crate) use self::sign::sha256;
+pub(crate) use sigv4::sha256;
 
 /// Longest answer that is read: errors and the documents of multipart uploads are short.
 const MAX_ANSWER: usize = 1 << 20;
@@ -128,16 +127,21 @@ impl S3Client {
             .collect();
         query.sort();
         let query = query.join("&");
-        let headers = self.signer.headers(
-            &Unsigned {
-                method: request.method.as_str(),
-                host: &self.authority,
-                path: &path,
-                query: &query,
-                sha256: request.sha256,
-            },
-            Utc::now(),
-        );
+        let now = SystemTime::now();
+        let mut headers = vec![
+            (String::from("host"), self.authority.clone()),
+            (String::from("x-amz-content-sha256"), request.sha256.to_owned()),
+            (String::from("x-amz-date"), amz_date(now)),
+        ];
+        let signed = sigv4::Request {
+            method: request.method.as_str(),
+            path: &path,
+            query: &query,
+            headers: &headers,
+            payload: request.sha256,
+        };
+        let authorization = self.signer.authorization(&signed, now);
+        headers.push((String::from("authorization"), authorization));
         let separator = if query.is_empty() { "" } else { "?" };
         let uri = format!("http://{}{path}{separator}{query}", self.authority);
         let mut message = Request::builder().method(&request.method).uri(uri);
