@@ -11,6 +11,8 @@ ARGS  ?=
 # No package is named, so that every command resolves the features of the whole workspace: with `-p o3`
 # cargo compiles some dependencies, and the crates above them, once more.
 O3    := cargo build --release --bin o3
+# Prints the page of all commands.
+CLI   := cargo build --release --example cli_reference
 # A first build is told of before and while it lasts; a later one is cargo's.
 FIRST := scripts/first-build $(O3)
 
@@ -99,7 +101,7 @@ bench-trend: ## the last figures of each benchmark against the median of the one
 	@$(ENV) BENCH_PROFILE=$(or $(PROFILE),dist) cargo run --release --quiet --bin xtask -- bench trend
 
 docs: ## regenerate the generated references
-	@$(ENV) $(O3) && scripts/references "$$CARGO_TARGET_DIR/release/o3"
+	@$(ENV) $(O3) && $(CLI) && scripts/references "$$CARGO_TARGET_DIR/release/o3"
 
 # Links to private items are allowed: the crates are read with their sources.
 apidocs: ## API documentation of all crates, warnings denied
@@ -117,5 +119,5 @@ image: ## container image of the archive in ./release, tried: TAG=trioxide ARGS=
 	@scripts/image "$$(ls -t release/o3-*.tar.gz | head -1)" $(or $(TAG),trioxide) $(ARGS)
 
 checkdocs: ## generated references, and the commands that the documents say can be run
-	@$(ENV) $(O3) --quiet && scripts/references "$$CARGO_TARGET_DIR/release/o3" --check && \
+	@$(ENV) $(O3) --quiet && $(CLI) --quiet && scripts/references "$$CARGO_TARGET_DIR/release/o3" --check && \
 		scripts/check-commands "$$CARGO_TARGET_DIR/release/o3"

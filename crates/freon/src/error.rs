@@ -9,12 +9,6 @@ pub enum FreonError {
     /// Tables of a server that does not run cannot be read or written.
     #[error("{0}")]
     Offline(String),
-    /// A comparison could not be made.
-    #[error("{0}")]
-    Bench(String),
-    /// The store of a comparison failed.
-    #[error(transparent)]
-    Store(#[from] metastore::Error),
     /// The cluster refused or failed.
     #[error(transparent)]
     Client(#[from] client::Error),

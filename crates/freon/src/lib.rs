@@ -20,7 +20,6 @@
 //! A generator does one test by its number; everything else is shared.
 
 mod args;
-pub mod bench;
 mod cgom;
 mod chunks;
 mod content;

@@ -5,7 +5,6 @@ use clap::{Parser, Subcommand};
 
 use crate::client_command::{AdminArgs, DebugArgs, FreonArgs, RepairArgs, ShArgs, WhyArgs};
 use crate::config_command::ConfigCommand;
-use crate::reference_command::ReferenceCommand;
 use crate::roles::RoleCommand;
 use crate::server_command::ServerArgs;
 use crate::version::VersionArgs;
@@ -46,15 +45,9 @@ pub enum Command {
     Debug(DebugArgs),
     Repair(RepairArgs),
     Freon(FreonArgs),
-    /// Comparisons that need no cluster
-    #[command(subcommand)]
-    Bench(freon::bench::BenchCommand),
     /// Show configuration keys, their values and where those come from
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Print a generated page of the documentation as Markdown
-    #[command(subcommand, hide = true)]
-    Reference(ReferenceCommand),
     /// Show the version
     Version(VersionArgs),
 }

@@ -1,48 +1,11 @@
-//! `o3`: the one binary. The command tree and nothing else; each subcommand is one call into a
-//! crate below.
-
-mod cli;
-mod client_command;
-mod config_command;
-mod daemon;
-mod print;
-mod reference_command;
-mod roles;
-mod server_command;
-mod settings;
-mod version;
-mod words;
+//! The one binary.
 
 use std::process::ExitCode;
-use std::time::Instant;
-
-use clap::{CommandFactory, Parser};
-
-use cli::{Cli, Command};
 
 /// Small allocations in many threads are what servers do; and it gives memory back when they idle.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let began = Instant::now();
-    let cli = Cli::parse_from(words::words(std::env::args_os()));
-    let outcome = match cli.command {
-        Command::Server(args) => server_command::run(args, began),
-        Command::Role(role) => roles::run(role, began),
-        Command::Sh(args) => client_command::sh(args),
-        Command::Admin(args) => client_command::admin(args),
-        Command::Why(args) => client_command::why(args),
-        Command::Debug(args) => client_command::debug(args),
-        Command::Repair(args) => client_command::repair(args),
-        Command::Freon(args) => client_command::freon(args),
-        Command::Bench(command) => freon::bench::run(command).map_err(Into::into),
-        Command::Config(args) => config_command::run(args),
-        Command::Reference(page) => reference_command::run(&page, &Cli::command()),
-        Command::Version(args) => version::run(&args),
-    };
-    outcome.unwrap_or_else(|error| {
-        eprintln!("o3: {error:#}");
-        ExitCode::FAILURE
-    })
+    o3::run()
 }

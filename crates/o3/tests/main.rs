@@ -1,7 +1,6 @@
 //! The binary as its users meet it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod bench;
 mod config_command;
 mod durability;
 mod failing_group;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::load::Second;
-use super::{Outcome, failed};
-use crate::FreonError;
+use crate::Outcome;
+use crate::load::Second;
+use anyhow::{Result, anyhow};
 
 const SIZE: (u32, u32) = (900, 420);
 
@@ -63,10 +63,10 @@ const PLOTS: [Plot; 5] = [
 ///
 /// # Errors
 /// When they cannot be written.
-pub(super) fn all(out: &Path, outcomes: &[Outcome]) -> Result<(), FreonError> {
+pub(crate) fn all(out: &Path, outcomes: &[Outcome]) -> Result<()> {
     for plot in &PLOTS {
         let path = out.join(plot.file);
-        draw(&path, plot, outcomes).map_err(|e| failed(&path, &e))?;
+        draw(&path, plot, outcomes).map_err(|e| anyhow!("{}: {e}", path.display()))?;
     }
     Ok(())
 }

@@ -9,13 +9,12 @@ use metastore::{Batch, Durability, IterRange, Preset, Store, Table, TableSpec};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use super::variant::Variant;
-use super::{Compaction, failed, maintain};
-use crate::FreonError;
-use crate::cpu::CpuMeter;
+use crate::variant::Variant;
+use crate::{Compaction, maintain};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// The table, as OM has it.
-pub(super) const TABLE: Table = Table::named("keyTable");
+pub(crate) const TABLE: Table = Table::named("keyTable");
 /// Rows of the bucket behind those that are deleted.
 const SURVIVORS: u64 = 10_000;
 /// Rows of a list.
@@ -81,12 +80,9 @@ struct Latencies {
 }
 
 impl Latencies {
-    fn new() -> Result<Self, FreonError> {
+    fn new() -> Result<Self> {
         // Up to ten minutes.
-        let histogram = || {
-            Histogram::new_with_bounds(1, 600_000_000, 3)
-                .map_err(|e| FreonError::Bench(format!("histogram: {e}")))
-        };
+        let histogram = || Histogram::new_with_bounds(1, 600_000_000, 3).context("histogram");
         Ok(Self { seek: histogram()?, list: histogram()? })
     }
 
@@ -118,7 +114,7 @@ struct Shared {
 }
 
 /// The first keys of all buckets.
-pub(super) fn bucket_starts() -> impl Iterator<Item = Vec<u8>> {
+pub(crate) fn bucket_starts() -> impl Iterator<Item = Vec<u8>> {
     let live = (0..9).map(|i| format!("/bench/live{i}/"));
     let mut starts: Vec<String> =
         live.chain(["/bench/emptied/".into(), "/bench/mix/".into()]).collect();
@@ -131,12 +127,8 @@ fn emptied(i: u64) -> String {
 }
 
 /// Fills a database, loads it and takes the time.
-pub(super) fn measure(
-    args: &Compaction,
-    variant: &Variant,
-    dir: &Path,
-) -> Result<Measured, FreonError> {
-    std::fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
+pub(crate) fn measure(args: &Compaction, variant: &Variant, dir: &Path) -> Result<Measured> {
+    std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     let spec = TableSpec::new(TABLE.name(), Preset::Scan);
     let specs = [if variant.in_buckets { spec.in_buckets() } else { spec }];
     let store = Store::open(dir, &specs, &variant.options())?;
@@ -148,11 +140,8 @@ pub(super) fn measure(
             .saturating_sub(before.compaction_read_bytes + before.compaction_written_bytes)
     };
     let shared = Shared::default();
-    let cpu = CpuMeter::start(&[std::process::id()])?;
-    let used = || match &cpu {
-        Some(cpu) => cpu.elapsed().map(|used| used.as_secs_f64()),
-        None => Ok(0.0),
-    };
+    let cpu = benchmark::cpu_time();
+    let used = || benchmark::cpu_time().saturating_sub(cpu).as_secs_f64();
     let (sender, latencies) = std::sync::mpsc::channel();
     let mut measured = Measured::default();
     std::thread::scope(|scope| {
@@ -163,7 +152,7 @@ pub(super) fn measure(
         let maintainer = scope.spawn(|| maintain::maintain(args, variant, &store, &shared.done));
         let outcome = observe(args, &shared, &latencies, &mut measured, &compacted, &used);
         drop(stop);
-        let ended = |name: &str| FreonError::Bench(format!("the {name} panicked"));
+        let ended = |name: &str| anyhow!("the {name} panicked");
         deleter.join().map_err(|_| ended("deleter"))??;
         writer.join().map_err(|_| ended("writer"))??;
         reader.join().map_err(|_| ended("reader"))??;
@@ -172,7 +161,7 @@ pub(super) fn measure(
     })?;
     // RocksDB counts a compaction when it is done.
     measured.compacted_bytes = compacted();
-    measured.cpu = used()?;
+    measured.cpu = used();
     let files = store.table_files(TABLE)?;
     measured.tombstones = files.iter().map(|file| file.deletions).sum();
     Ok(measured)
@@ -187,7 +176,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-fn fill(args: &Compaction, store: &Store) -> Result<(), FreonError> {
+fn fill(args: &Compaction, store: &Store) -> Result<()> {
     let mut random = StdRng::seed_from_u64(1);
     let emptied = (0..args.deletes.saturating_add(SURVIVORS)).map(emptied);
     let live = (0..args.live).map(|i| format!("/bench/live{}/key-{:012}", i % 9, i / 9));
@@ -237,7 +226,7 @@ impl Pace {
 }
 
 /// Empties the bucket from its front.
-fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<(), FreonError> {
+fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     let mut pace = Pace::of(args.delete_rate);
     let mut next = 0;
     while next < args.deletes && !shared.done.load(Ordering::Relaxed) {
@@ -254,7 +243,7 @@ fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<(), Freon
 }
 
 /// Creates twenty rows for eight that it deletes, as long as few live; then as many.
-fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<(), FreonError> {
+fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     let mut random = StdRng::seed_from_u64(2);
     let mut live: Vec<u64> = Vec::new();
     let key = |i: u64| format!("/bench/mix/key-{i:020}");
@@ -284,7 +273,7 @@ fn read(
     store: &Store,
     shared: &Shared,
     latencies: std::sync::mpsc::Sender<(Duration, Duration)>,
-) -> Result<(), FreonError> {
+) -> Result<()> {
     while !shared.done.load(Ordering::Relaxed) {
         let seek = list(store, 1)?;
         let listed = list(store, LISTED)?;
@@ -296,7 +285,7 @@ fn read(
     Ok(())
 }
 
-fn list(store: &Store, rows: usize) -> Result<Duration, FreonError> {
+fn list(store: &Store, rows: usize) -> Result<Duration> {
     let began = Instant::now();
     let snapshot = store.snapshot();
     let mut cursor = snapshot.iter(TABLE, IterRange::prefix("/bench/emptied/"))?;
@@ -309,7 +298,7 @@ fn list(store: &Store, rows: usize) -> Result<Duration, FreonError> {
     let took = began.elapsed();
     match seen == rows {
         true => Ok(took),
-        false => Err(FreonError::Bench(format!("a list has {seen} rows, not {rows}"))),
+        false => bail!("a list has {seen} rows, not {rows}"),
     }
 }
 
@@ -320,8 +309,8 @@ fn observe(
     latencies: &std::sync::mpsc::Receiver<(Duration, Duration)>,
     measured: &mut Measured,
     compacted: &dyn Fn() -> u64,
-    used: &dyn Fn() -> Result<f64, FreonError>,
-) -> Result<(), FreonError> {
+    used: &dyn Fn() -> f64,
+) -> Result<()> {
     let began = Instant::now();
     let (mut all, mut after) = (Latencies::new()?, Latencies::new()?);
     let (mut writes, mut deletes) = (0, 0);
@@ -336,7 +325,7 @@ fn observe(
                 Ok((seek, list)) => second.note(seek, list),
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => break,
                 Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(FreonError::Bench("the reader ended".to_owned()));
+                    bail!("the reader ended");
                 }
             }
         }
@@ -363,7 +352,7 @@ fn observe(
             seek: quantiles(&second.seek),
             list: quantiles(&second.list),
             compacted_bytes: compacted(),
-            cpu: used()?,
+            cpu: used(),
         });
         (writes, deletes, last) = (written, deleted, now);
         if deleted_at.is_some_and(|at| at.elapsed() >= Duration::from_secs(args.settle)) {

@@ -1,4 +1,4 @@
-//! `o3 bench compaction`: what keeps a table fast whose rows are deleted.
+//! What keeps a table fast whose rows are deleted: `cargo run --release --example compaction`.
 //!
 //! Each variant gets a database of its own with the same rows, and the same load at the same pace:
 //! a bucket is emptied from its front, other clients create and delete, and a reader looks for the
@@ -13,21 +13,21 @@ mod report;
 mod variant;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use anyhow::{Context, Result};
+use clap::Parser;
 
-use crate::FreonError;
+use serde_json::Value;
 
-use load::Measured;
-use variant::Variant;
+use crate::load::Measured;
+use crate::variant::Variant;
 
 /// What keeps a table fast whose rows are deleted
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Parser)]
 #[command(after_help = "Examples:\n  \
-    o3 bench compaction --deletes 1000000 --out plots     a million, SVG plots and results.json\n  \
-    o3 bench compaction --variants none,all --deletes 10000000\n\n\
+    compaction --deletes 1000000 --out plots     a million, SVG plots and results.json\n  \
+    compaction --variants none,all --deletes 10000000\n\n\
     Variants: none (RocksDB's own compaction), full (whole tables at intervals), \
     collector-WINDOW-TRIGGER\n(CompactOnDeletionCollector), service (ranges, by the files' own \
     counts), service-samples (ranges, by the\ncollector that samples deleted keys), gaps (no \
@@ -90,43 +90,88 @@ pub(crate) struct Outcome {
     pub(crate) measured: Measured,
 }
 
-/// Compares.
+fn main() -> Result<()> {
+    let args = Compaction::parse();
+    let results = compare(&args)?;
+    if args.json {
+        println!("{results}");
+    }
+    Ok(())
+}
+
+/// Compares, and writes what `--out` asks for.
 ///
 /// # Errors
 /// When there is no such variant, or the disk cannot be used.
-pub(super) fn run(args: Compaction) -> Result<ExitCode, FreonError> {
+fn compare(args: &Compaction) -> Result<Value> {
     let variants: Vec<Variant> =
         args.variants.iter().map(|name| Variant::parse(name)).collect::<Result<_, _>>()?;
     let base = args.dir.clone().unwrap_or_else(std::env::temp_dir);
-    let dir = base.join(format!("o3-bench-compaction-{}", std::process::id()));
+    let dir = base.join(format!("compaction-{}", std::process::id()));
     let mut outcomes = Vec::new();
     for variant in variants {
         let at = dir.join(variant.name());
-        let measured = load::measure(&args, &variant, &at);
+        let measured = load::measure(args, &variant, &at);
         let removed = std::fs::remove_dir_all(&at);
         let measured = measured?;
-        removed.map_err(|e| failed(&at, &e))?;
+        removed.with_context(|| at.display().to_string())?;
         if !args.json {
             report::line(&variant, &measured, outcomes.is_empty());
         }
         outcomes.push(Outcome { variant, measured });
     }
     // Empty by now.
-    std::fs::remove_dir(&dir).map_err(|e| failed(&dir, &e))?;
-    let results = report::json(&args, &outcomes);
+    std::fs::remove_dir(&dir).with_context(|| dir.display().to_string())?;
+    let results = report::json(args, &outcomes);
     if let Some(out) = &args.out {
-        std::fs::create_dir_all(out).map_err(|e| failed(out, &e))?;
+        std::fs::create_dir_all(out).with_context(|| out.display().to_string())?;
         let path = out.join("results.json");
-        let text = serde_json::to_string_pretty(&results).unwrap_or_default();
-        std::fs::write(&path, text + "\n").map_err(|e| failed(&path, &e))?;
+        let text = serde_json::to_string_pretty(&results)? + "\n";
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
         plot::all(out, &outcomes)?;
     }
-    if args.json {
-        println!("{results}");
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(results)
 }
 
-fn failed(path: &std::path::Path, error: &dyn std::fmt::Display) -> FreonError {
-    FreonError::Bench(format!("{}: {error}", path.display()))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_is_measured_and_drawn() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let flags = "compaction --deletes 3000 --live 900 --delete-rate 0 --settle 1 --interval 1 \
+                     --full-interval 1 --json";
+        let mut args = Compaction::parse_from(flags.split_whitespace());
+        (args.dir, args.out) = (Some(dir.path().to_owned()), Some(out.clone()));
+        let results = compare(&args).unwrap();
+        let variants = results["variants"].as_array().unwrap();
+        assert_eq!(variants.len(), 9);
+        for variant in variants {
+            assert!(variant["writesPerSecond"].as_f64().unwrap() > 0.0, "{variant}");
+            assert!(variant["list"]["p99Ms"].as_f64().unwrap() > 0.0, "{variant}");
+            assert!(!variant["seconds"].as_array().unwrap().is_empty());
+        }
+        let left = |i: usize| variants[i]["tombstonesLeft"].as_u64().unwrap();
+        assert_eq!(variants[1]["variant"], "full");
+        assert!(variants[1]["compactedBytes"].as_u64().unwrap() > 0);
+        assert!(left(1) <= 3_000);
+        for plot in ["write-rate", "seek-p99", "list-p99", "compacted", "cpu"] {
+            let svg = std::fs::read_to_string(out.join(format!("{plot}.svg"))).unwrap();
+            assert!(svg.contains("service-samples") && svg.contains("polyline"), "{plot}");
+        }
+        let kept = std::fs::read_to_string(out.join("results.json")).unwrap();
+        let kept: Value = serde_json::from_str(&kept).unwrap();
+        assert_eq!(kept["variants"].as_array().unwrap().len(), 9);
+        // The databases are gone.
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_variant_that_is_not_there_is_named() {
+        let args = Compaction::parse_from(["compaction", "--variants", "none,other"]);
+        let error = compare(&args).unwrap_err().to_string();
+        assert!(error.contains("there is no variant other"), "{error}");
+    }
 }

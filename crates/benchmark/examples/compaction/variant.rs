@@ -2,7 +2,7 @@
 
 use metastore::{DeletionTrigger, StoreOptions};
 
-use crate::FreonError;
+use anyhow::{Result, bail};
 
 /// A way to keep a table fast.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,11 +13,11 @@ pub(crate) struct Variant {
     /// Files say where in them their tombstones are.
     samples: bool,
     /// Files end where buckets do.
-    pub(super) in_buckets: bool,
+    pub(crate) in_buckets: bool,
     /// Cursors go over tombstones that are known.
-    pub(super) gaps: bool,
+    pub(crate) gaps: bool,
     /// What is done beside.
-    pub(super) maintenance: Maintenance,
+    pub(crate) maintenance: Maintenance,
 }
 
 /// What is done beside the load.
@@ -36,7 +36,7 @@ impl Variant {
     ///
     /// # Errors
     /// When there is none.
-    pub(super) fn parse(name: &str) -> Result<Self, FreonError> {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
         let of = |trigger, samples, gaps, maintenance| Self {
             name: name.to_owned(),
             trigger,
@@ -61,7 +61,7 @@ impl Variant {
             "service-samples" => Ok(of(None, true, false, Maintenance::Service)),
             "gaps" => Ok(of(None, false, true, Maintenance::None)),
             "all" => Ok(Self { in_buckets: true, ..of(None, true, true, Maintenance::Service) }),
-            _ => Err(FreonError::Bench(format!("there is no variant {name}"))),
+            _ => bail!("there is no variant {name}"),
         }
     }
 
@@ -70,7 +70,7 @@ impl Variant {
     }
 
     /// How its database is opened.
-    pub(super) fn options(&self) -> StoreOptions {
+    pub(crate) fn options(&self) -> StoreOptions {
         let default = StoreOptions::default();
         StoreOptions {
             deletion_trigger: self.trigger,

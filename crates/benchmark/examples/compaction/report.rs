@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::load::{Measured, Second};
-use super::variant::Variant;
-use super::{Compaction, Outcome};
+use crate::load::{Measured, Second};
+use crate::variant::Variant;
+use crate::{Compaction, Outcome};
 
 /// Prints a line of the table, with its head before the first.
-pub(super) fn line(variant: &Variant, measured: &Measured, first: bool) {
+pub(crate) fn line(variant: &Variant, measured: &Measured, first: bool) {
     if first {
         println!(
             "{:<24}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}{:>12}",
@@ -39,7 +39,7 @@ pub(super) fn line(variant: &Variant, measured: &Measured, first: bool) {
 }
 
 /// All of it.
-pub(super) fn json(args: &Compaction, outcomes: &[Outcome]) -> Value {
+pub(crate) fn json(args: &Compaction, outcomes: &[Outcome]) -> Value {
     let variants: Vec<Value> = outcomes.iter().map(one).collect();
     json!({
         "deletes": args.deletes,

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use metastore::Store;
 use metastore::compaction::{Cut, Limits, PATIENCE, RangeCompactor, TablePlan};
 
-use super::Compaction;
-use super::load::{TABLE, bucket_starts};
-use super::variant::{Maintenance, Variant};
+use crate::Compaction;
+use crate::load::{TABLE, bucket_starts};
+use crate::variant::{Maintenance, Variant};
 
 /// How often it is seen whether there is something to do.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -18,7 +18,7 @@ const GAP_INTERVAL: Duration = Duration::from_millis(100);
 const WALL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maintains the table until `done`.
-pub(super) fn maintain(
+pub(crate) fn maintain(
     args: &Compaction,
     variant: &Variant,
     store: &Store,
