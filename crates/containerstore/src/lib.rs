@@ -17,7 +17,7 @@
 //! | [`relocation`] | containers on their way to another disk of this node |
 //! | [`merkle`] | Merkle trees of replicas |
 //! | [`reconcile`] | putting right what a replica lacks or has damaged |
-//! | [`begun`] | which erasure-coded replicas were here |
+//! | [`ec_replica_journal`] | which erasure-coded replicas were here |
 //! | [`tracker`] | chunk writes under way and done |
 //!
 //! # Invariants
@@ -33,17 +33,17 @@
 //! * **Bytes are never trusted.** Packed records carry checksums that are checked at every read;
 //!   large blocks are checked by the reader against the client's own checksums.
 
-mod begun;
 pub mod block;
 pub mod containers;
+mod creation_lock;
 pub mod deletion;
 pub mod disk;
+mod ec_replica_journal;
 mod error;
-mod making;
 mod merkle;
 mod options;
-mod patience;
 pub mod pipeline;
+mod read_timeout;
 mod reconcile;
 pub mod relocation;
 mod replicas;
@@ -56,17 +56,17 @@ mod tests;
 pub mod tracker;
 pub mod transfer;
 
-pub use begun::FILE as BEGUN_FILE;
 pub use block::{Committed, Piece};
 pub use containers::BCSID_KEY;
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
 pub use deletion::{DeletionResult, Reclaimed};
 pub use disk::CheckFault;
 pub use disk::{Disk, Space};
+pub use ec_replica_journal::FILE as EC_REPLICA_JOURNAL;
 pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, Floor, StorageOptions};
-pub use patience::Patience;
 pub use pipeline::{ApplyBatch, PipelineStore, Position};
+pub use read_timeout::ReadTimeout;
 pub use reconcile::{Compared, Reconcile, Reconciled};
 pub use relocation::{Passage, Relocated};
 pub use scan::{Pace, ScanKind, Verdict};

@@ -69,7 +69,7 @@ pub struct StorageOptions {
     pub datanode: DatanodeId,
     /// The file that remembers which erasure-coded replicas were here, beside the node's identity;
     /// without it one that a replaced disk had is begun anew.
-    pub begun: Option<PathBuf>,
+    pub ec_replica_journal: Option<PathBuf>,
     /// Free space below which a disk takes no more writes.
     pub min_free_for_writes: Floor,
     /// Free space below which a disk gets no more containers, when that is more.
@@ -127,7 +127,7 @@ impl StorageOptions {
             permissions: DirPermissions::OWNER,
             cluster_id: cluster_id.into(),
             datanode,
-            begun: None,
+            ec_replica_journal: None,
             min_free_for_writes: Floor { bytes: 100 << 20, share: 0.0 },
             min_free_for_containers: Floor { bytes: 100 << 20, share: 0.0 },
             reserved_share: 0.0001,

@@ -21,7 +21,7 @@ pub(crate) const METADATA: Table = Table::named("metadata");
 pub(crate) const DELETE_TXNS: Table = Table::named("delete_txns");
 /// Segment files: number, four bytes → [`SegmentInfo`].
 pub(crate) const SEGMENTS: Table = Table::named("segments");
-/// Blocks deleted before this replica had them: `<localID>` → [`Early`](super::containers::Early).
+/// Blocks deleted before this replica had them: `<localID>` → nothing, or an index of the log.
 pub(crate) const DELETED_EARLY: Table = Table::named("deleted_early");
 /// What the `.container` files of closed containers say: nothing → [`ClosedRow`].
 pub(crate) const CLOSED: Table = Table::named("closed");

@@ -10,8 +10,8 @@ use proto::datanode::{ChecksumType, ChunkInfo};
 use rustc_hash::FxHasher;
 use types::{BlockId, ContainerId, LocalId};
 
-use crate::Patience;
 use crate::containers::Container;
+use crate::read_timeout::ReadTimeout;
 use crate::store::ContainerStore;
 use crate::tables::StoredBlock;
 
@@ -87,7 +87,7 @@ impl ContainerStore {
         let (container, local) = (Arc::clone(container), block.local);
         runtime.spawn(async move {
             let path = container.block_path(local);
-            let read = container.disk().read(path, 0, id.len as usize, Patience::Leave).await;
+            let read = container.disk().read(path, 0, id.len as usize, ReadTimeout::Limited).await;
             // A read that fails is for a reader to find.
             if let Ok(data) = read {
                 insert(&cache, id, &chunk, data, Origin::Read);

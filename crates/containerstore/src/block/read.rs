@@ -9,9 +9,9 @@ use metastore::IterRange;
 use proto::datanode::{BlockData, ChunkInfo};
 use types::{BlockId, ContainerId, LocalId};
 
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::store::ContainerStore;
 use crate::tables::{self, BLOCK_DATA, Packed, StoredBlock};
 
@@ -29,8 +29,8 @@ impl ContainerStore {
     ///
     /// # Errors
     /// As [`get_block`](Self::get_block), and when the disk is late.
-    pub async fn find_block(&self, block: BlockId, patience: Patience) -> Result<BlockData> {
-        let (_, row) = self.find_committed(block, patience).await?;
+    pub async fn find_block(&self, block: BlockId, timeout: ReadTimeout) -> Result<BlockData> {
+        let (_, row) = self.find_committed(block, timeout).await?;
         Ok(row.into_wire())
     }
 
@@ -118,11 +118,11 @@ impl ContainerStore {
         &self,
         block: BlockId,
         chunk: &ChunkInfo,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Bytes> {
-        let (container, row) = self.find_committed(block, patience).await?;
+        let (container, row) = self.find_committed(block, timeout).await?;
         let range = (chunk.offset, chunk.len);
-        self.read_range(&container, &row, block, range, patience).await
+        self.read_range(&container, &row, block, range, timeout).await
     }
 
     /// A block of one chunk with its bytes.
@@ -132,14 +132,14 @@ impl ContainerStore {
     pub async fn get_small_file(
         &self,
         block: BlockId,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<(BlockData, ChunkInfo, Bytes)> {
-        let (container, row) = self.find_committed(block, patience).await?;
+        let (container, row) = self.find_committed(block, timeout).await?;
         let [chunk] = &row.chunks[..] else { return Err(StorageError::NotSmall(block)) };
         let chunk = chunk.clone();
         let data = {
             let range = (chunk.offset, chunk.len);
-            self.read_range(&container, &row, block, range, patience).await?
+            self.read_range(&container, &row, block, range, timeout).await?
         };
         Ok((row.into_wire(), chunk, data))
     }
@@ -165,10 +165,10 @@ impl ContainerStore {
     pub(super) async fn find_committed(
         &self,
         block: BlockId,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<(Arc<Container>, StoredBlock)> {
         let container = self.container_for(block)?;
-        let row = container.find_row(block.local, patience).await;
+        let row = container.find_row(block.local, timeout).await;
         let row = row.map_err(|error| self.unread(&container, error))?;
         checked(container, row, block)
     }
@@ -187,7 +187,7 @@ impl ContainerStore {
         row: &StoredBlock,
         block: BlockId,
         (offset, len): (u64, u64),
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Bytes> {
         let missing = StorageError::NoSuchChunk { block, offset, len };
         let Some(end) = offset.checked_add(len).filter(|end| *end <= row.length()) else {
@@ -202,7 +202,7 @@ impl ContainerStore {
             return Ok(data);
         }
         if let Some(packed) = row.packed {
-            let all = self.read_checked(container, block, packed, patience).await?;
+            let all = self.read_checked(container, block, packed, timeout).await?;
             self.cache_read(container, row, block, (0, len), &all);
             let Ok(range) = usize::try_from(offset).and_then(|a| Ok(a..usize::try_from(end)?))
             else {
@@ -211,7 +211,7 @@ impl ContainerStore {
             return if range.end <= all.len() { Ok(all.slice(range)) } else { Err(missing) };
         }
         let path = || container.block_path(block.local);
-        let read = || container.disk().read(path(), offset, length, patience);
+        let read = || container.disk().read(path(), offset, length, timeout);
         let mut outcome = read().await;
         if matches!(&outcome, Err(error) if is_incomplete(error)) && !container.is_replaying() {
             // Replay may have put the bytes back since.
@@ -243,9 +243,9 @@ impl ContainerStore {
         container: &Arc<Container>,
         block: BlockId,
         mut packed: Packed,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Bytes> {
-        let mut error = match container.read_packed(block.local, packed, patience).await {
+        let mut error = match container.read_packed(block.local, packed, timeout).await {
             Ok(data) => return Ok(data),
             Err(error) if error.is_late() => return Err(error),
             Err(error) => error,
@@ -262,7 +262,7 @@ impl ContainerStore {
                 return Err(StorageError::Recovering(block));
             }
             packed = moved;
-            match container.read_packed(block.local, packed, patience).await {
+            match container.read_packed(block.local, packed, timeout).await {
                 Ok(data) => return Ok(data),
                 Err(error) if error.is_late() => return Err(error),
                 Err(again) => error = again,

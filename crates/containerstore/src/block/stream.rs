@@ -5,8 +5,8 @@ use container::checksum;
 use proto::datanode::{ChecksumData, ChunkInfo};
 use types::BlockId;
 
-use crate::Patience;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::store::ContainerStore;
 
 /// Part of a block: starts and ends where its checksums do.
@@ -33,9 +33,9 @@ impl ContainerStore {
         offset: u64,
         end: u64,
         most: u64,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Option<Piece>> {
-        let (container, row) = self.find_committed(block, patience).await?;
+        let (container, row) = self.find_committed(block, timeout).await?;
         if offset > row.length() {
             let len = end.saturating_sub(offset);
             return Err(StorageError::NoSuchChunk { block, offset, len });
@@ -46,7 +46,7 @@ impl ContainerStore {
         };
         let (start, len) = range(chunk, offset, end, most);
         let at = chunk.offset + start;
-        let data = self.read_range(&container, &row, block, (at, len), patience).await?;
+        let data = self.read_range(&container, &row, block, (at, len), timeout).await?;
         self.verify_piece(block, &row, at, &data)?;
         let checksum = checksum::cut(&chunk.checksum_data, chunk.len, start, len)
             .map_err(|error| StorageError::Checksum { block, error })?;

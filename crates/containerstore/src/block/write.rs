@@ -9,9 +9,9 @@ use container::{checksum, chunks};
 use proto::datanode::{BlockData, ChecksumType, ChunkInfo};
 use types::BlockId;
 
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::store::ContainerStore;
 
 impl ContainerStore {
@@ -111,7 +111,7 @@ impl ContainerStore {
             return Err(missing());
         }
         if let Some(packed) = container.block_row(block.local)?.and_then(|row| row.packed) {
-            let all = container.read_packed(block.local, packed, Patience::Wait).await?;
+            let all = container.read_packed(block.local, packed, ReadTimeout::Unlimited).await?;
             let end = offset.checked_add(len).filter(|end| *end <= all.len() as u64);
             return end.map(|end| all.slice(offset as usize..end as usize)).ok_or_else(missing);
         }

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId, StorageType};
 
 use super::file::ContainerFile;
-use super::{Container, Early, Fixed, Meta, Sealed, Sums, Traffic};
+use super::{Container, DeletedBeforeWrite, Fixed, Meta, Sealed, Sums, Traffic};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::scan::ScanTimes;
@@ -51,7 +51,7 @@ impl Container {
         file: ContainerFile,
         sums: Sums,
         segments: Segments,
-        deleted_early: FxHashMap<LocalId, Early>,
+        deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
     ) -> Arc<Self> {
         let dir = disk.container_dir(file.id);
         Arc::new(Self {

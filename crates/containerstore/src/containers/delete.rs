@@ -45,16 +45,16 @@ impl ContainerStore {
             }
             self.remove_retired_of(id)?;
             // To the end of it: what is made of the id meanwhile would lose its rows.
-            let _claim = self.making().claim(id);
+            let _lock = self.creation_locks().lock(id);
             if remove(&container, || self.forget(&container, info.state))? {
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
-                self.remove_older_twins(&info, force);
+                self.remove_older_duplicates(&info, force);
                 return Ok(());
             }
             if self.is_served(&container) {
                 // An earlier attempt did not come to its end.
                 take_away(&container, || self.forget(&container, info.state))?;
-                self.remove_older_twins(&info, force);
+                self.remove_older_duplicates(&info, force);
                 return Ok(());
             }
             // It was moved to another disk just now.
@@ -76,7 +76,7 @@ impl ContainerStore {
             }
             container.set_state(ContainerState::Deleted);
         }
-        let _claim = self.making().claim(id);
+        let _lock = self.creation_locks().lock(id);
         take_away(&container, || self.forget(&container, ContainerState::Recovering))?;
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)

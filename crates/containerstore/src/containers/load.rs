@@ -17,9 +17,9 @@ use proto::scm_datanode::DeletedBlocksTransaction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId};
 
-use super::early::drop_ended;
+use super::deleted_before_write::drop_ended;
 use super::file::ContainerFile;
-use super::{Container, Early, Sealed, Sums, closed_row};
+use super::{Container, DeletedBeforeWrite, Sealed, Sums, closed_row};
 use crate::disk::Disk;
 use crate::error::{ContainerFileFault, Result, StorageError};
 use crate::segments::{Recovered, Segments, recover};
@@ -49,7 +49,7 @@ struct Rows {
     /// Containers of which there is a row of the sums.
     counted: FxHashSet<ContainerId>,
     segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
-    deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, Early>>,
+    deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, DeletedBeforeWrite>>,
     /// When containers were last read as a whole.
     scanned: FxHashMap<ContainerId, u64>,
 }
@@ -401,7 +401,7 @@ impl Rows {
         })?;
         visit(DELETED_EARLY, &mut |key, value| {
             if let (Some(id), Some(local)) = (tables::container_of(key), tables::block_of(key)) {
-                let early = Early::decode(value)
+                let early = DeletedBeforeWrite::decode(value)
                     .ok_or_else(|| StorageError::row(id, "deleted_early", "not an index"))?;
                 rows.deleted_early.entry(id).or_default().insert(local, early);
             }

@@ -4,14 +4,14 @@ mod adopt;
 mod closed_row;
 mod create;
 mod delete;
-mod early;
+mod deleted_before_write;
+mod duplicate_replicas;
 mod file;
 mod load;
 mod report;
 mod rows;
 mod state;
 mod subset;
-mod twins;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,13 +27,13 @@ use types::{ContainerId, LocalId, PipelineId};
 
 pub use create::{InitialState, NewContainer};
 pub(crate) use delete::{remove, remove_folder, set_aside, take_away};
-pub(crate) use early::Early;
+pub(crate) use deleted_before_write::DeletedBeforeWrite;
+pub(crate) use duplicate_replicas::{DuplicateReplica, Loaded, Resolved};
 pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all, may_hold_replica};
-pub(crate) use twins::{Loaded, Resolved, Twin};
 
 use super::disk::Disk;
 use super::error::{Result, StorageError};
-use super::patience::Patience;
+use super::read_timeout::ReadTimeout;
 use super::scan::ScanTimes;
 use super::segments::Segments;
 use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
@@ -93,7 +93,7 @@ struct Meta {
     /// Of a container that had rows when it was sealed.
     sealed: Option<Sealed>,
     sums: Sums,
-    deleted_early: FxHashMap<LocalId, Early>,
+    deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
     /// How often blocks were deleted since the start.
     deletions: u64,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
@@ -270,7 +270,7 @@ impl Container {
     pub(crate) async fn find_row(
         &self,
         local: LocalId,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Option<StoredBlock>> {
         let key = tables::block_key(self.id, local);
         match self.disk.db.get_cached(BLOCK_DATA, &key)? {
@@ -284,9 +284,9 @@ impl Container {
             None => Ok(None),
         };
         let (io, path) = (&self.disk.io, Arc::from(self.path()));
-        let found = match patience {
-            Patience::Wait => io.run("look up a block in", path, look).await,
-            Patience::Leave => io.run_timely("look up a block in", path, look).await,
+        let found = match timeout {
+            ReadTimeout::Unlimited => io.run("look up a block in", path, look).await,
+            ReadTimeout::Limited => io.run_timely("look up a block in", path, look).await,
         };
         found.map_err(StorageError::io(self.id))?
     }

@@ -4,7 +4,7 @@
 use metastore::{Batch, Durability};
 use types::BlockId;
 
-use crate::containers::Early;
+use crate::containers::DeletedBeforeWrite;
 use crate::error::Result;
 use crate::store::ContainerStore;
 use crate::tables::{self, DELETED_EARLY};
@@ -37,7 +37,7 @@ impl ContainerStore {
             if container.deleted_early(block.local).is_some_and(|e| e.covers(block.bcsid)) {
                 return Ok(());
             }
-            let early = Early::Entries(block.bcsid);
+            let early = DeletedBeforeWrite::Entries(block.bcsid);
             let key = tables::block_key(block.container, block.local);
             let mut batch = Batch::new();
             batch.put(DELETED_EARLY, key, early.encode());

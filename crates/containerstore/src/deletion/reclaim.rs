@@ -15,7 +15,7 @@ use types::LocalId;
 use super::Reclaimed;
 use super::free::Freed;
 use super::waiting::Waiting;
-use crate::containers::{Container, Early};
+use crate::containers::{Container, DeletedBeforeWrite};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::merkle::checksum_without;
@@ -278,8 +278,8 @@ fn remove_rows(
         // An entry of it may still come: this replica may lag behind its log, or the block's client
         // writes on.
         let may_come = live && (logged || row.is_none());
-        if may_come && container.deleted_early(*local) != Some(Early::All) {
-            batch.put(DELETED_EARLY, key.clone(), Early::All.encode());
+        if may_come && container.deleted_early(*local) != Some(DeletedBeforeWrite::All) {
+            batch.put(DELETED_EARLY, key.clone(), DeletedBeforeWrite::All.encode());
             early.push(*local);
         }
         let Some(row) = row else { continue };
@@ -297,7 +297,7 @@ fn remove_rows(
     container.put_segment_rows(segments, &mut batch);
     disk.db.write(batch, durability(container))?;
     container.set_sums(sums);
-    container.note_deleted_early(early, Early::All);
+    container.note_deleted_early(early, DeletedBeforeWrite::All);
     container.note_deletion();
     let container = Arc::clone(container);
     let rows = Rows { transactions, end, blocks: portion.blocks, freed };

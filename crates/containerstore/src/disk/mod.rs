@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
+use blockio::IoError;
+use bytes::Bytes;
 use metastore::Store;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -37,6 +39,7 @@ use super::containers::Container;
 use super::deletion::{Deleting, Flushes, Waiting};
 use super::error::{Result, StorageError};
 use super::pipeline::Reached;
+use super::read_timeout::ReadTimeout;
 use super::scan::DiskScans;
 
 /// One disk.
@@ -148,6 +151,20 @@ impl Disk {
         match self.failure() {
             None => Ok(()),
             Some(reason) => Err(StorageError::DiskFailed { disk: self.id.clone(), reason }),
+        }
+    }
+
+    /// Bytes of a file.
+    pub(crate) async fn read(
+        &self,
+        path: Arc<Path>,
+        offset: u64,
+        len: usize,
+        timeout: ReadTimeout,
+    ) -> Result<Bytes, IoError> {
+        match timeout {
+            ReadTimeout::Unlimited => self.io.read(path, offset, len).await,
+            ReadTimeout::Limited => self.io.read_timely(path, offset, len).await,
         }
     }
 

@@ -8,7 +8,7 @@ use metastore::{Batch, Durability};
 use types::LocalId;
 
 use super::apply::{ApplyBatch, Left, Touched};
-use crate::containers::{Container, Early, Sums};
+use crate::containers::{Container, DeletedBeforeWrite, Sums};
 use crate::error::{Result, StorageError};
 use crate::tables::{self, BLOCK_DATA, DELETED_EARLY, PIPELINES, Reach};
 
@@ -52,7 +52,9 @@ impl ApplyBatch<'_> {
                 touched.container.set_sums(sums);
                 let ended = touched.early_ended.iter().map(|(local, _)| *local);
                 touched.container.forget_deleted_early(ended);
-                touched.container.note_deleted_early(touched.gone.iter().copied(), Early::All);
+                touched
+                    .container
+                    .note_deleted_early(touched.gone.iter().copied(), DeletedBeforeWrite::All);
             }
         }
         if let Some(reached) = disk.pipelines.lock().get_mut(&pipeline.id) {
@@ -112,7 +114,7 @@ impl Touched {
             let key = tables::block_key(self.container.id(), local);
             batch.delete(BLOCK_DATA, key.clone());
             // What else is in the log of it leaves nothing, too.
-            batch.put(DELETED_EARLY, key, Early::All.encode());
+            batch.put(DELETED_EARLY, key, DeletedBeforeWrite::All.encode());
             self.added_bytes = self.added_bytes.saturating_sub(change.added_bytes);
             self.added_blocks = self.added_blocks.saturating_sub(change.added_blocks);
             if let Some(packed) = packed {
@@ -134,7 +136,8 @@ impl Touched {
     fn keep_later_notes(&mut self) {
         let Self { container, gone, early_ended, .. } = self;
         early_ended.retain(|(local, index)| {
-            !gone.contains(local) && container.deleted_early(*local) == Some(Early::Entries(*index))
+            !gone.contains(local)
+                && container.deleted_early(*local) == Some(DeletedBeforeWrite::Entries(*index))
         });
     }
 

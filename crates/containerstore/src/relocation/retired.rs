@@ -67,7 +67,7 @@ impl ContainerStore {
 
     fn remove_one(&self, retired: &Retired) -> Result<()> {
         let container = &retired.container;
-        let _claim = self.making().claim(container.id());
+        let _lock = self.creation_locks().lock(container.id());
         if self.serves_from(container.id(), container.disk()) {
             // It was made anew in the same place.
             return Ok(());

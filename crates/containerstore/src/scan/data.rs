@@ -11,10 +11,10 @@ use types::{BlockId, LocalId};
 use super::judge::{judge, of_system};
 use super::metadata::length;
 use super::{Found, Pace, ScanKind, blocking, rows};
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
 use crate::merkle::Damage;
+use crate::read_timeout::ReadTimeout;
 use crate::tables::{Packed, StoredBlock};
 
 /// Bytes read at a time: a client's read waits for no more than that.
@@ -167,7 +167,7 @@ impl Reader<'_> {
         self.pace.pass(self.container.disk(), len).await;
         let data = {
             let _reading = self.container.disk().scans.reading();
-            self.container.read_packed(block.local, packed, Patience::Wait).await?
+            self.container.read_packed(block.local, packed, ReadTimeout::Unlimited).await?
         };
         self.count(len);
         for chunk in &row.chunks {

@@ -11,9 +11,9 @@ use metastore::{Batch, Durability, IterRange};
 use scheduling::Rests;
 use types::LocalId;
 
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::tables::{self, BLOCK_DATA, Packed, SEGMENTS, StoredBlock};
 
 /// Blocks moved under one lock.
@@ -110,7 +110,7 @@ impl Container {
             let Some(row) = self.block_row(*local)? else { continue };
             // Deleted meanwhile: its bytes may be punched already.
             if row.packed == Some(*from) {
-                let data = block_on(self.read_packed(*local, *from, Patience::Wait))?;
+                let data = block_on(self.read_packed(*local, *from, ReadTimeout::Unlimited))?;
                 read.push((*local, row.bcsid(), *from, data));
             }
             rests.rest();

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use container::segment::{RECORD_HEADER_LEN, RecordHeader, SegmentError};
 use types::{BlockId, LocalId};
 
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::tables::Packed;
 
 impl Container {
@@ -18,7 +18,7 @@ impl Container {
         &self,
         local: LocalId,
         packed: Packed,
-        patience: Patience,
+        timeout: ReadTimeout,
     ) -> Result<Bytes> {
         let key = (packed.segment, packed.offset);
         if let Some(pending) = self.segments.lock().pending.get(&key) {
@@ -28,7 +28,7 @@ impl Container {
         let path = self.segment_path(packed.segment);
         let record = self
             .disk()
-            .read(path, packed.offset, len, patience)
+            .read(path, packed.offset, len, timeout)
             .await
             .map_err(StorageError::io(self.id()))?;
         let block = BlockId::new(self.id(), local);

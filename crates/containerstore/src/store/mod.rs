@@ -1,12 +1,13 @@
 //! All containers of a DataNode, over all its disks.
 //!
 //! [`open`]: how they are found. [`served`]: which replicas are here, and how that changes.
-//! [`suspects`]: those that a scan is to read. [`twins`]: second replicas, which are not served.
+//! [`suspects`]: those that a scan is to read. [`duplicate_replicas`]: second replicas, which are
+//! not served.
 
+mod duplicate_replicas;
 mod open;
 mod served;
 mod suspects;
-mod twins;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,19 +22,19 @@ use rustc_hash::FxHashSet;
 use service::Ages;
 use types::{ContainerId, PipelineId, StorageType};
 
+pub use self::duplicate_replicas::SecondReplica;
 use self::suspects::Suspects;
-pub use self::twins::SecondReplica;
-use super::begun::Begun;
-use super::containers::{Container, Twin};
+use super::containers::{Container, DuplicateReplica};
 use super::disk::{self, Disk};
 use super::error::{Result, StorageError};
-use super::making::Making;
 use super::merkle::ChecksumsDue;
 use super::options::StorageOptions;
 use super::pipeline::PipelineStore;
 use super::relocation::Relocations;
 use super::replicas::Replicas;
 use super::scan::{ScanFigures, ScanKind};
+use crate::creation_lock::CreationLocks;
+use crate::ec_replica_journal::EcReplicaJournal;
 
 /// Makes the I/O backend of each disk, by the disk's place in the options.
 pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
@@ -61,17 +62,17 @@ struct Inner {
     unopened: Vec<Unopened>,
     containers: Replicas,
     /// Replicas of some of them on other disks, which are not served.
-    twins: Mutex<Vec<Twin>>,
+    duplicates: Mutex<Vec<DuplicateReplica>>,
     /// Containers that were here and are lost.
     missing: Mutex<FxHashSet<ContainerId>>,
     /// Erasure-coded replicas that were here, on whichever disk.
-    begun: Option<Begun>,
+    ec_replicas: Option<EcReplicaJournal>,
     /// Containers whose state SCM does not know yet.
     changed: Mutex<BTreeSet<ContainerId>>,
     /// Containers that should be closed.
     full: Mutex<Vec<ContainerId>>,
     next_disk: AtomicUsize,
-    making: Making,
+    creation_locks: CreationLocks,
     relocations: Relocations,
     suspects: Mutex<Suspects>,
     /// How old transactions of deletions are.
@@ -82,8 +83,8 @@ struct Inner {
 impl Inner {
     /// A replica is about to be here.
     fn begins(&self, id: ContainerId, replica_index: i32) -> Result<()> {
-        match &self.begun {
-            Some(begun) if replica_index > 0 => begun.add(id),
+        match &self.ec_replicas {
+            Some(journal) if replica_index > 0 => journal.add(id),
             _ => Ok(()),
         }
     }
@@ -169,8 +170,8 @@ impl ContainerStore {
     }
 
     /// Containers that are being made.
-    pub(crate) fn making(&self) -> &Making {
-        &self.inner.making
+    pub(crate) fn creation_locks(&self) -> &CreationLocks {
+        &self.inner.creation_locks
     }
 
     /// Whether this very replica is the one that is served.

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use service::Ages;
 
 use super::{Backends, ContainerStore, Inner, Unopened};
-use crate::begun::Begun;
 use crate::containers::{Loaded, LoadedDisk, Resolved, load_all};
+use crate::creation_lock::CreationLocks;
 use crate::disk::Disk;
+use crate::ec_replica_journal::EcReplicaJournal;
 use crate::error::{Result, StorageError};
-use crate::making::Making;
 use crate::merkle::ChecksumsDue;
 use crate::options::{DataDirectory, StorageOptions};
 use crate::relocation::Relocations;
@@ -44,13 +44,13 @@ impl ContainerStore {
             deletion_ages: Ages::default(),
             checksums: ChecksumsDue::default(),
             containers: Replicas::default(),
-            twins: Mutex::default(),
+            duplicates: Mutex::default(),
             missing: Mutex::default(),
-            begun: None,
+            ec_replicas: None,
             changed: Mutex::default(),
             full: Mutex::default(),
             next_disk: AtomicUsize::new(0),
-            making: Making::default(),
+            creation_locks: CreationLocks::default(),
             relocations: Relocations::default(),
             options,
         };
@@ -82,8 +82,8 @@ impl ContainerStore {
             inner.missing.get_mut().extend(loaded.missing.iter().copied());
             all.add(loaded);
         }
-        let Resolved { served, twins } = all.resolve();
-        *inner.twins.get_mut() = twins;
+        let Resolved { served, duplicates } = all.resolve();
+        *inner.duplicates.get_mut() = duplicates;
         for (container, damage) in served {
             damaged.extend(damage.map(|why| (Arc::clone(&container), why)));
             inner.containers.insert(container);
@@ -91,7 +91,7 @@ impl ContainerStore {
         if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
             return Err(error);
         }
-        inner.remember_begun()?;
+        inner.open_journal()?;
         let store = Self { inner: Arc::new(inner) };
         for (container, why) in damaged {
             let id = container.id();
@@ -110,22 +110,22 @@ impl ContainerStore {
 
 impl Inner {
     /// Erasure-coded replicas that were here and are on no disk are lost. Blocks.
-    fn remember_begun(&mut self) -> Result<()> {
-        let Some(path) = self.options.begun.clone() else { return Ok(()) };
+    fn open_journal(&mut self) -> Result<()> {
+        let Some(path) = self.options.ec_replica_journal.clone() else { return Ok(()) };
         let mut here = BTreeSet::new();
         self.containers.for_each(|container| {
             if container.replica_index() > 0 {
                 here.insert(container.id());
             }
         });
-        let (begun, lost) = Begun::open(path, &here)?;
+        let (journal, lost) = EcReplicaJournal::open(path, &here)?;
         // Nothing can be written to them any more: SCM closes those that are open.
         self.full.get_mut().extend(&lost);
         if !lost.is_empty() {
             tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");
         }
         self.missing.get_mut().extend(lost);
-        self.begun = Some(begun);
+        self.ec_replicas = Some(journal);
         Ok(())
     }
 }

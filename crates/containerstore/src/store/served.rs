@@ -7,10 +7,10 @@ use types::ContainerId;
 
 use super::ContainerStore;
 use crate::containers::{Container, InitialState, NewContainer, drop_left_rows};
+use crate::creation_lock::CopyState;
 use crate::deletion::ANY_TRANSACTION;
 use crate::disk::{Disk, types_for};
 use crate::error::{Result, StorageError};
-use crate::making::CopyState;
 
 impl ContainerStore {
     /// Makes a container; says whether it was made now. One that a pipeline's log makes ends a copy
@@ -23,15 +23,15 @@ impl ContainerStore {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        let _claim = self.inner.making.claim(new.id);
+        let _lock = self.inner.creation_locks.lock(new.id);
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
         let is_missing = self.inner.missing.lock().contains(&new.id);
-        if is_missing || self.has_ended(&new) || self.has_twin(new.id) {
+        if is_missing || self.has_ended(&new) || self.has_duplicate(new.id) {
             return Err(StorageError::ContainerMissing(new.id));
         }
-        if new.pipeline.is_none() && self.inner.making.has_copy(new.id) {
+        if new.pipeline.is_none() && self.inner.creation_locks.has_copy(new.id) {
             return Err(StorageError::BeingMade(new.id));
         }
         if new.state == InitialState::Open {
@@ -42,7 +42,7 @@ impl ContainerStore {
             Some(disk) => Arc::clone(disk),
             None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
-        let ended = self.inner.making.end_copy(new.id, disk.id());
+        let ended = self.inner.creation_locks.end_copy(new.id, disk.id());
         // To the end of it: the copy is discarded before or behind it.
         let _step = ended.as_ref().map(|copy| copy.step());
         if let Some(there) = self.find(new.id) {
@@ -59,8 +59,8 @@ impl ContainerStore {
 
     /// Whether a replica of an erasure-coded container was deleted here.
     fn has_ended(&self, new: &NewContainer) -> bool {
-        let begun = self.inner.begun.as_ref().filter(|_| new.replica_index > 0);
-        begun.is_some_and(|begun| begun.has_ended(new.id))
+        let journal = self.inner.ec_replicas.as_ref().filter(|_| new.replica_index > 0);
+        journal.is_some_and(|journal| journal.has_ended(new.id))
     }
 
     /// Takes in a container that came from another node: `move_in` puts it into its place. One that
@@ -78,7 +78,7 @@ impl ContainerStore {
         self.inner.begins(id, replica_index)?;
         let container = move_in()?;
         // Its pipeline may make it on another disk meanwhile, and waits for no other disk.
-        let published = self.inner.making.publish(copy, || {
+        let published = self.inner.creation_locks.publish(copy, || {
             self.inner.missing.lock().remove(&id);
             self.inner.containers.insert(Arc::clone(&container));
         });
@@ -101,7 +101,7 @@ impl ContainerStore {
         move_in: impl FnOnce() -> Result<(Arc<Container>, T)>,
     ) -> Result<T> {
         let id = old.id();
-        let _claim = self.inner.making.claim(id);
+        let _lock = self.inner.creation_locks.lock(id);
         let _one = old.changing.lock();
         let _commit = old.commit.lock();
         let (copy, moved) = move_in()?;
@@ -130,13 +130,13 @@ impl ContainerStore {
     pub fn leave(&self, disk: &Disk) -> Vec<ContainerId> {
         let here = |container: &Arc<Container>| container.disk().id() == disk.id();
         let left: Vec<_> = self.all().iter().filter(|c| here(c)).map(|c| c.id()).collect();
-        self.leave_twins(disk);
+        self.leave_duplicates(disk);
         // Missing first: no thread may make an empty one in between.
         self.inner.missing.lock().extend(left.iter().copied());
         for id in &left {
             self.inner.containers.remove_if(*id, here);
             self.inner.changed.lock().remove(id);
-            self.serve_twin(*id);
+            self.serve_duplicate(*id);
         }
         left
     }
@@ -145,10 +145,11 @@ impl ContainerStore {
     pub(crate) fn forget(&self, container: &Arc<Container>, was: ContainerState) {
         let id = container.id();
         let ends = container.replica_index() > 0 && was != ContainerState::Recovering;
-        if let Some(begun) = self.inner.begun.as_ref().filter(|_| ends && self.is_served(container))
+        if let Some(journal) =
+            self.inner.ec_replicas.as_ref().filter(|_| ends && self.is_served(container))
         {
             // First: no thread may make one in between.
-            begun.remove(id);
+            journal.remove(id);
         }
         self.inner.containers.remove_if(id, |there| Arc::ptr_eq(there, container));
         self.inner.changed.lock().remove(&id);

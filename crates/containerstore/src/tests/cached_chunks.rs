@@ -36,7 +36,7 @@ fn becomes(node: &Node, chunks: u64) {
 
 fn read(node: &Node, local: u64, offset: u64, len: u64) -> Result<Bytes> {
     let chunk = ChunkInfo { offset, len, ..block_data(local, &[pattern(1, 1)]).chunks.remove(0) };
-    block_on(node.store().read_chunk(id(local), &chunk, Patience::Wait))
+    block_on(node.store().read_chunk(id(local), &chunk, ReadTimeout::Unlimited))
 }
 
 /// What was not written here is what the cache does not have yet.

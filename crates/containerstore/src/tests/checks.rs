@@ -104,7 +104,7 @@ async fn a_stream_ends_at_bytes_without_their_checksums() {
     let path = node.chunks_dir().join("7.block");
     let file = fs::OpenOptions::new().write(true).open(path).unwrap();
     file.write_all_at(b"x", 70_000).unwrap();
-    let piece = |at| node.store().read_piece(id(7), at, 100_000, 1 << 20, Patience::Wait);
+    let piece = |at| node.store().read_piece(id(7), at, 100_000, 1 << 20, ReadTimeout::Unlimited);
     assert_eq!(piece(0).await.unwrap().unwrap().data, pattern(1, 50_000));
     assert!(piece(50_000).await.is_err());
     assert_eq!(node.store().take_suspect(), Some(CONTAINER));

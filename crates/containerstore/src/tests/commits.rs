@@ -15,7 +15,7 @@ fn a_small_block_is_readable_at_once_and_counted() {
     let info = node.container().info();
     assert_eq!((info.used, info.blocks, info.bcsid), (10_000, 1, 1));
     let (block, chunk, bytes) =
-        block_on(node.store().get_small_file(committed.block, Patience::Wait)).unwrap();
+        block_on(node.store().get_small_file(committed.block, ReadTimeout::Unlimited)).unwrap();
     assert_eq!((block.size, chunk.len, bytes), (Some(10_000), 10_000, data));
     // Nothing is in a file of its own.
     assert!(!node.chunks_dir().join("7.block").exists());
@@ -29,10 +29,11 @@ fn a_part_of_a_packed_block_is_a_slice_of_it() {
     node.pipe().flush().unwrap();
     let mut chunk = block_data(7, std::slice::from_ref(&data)).chunks.remove(0);
     (chunk.offset, chunk.len) = (16_384, 20_000);
-    let part = block_on(node.store().read_chunk(id(7), &chunk, Patience::Wait)).unwrap();
+    let part = block_on(node.store().read_chunk(id(7), &chunk, ReadTimeout::Unlimited)).unwrap();
     assert_eq!(part, data.slice(16_384..36_384));
     chunk.len = 40_000;
-    let beyond = block_on(node.store().read_chunk(id(7), &chunk, Patience::Wait)).unwrap_err();
+    let beyond =
+        block_on(node.store().read_chunk(id(7), &chunk, ReadTimeout::Unlimited)).unwrap_err();
     assert_eq!(beyond.result(), ResultCode::UnableToFindChunk);
 }
 

@@ -34,7 +34,7 @@ fn odd_chunks_in_any_order_make_a_block() {
 fn pieces(node: &Node, offset: u64, end: u64, most: u64) -> Vec<Piece> {
     let (mut pieces, mut at) = (Vec::new(), offset);
     while let Some(piece) =
-        block_on(node.store().read_piece(id(7), at, end, most, Patience::Wait)).unwrap()
+        block_on(node.store().read_piece(id(7), at, end, most, ReadTimeout::Unlimited)).unwrap()
     {
         at = piece.offset + piece.data.len() as u64;
         pieces.push(piece);
@@ -70,7 +70,10 @@ fn pieces_of_a_stream_lie_on_checksum_boundaries_and_verify() {
             assert!(last.offset + last.data.len() as u64 >= end.min(150_000));
         }
     }
-    assert!(block_on(node.store().read_piece(id(7), 150_001, 150_002, 1, Patience::Wait)).is_err());
+    assert!(
+        block_on(node.store().read_piece(id(7), 150_001, 150_002, 1, ReadTimeout::Unlimited))
+            .is_err()
+    );
 }
 
 #[test]

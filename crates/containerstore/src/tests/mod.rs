@@ -8,9 +8,10 @@ mod checks;
 mod closed_rows;
 mod commits;
 mod damage;
-mod deleted_early;
+mod deleted_before_write;
 mod deletion;
 mod deletion_portions;
+mod duplicate_replicas;
 mod histories;
 mod large_blocks;
 mod life;
@@ -21,7 +22,6 @@ mod scan_beside;
 mod scan_found;
 mod scan_times;
 mod transfer;
-mod twins;
 mod unreadable;
 
 use std::fs;
@@ -190,7 +190,7 @@ impl Node {
         let data = self.store().get_block(block)?;
         let mut all = Vec::new();
         for chunk in &data.chunks {
-            let bytes = block_on(self.store().read_chunk(block, chunk, Patience::Wait))?;
+            let bytes = block_on(self.store().read_chunk(block, chunk, ReadTimeout::Unlimited))?;
             checksum::verify(&chunk.checksum_data, &bytes).unwrap();
             all.extend_from_slice(&bytes);
         }

@@ -362,7 +362,7 @@ async fn readers_of_what_was_left_go_on_and_it_goes_behind_them() {
     assert_eq!(node.store().remove_retired(Duration::ZERO).unwrap(), 0, "it is being read");
     let row = reader.block_row(LocalId(102)).unwrap().unwrap();
     let (store, range) = (node.store().clone(), (0, row.length()));
-    let read = store.read_range(&reader, &row, id(102), range, Patience::Wait).await;
+    let read = store.read_range(&reader, &row, id(102), range, ReadTimeout::Unlimited).await;
     assert_eq!(read.unwrap(), expected(102));
     // Nor does what such a reader says of its replica count against the other one.
     assert!(store.mark_replica_unhealthy(&reader, "a test says so").is_err());

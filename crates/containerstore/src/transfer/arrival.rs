@@ -81,13 +81,13 @@ impl Arrival {
             disk = other;
         }
         let copying = {
-            let claim = store.making().claim(id);
+            let lock = store.creation_locks().lock(id);
             // SCM counts nothing here when it orders a copy: it is told of what there is instead.
-            let is_here = store.find(id).is_some() || store.serve_twin(id);
+            let is_here = store.find(id).is_some() || store.serve_duplicate(id);
             if is_here || store.relocations().is_under_way(id) {
                 return Err(StorageError::AlreadyHere(id));
             }
-            Copying::begin(store, &claim, id, &disk)?
+            Copying::begin(store, &lock, id, &disk)?
         };
         Self::begin_on(store, copying, id, manifest)
     }
@@ -103,8 +103,8 @@ impl Arrival {
         manifest: Manifest,
     ) -> Result<Self> {
         let copying = {
-            let claim = store.making().claim(id);
-            Copying::begin(store, &claim, id, disk)?
+            let lock = store.creation_locks().lock(id);
+            Copying::begin(store, &lock, id, disk)?
         };
         Self::begin_on(store, copying, id, manifest)
     }

@@ -9,9 +9,9 @@ use types::ContainerId;
 
 use super::folder::{is_unfinished, set_aside};
 use crate::containers::{drop_rows, remove_folder};
+use crate::creation_lock::{CopyState, CreationLock};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
-use crate::making::{Claim, CopyState};
 use crate::store::ContainerStore;
 
 /// A copy that is being made. While there is one no other copy of the container begins here.
@@ -31,11 +31,11 @@ impl Copying {
     /// When another copy of the container is being made.
     pub(super) fn begin(
         store: &ContainerStore,
-        claim: &Claim<'_>,
+        lock: &CreationLock<'_>,
         id: ContainerId,
         disk: &Arc<Disk>,
     ) -> Result<Arc<Self>> {
-        let state = claim.add_copy(disk.id()).ok_or(StorageError::BeingMade(id))?;
+        let state = lock.add_copy(disk.id()).ok_or(StorageError::BeingMade(id))?;
         let (store, disk) = (store.clone(), Arc::clone(disk));
         let in_place = AtomicBool::new(false);
         Ok(Arc::new(Self { store, id, disk, state, in_place }))
@@ -106,6 +106,6 @@ impl Copying {
 
 impl Drop for Copying {
     fn drop(&mut self) {
-        self.store.making().remove_copy(self.id, &self.state);
+        self.store.creation_locks().remove_copy(self.id, &self.state);
     }
 }

@@ -14,9 +14,9 @@ use rustc_hash::FxHashSet;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::Manifest;
-use crate::Patience;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
 use crate::scan::{PAGE, page};
 use crate::store::ContainerStore;
 use crate::tables::{self, DELETE_TXNS, StoredBlock};
@@ -166,13 +166,14 @@ impl Export {
         let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
         if let Some(packed) = row.packed {
             // Its record carries a checksum over all of it.
-            let data = match self.container.read_packed(local, packed, Patience::Wait).await {
+            let data = match self.container.read_packed(local, packed, ReadTimeout::Unlimited).await
+            {
                 Ok(data) => data,
                 Err(error) => match self.moved(local, &error)? {
                     None => return Ok(None),
                     Some(now) if now.packed != Some(packed) => {
                         let Some(packed) = now.packed else { return Err(error) };
-                        self.container.read_packed(local, packed, Patience::Wait).await?
+                        self.container.read_packed(local, packed, ReadTimeout::Unlimited).await?
                     }
                     Some(_) => return Err(self.damaged(error)),
                 },
@@ -186,7 +187,8 @@ impl Export {
             return Ok(Some(Part { local, packed: false, chunk: None, row, data }));
         };
         let range = (chunk.offset, chunk.len);
-        let read = self.store.read_range(&self.container, row, block, range, Patience::Wait);
+        let read =
+            self.store.read_range(&self.container, row, block, range, ReadTimeout::Unlimited);
         let data = match read.await {
             Ok(data) => data,
             Err(error) => {

@@ -156,7 +156,7 @@ mod tests {
 
     use blockio::{Op, Strike};
     use config::Configuration;
-    use containerstore::{ContainerStore, Patience};
+    use containerstore::{ContainerStore, ReadTimeout};
     use proto::datanode::{BlockData, ChunkInfo, Result as ResultCode};
     use types::{BlockId, LocalId};
 
@@ -208,7 +208,7 @@ mod tests {
     /// Reads a block; the device refuses.
     async fn read_in_vain(store: &ContainerStore, local: u64) {
         let (id, chunk) = block(local);
-        let error = store.read_chunk(id, &chunk, Patience::Wait).await.unwrap_err();
+        let error = store.read_chunk(id, &chunk, ReadTimeout::Unlimited).await.unwrap_err();
         assert_eq!(error.result(), ResultCode::IoException, "{error}");
     }
 

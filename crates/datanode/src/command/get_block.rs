@@ -18,8 +18,8 @@ async fn answer(context: &CommandContext<'_>, command: &Command) -> Done {
     check_replica(context, &get.block_id)?;
     let block = BlockId::from_datanode(&get.block_id);
     let wanted = (command.peer, block, u64::MAX);
-    let patience = context.late_reads.patience(&wanted);
-    let found = context.store.find_block(block, patience).await;
+    let timeout = context.late_reads.timeout(&wanted);
+    let found = context.store.find_block(block, timeout).await;
     let block_data = found.map_err(|error| context.late_reads.note(wanted, error))?;
     Ok(ContainerCommandResponseProto {
         get_block: Some(dn::GetBlockResponseProto { block_data }),

@@ -20,8 +20,8 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
     let _room = context.read_budget.acquire(room, command.deadline).await?;
     let block = BlockId::from_datanode(&get.block.block_id);
     let wanted = (command.peer, block, 0);
-    let patience = context.late_reads.patience(&wanted);
-    let (data, chunk, bytes) = match context.store.get_small_file(block, patience).await {
+    let timeout = context.late_reads.timeout(&wanted);
+    let (data, chunk, bytes) = match context.store.get_small_file(block, timeout).await {
         Ok(found) => found,
         Err(error) => return Ok(Err(context.late_reads.note(wanted, error).into())),
     };

@@ -11,7 +11,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 use types::BlockId;
 
-use containerstore::{Patience, StorageError};
+use containerstore::{ReadTimeout, StorageError};
 
 /// How long a refusal is remembered. Published clients ask again after a second or two.
 const REMEMBERED: Duration = Duration::from_secs(30);
@@ -39,16 +39,16 @@ impl Default for LateReads {
 
 impl LateReads {
     /// How long this read waits for its disk.
-    pub fn patience(&self, wanted: &Wanted) -> Patience {
+    pub fn timeout(&self, wanted: &Wanted) -> ReadTimeout {
         let now = Instant::now();
         // Without a refusal lately readers meet at no lock.
         if self.millis(now) >= self.until.load(Ordering::Acquire) {
-            return Patience::Leave;
+            return ReadTimeout::Limited;
         }
         let refused = self.refused.lock().get(wanted).copied();
         match refused.is_some_and(|at| now.saturating_duration_since(at) < REMEMBERED) {
-            true => Patience::Wait,
-            false => Patience::Leave,
+            true => ReadTimeout::Unlimited,
+            false => ReadTimeout::Limited,
         }
     }
 
@@ -90,13 +90,13 @@ mod tests {
         let reads = LateReads::default();
         let peer = |last| Some(IpAddr::from([127, 0, 0, last]));
         let wanted = (peer(1), BlockId::new(ContainerId(1), LocalId(2)), 0);
-        assert_eq!(reads.patience(&wanted), Patience::Leave);
+        assert_eq!(reads.timeout(&wanted), ReadTimeout::Limited);
         reads.note(wanted, late(IoErrorKind::Device));
-        assert_eq!(reads.patience(&wanted), Patience::Leave);
+        assert_eq!(reads.timeout(&wanted), ReadTimeout::Limited);
         reads.note(wanted, late(IoErrorKind::Late));
-        assert_eq!(reads.patience(&wanted), Patience::Wait);
+        assert_eq!(reads.timeout(&wanted), ReadTimeout::Unlimited);
         for other in [(peer(2), wanted.1, 0), (peer(1), wanted.1, 1)] {
-            assert_eq!(reads.patience(&other), Patience::Leave);
+            assert_eq!(reads.timeout(&other), ReadTimeout::Limited);
         }
     }
 }

@@ -24,8 +24,8 @@ pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Rea
     let _room = context.read_budget.acquire(length, command.deadline).await?;
     let block = BlockId::from_datanode(&read.block_id);
     let wanted = (command.peer, block, read.chunk_data.offset);
-    let patience = context.late_reads.patience(&wanted);
-    let bytes = match context.store.read_chunk(block, &read.chunk_data, patience).await {
+    let timeout = context.late_reads.timeout(&wanted);
+    let bytes = match context.store.read_chunk(block, &read.chunk_data, timeout).await {
         Ok(bytes) => bytes,
         Err(error) => return Ok(Err(context.late_reads.note(wanted, error).into())),
     };

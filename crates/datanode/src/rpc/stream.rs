@@ -96,8 +96,8 @@ impl Rest {
         let _room = room.map_err(|refusal| Status::resource_exhausted(refusal.to_string()))?;
         let Self { block, at, end, most, .. } = *self;
         let wanted = (self.peer, block, at);
-        let patience = self.node.late_reads.patience(&wanted);
-        let piece = self.node.store.read_piece(block, at, end, most, patience).await;
+        let timeout = self.node.late_reads.timeout(&wanted);
+        let piece = self.node.store.read_piece(block, at, end, most, timeout).await;
         let piece =
             piece.map_err(|error| status(self.node.late_reads.note(wanted, error).into()))?;
         if let Some(piece) = &piece {

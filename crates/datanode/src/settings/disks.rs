@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use types::DatanodeId;
 
 use crate::settings::Settings;
-use containerstore::{BEGUN_FILE, ChoosingPolicy, DataDirectory, StorageOptions};
+use containerstore::{ChoosingPolicy, DataDirectory, EC_REPLICA_JOURNAL, StorageOptions};
 
 /// The options of all disks.
 pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> StorageOptions {
@@ -31,7 +31,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
     let open = OpenFiles::of(getrlimit(Resource::Nofile).current, settings.data_dirs.len());
     StorageOptions {
         permissions: conf.get(&dn::HDDS_DATANODE_DATA_DIR_PERMISSIONS),
-        begun: Some(settings.id_file.with_file_name(BEGUN_FILE)),
+        ec_replica_journal: Some(settings.id_file.with_file_name(EC_REPLICA_JOURNAL)),
         min_free_for_writes: settings.min_free_for_writes,
         min_free_for_containers: settings.min_free_for_containers,
         reserved_share: conf.get(&dn::HDDS_DATANODE_DIR_DU_RESERVED_PERCENT),

@@ -30,7 +30,7 @@ pub const FILE: &str = "ec-replicas";
 
 /// The file, open for more. `None` once a write of it failed, which is final: what a later line
 /// would be appended to is not known.
-pub(crate) struct Begun {
+pub(crate) struct EcReplicaJournal {
     path: PathBuf,
     file: Mutex<Option<File>>,
     ended: Mutex<FxHashSet<ContainerId>>,
@@ -43,7 +43,7 @@ struct Lines {
     ended: BTreeSet<ContainerId>,
 }
 
-impl Begun {
+impl EcReplicaJournal {
     /// Reads what was here and adds what is here now. Says what is lost: those that were here and
     /// are not. Blocks.
     ///
@@ -155,43 +155,43 @@ mod tests {
     fn what_was_here_and_is_not_is_lost_unless_it_was_deleted() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("meta").join(FILE);
-        let (begun, lost) = Begun::open(path.clone(), &ids(&[1])).unwrap();
+        let (journal, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1])).unwrap();
         assert_eq!(lost, []);
-        [2, 3, 4].into_iter().try_for_each(|id| begun.add(ContainerId(id))).unwrap();
-        begun.remove(ContainerId(3));
-        drop(begun);
-        let (begun, lost) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        [2, 3, 4].into_iter().try_for_each(|id| journal.add(ContainerId(id))).unwrap();
+        journal.remove(ContainerId(3));
+        drop(journal);
+        let (journal, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
         assert_eq!(lost, [ContainerId(4)]);
-        drop(begun);
+        drop(journal);
         // It stays lost, and what was not acknowledged never was.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"55").unwrap();
-        let (_, lost) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
+        let (_, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
         assert_eq!(lost, [ContainerId(4)]);
         // A write that failed is the last one: a line behind half of another would be misread.
-        let (begun, _) = Begun::open(path.clone(), &ids(&[])).unwrap();
-        *begun.file.lock() = Some(File::open(&path).unwrap());
-        assert!(begun.add(ContainerId(6)).is_err(), "it is open for reading only");
-        assert!(begun.file.lock().is_none());
-        assert!(begun.add(ContainerId(7)).is_err());
+        let (journal, _) = EcReplicaJournal::open(path.clone(), &ids(&[])).unwrap();
+        *journal.file.lock() = Some(File::open(&path).unwrap());
+        assert!(journal.add(ContainerId(6)).is_err(), "it is open for reading only");
+        assert!(journal.file.lock().is_none());
+        assert!(journal.add(ContainerId(7)).is_err());
         fs::write(&path, b"4\nfive\n6\n").unwrap();
-        assert!(Begun::open(path, &ids(&[])).is_err());
+        assert!(EcReplicaJournal::open(path, &ids(&[])).is_err());
     }
 
     #[test]
     fn what_was_deleted_has_ended_until_a_copy_of_it_comes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
-        let (begun, _) = Begun::open(path.clone(), &ids(&[1, 2])).unwrap();
-        [1, 2].into_iter().for_each(|id| begun.remove(ContainerId(id)));
-        assert!(begun.has_ended(ContainerId(1)) && begun.has_ended(ContainerId(2)));
-        begun.add(ContainerId(2)).unwrap();
-        assert!(!begun.has_ended(ContainerId(2)));
-        drop(begun);
+        let (journal, _) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
+        [1, 2].into_iter().for_each(|id| journal.remove(ContainerId(id)));
+        assert!(journal.has_ended(ContainerId(1)) && journal.has_ended(ContainerId(2)));
+        journal.add(ContainerId(2)).unwrap();
+        assert!(!journal.has_ended(ContainerId(2)));
+        drop(journal);
         for _ in 0..2 {
-            let (begun, lost) = Begun::open(path.clone(), &ids(&[2])).unwrap();
+            let (journal, lost) = EcReplicaJournal::open(path.clone(), &ids(&[2])).unwrap();
             assert_eq!(lost, [], "it was not lost");
-            assert!(begun.has_ended(ContainerId(1)) && !begun.has_ended(ContainerId(2)));
+            assert!(journal.has_ended(ContainerId(1)) && !journal.has_ended(ContainerId(2)));
         }
     }
 
@@ -208,13 +208,13 @@ mod tests {
     fn a_deletion_is_durable_before_the_next_line() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILE);
-        let (begun, _) = Begun::open(path.clone(), &ids(&[1])).unwrap();
-        begun.remove(ContainerId(1));
+        let (journal, _) = EcReplicaJournal::open(path.clone(), &ids(&[1])).unwrap();
+        journal.remove(ContainerId(1));
         // What cannot be synced, such as a pipe, takes no more lines.
         let (_reader, writer) = io::pipe().unwrap();
-        *begun.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
-        begun.remove(ContainerId(2));
-        assert!(begun.file.lock().is_none(), "the deletion was not synced");
-        assert!(begun.add(ContainerId(3)).is_err());
+        *journal.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
+        journal.remove(ContainerId(2));
+        assert!(journal.file.lock().is_none(), "the deletion was not synced");
+        assert!(journal.add(ContainerId(3)).is_err());
     }
 }

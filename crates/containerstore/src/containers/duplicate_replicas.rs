@@ -23,11 +23,11 @@ pub(crate) struct Resolved {
     /// The replicas that are served, one of each container, with what is wrong with them.
     pub(crate) served: Vec<(Arc<Container>, Option<String>)>,
     /// Replicas of the same containers on other disks.
-    pub(crate) twins: Vec<Twin>,
+    pub(crate) duplicates: Vec<DuplicateReplica>,
 }
 
 /// A replica that is not served: there is another one of the container, on another disk.
-pub(crate) struct Twin {
+pub(crate) struct DuplicateReplica {
     pub(crate) container: Arc<Container>,
     /// What is wrong with it.
     pub(crate) damage: Option<String>,
@@ -119,7 +119,7 @@ impl Loaded {
     /// replicas is removed when the one that is served is not damaged, and was moved from there or
     /// is closed and has all of it; it stays unused on its disk otherwise. Blocks.
     pub(crate) fn resolve(self) -> Resolved {
-        let mut twins = Vec::new();
+        let mut duplicates = Vec::new();
         for other in self.left {
             let left = &other.container;
             let (id, disk) = (left.id(), left.disk().id().to_owned());
@@ -138,12 +138,16 @@ impl Loaded {
             if let Some(reason) = reason {
                 // Its deletions are not carried out: those are of the one that is served.
                 left.disk().deleting.lock().remove(id);
-                twins.push(Twin { container: other.container, damage: other.damage, reason });
+                duplicates.push(DuplicateReplica {
+                    container: other.container,
+                    damage: other.damage,
+                    reason,
+                });
             }
         }
         let served = self.containers.into_values();
         let served = served.map(|replica| (replica.container, replica.damage)).collect();
-        Resolved { served, twins }
+        Resolved { served, duplicates }
     }
 }
 

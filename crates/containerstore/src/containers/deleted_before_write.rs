@@ -16,7 +16,7 @@ use crate::tables::{self, DELETED_EARLY};
 
 /// What of a block's entries leaves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Early {
+pub(crate) enum DeletedBeforeWrite {
     /// Everything: SCM had it deleted here.
     All,
     /// The entries up to this index: the other replicas have applied them and have the block no
@@ -25,7 +25,7 @@ pub(crate) enum Early {
     Entries(u64),
 }
 
-impl Early {
+impl DeletedBeforeWrite {
     /// Whether an entry leaves nothing.
     pub fn covers(self, index: u64) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl Early {
 
 impl Container {
     /// What is known of a block that was deleted before it came.
-    pub(crate) fn deleted_early(&self, local: LocalId) -> Option<Early> {
+    pub(crate) fn deleted_early(&self, local: LocalId) -> Option<DeletedBeforeWrite> {
         self.meta.lock().deleted_early.get(&local).copied()
     }
 
@@ -66,7 +66,7 @@ impl Container {
     pub(crate) fn note_deleted_early(
         &self,
         locals: impl IntoIterator<Item = LocalId>,
-        early: Early,
+        early: DeletedBeforeWrite,
     ) {
         let noted = locals.into_iter().map(|local| (local, early));
         self.meta.lock().deleted_early.extend(noted);
@@ -102,7 +102,11 @@ impl Container {
 }
 
 /// Removes the rows of notes that have ended.
-pub(super) fn drop_ended(disk: &Disk, id: ContainerId, ended: &FxHashMap<LocalId, Early>) {
+pub(super) fn drop_ended(
+    disk: &Disk,
+    id: ContainerId,
+    ended: &FxHashMap<LocalId, DeletedBeforeWrite>,
+) {
     if ended.is_empty() {
         return;
     }

@@ -19,20 +19,20 @@ use types::ContainerId;
 
 /// The containers that are being made.
 #[derive(Default)]
-pub(super) struct Making {
+pub(super) struct CreationLocks {
     state: Mutex<State>,
     ended: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    claimed: FxHashSet<ContainerId>,
+    locked: FxHashSet<ContainerId>,
     copies: FxHashMap<ContainerId, Arc<CopyState>>,
 }
 
 /// The right to make a container, until it is dropped.
-pub(super) struct Claim<'a> {
-    making: &'a Making,
+pub(super) struct CreationLock<'a> {
+    locks: &'a CreationLocks,
     id: ContainerId,
 }
 
@@ -62,14 +62,14 @@ impl CopyState {
     }
 }
 
-impl Making {
+impl CreationLocks {
     /// Waits until no other thread is making the container. Blocks.
-    pub(super) fn claim(&self, id: ContainerId) -> Claim<'_> {
+    pub(super) fn lock(&self, id: ContainerId) -> CreationLock<'_> {
         let mut state = self.state.lock();
-        while !state.claimed.insert(id) {
+        while !state.locked.insert(id) {
             self.ended.wait(&mut state);
         }
-        Claim { making: self, id }
+        CreationLock { locks: self, id }
     }
 
     /// Whether a copy of the container is being made.
@@ -107,10 +107,10 @@ impl Making {
     }
 }
 
-impl Claim<'_> {
+impl CreationLock<'_> {
     /// Adds a copy of the container, on the disk of this storage id. `None` when there is one.
     pub(super) fn add_copy(&self, disk: &str) -> Option<Arc<CopyState>> {
-        let mut state = self.making.state.lock();
+        let mut state = self.locks.state.lock();
         if state.copies.contains_key(&self.id) {
             return None;
         }
@@ -121,10 +121,10 @@ impl Claim<'_> {
     }
 }
 
-impl Drop for Claim<'_> {
+impl Drop for CreationLock<'_> {
     fn drop(&mut self) {
-        self.making.state.lock().claimed.remove(&self.id);
-        self.making.ended.notify_all();
+        self.locks.state.lock().locked.remove(&self.id);
+        self.locks.ended.notify_all();
     }
 }
 
@@ -134,37 +134,37 @@ mod tests {
 
     #[test]
     fn a_container_is_made_by_one_at_a_time_and_holds_up_no_other() {
-        let making = Making::default();
+        let locks = CreationLocks::default();
         let [one, two] = [1, 2].map(ContainerId::from_wire);
         let ended = AtomicBool::new(false);
-        let claim = making.claim(one);
-        drop(making.claim(two));
+        let lock = locks.lock(one);
+        drop(locks.lock(two));
         std::thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let _claim = making.claim(one);
+                let _lock = locks.lock(one);
                 ended.load(Ordering::SeqCst)
             });
             ended.store(true, Ordering::SeqCst);
-            drop(claim);
+            drop(lock);
             assert!(second.join().unwrap(), "it came in while the first one was at it");
         });
-        drop(making.claim(one));
+        drop(locks.lock(one));
     }
 
     #[test]
     fn a_copy_on_the_same_disk_is_waited_for_and_one_on_another_disk_is_not() {
-        let making = Making::default();
+        let locks = CreationLocks::default();
         let id = ContainerId::from_wire(1);
-        let copy = making.claim(id).add_copy("DS-1").unwrap();
-        assert!(making.claim(id).add_copy("DS-2").is_none(), "there is one");
+        let copy = locks.lock(id).add_copy("DS-1").unwrap();
+        assert!(locks.lock(id).add_copy("DS-2").is_none(), "there is one");
         let written = AtomicBool::new(false);
         let step = copy.step();
         // A disk that hangs in the step would hold this up for ever.
-        assert!(making.end_copy(id, "DS-2").is_none());
+        assert!(locks.end_copy(id, "DS-2").is_none());
         assert!(copy.has_ended());
         std::thread::scope(|scope| {
             let same_disk = scope.spawn(|| {
-                let ended = making.end_copy(id, "DS-1").unwrap();
+                let ended = locks.end_copy(id, "DS-1").unwrap();
                 let _step = ended.step();
                 written.load(Ordering::SeqCst)
             });
@@ -172,8 +172,8 @@ mod tests {
             drop(step);
             assert!(same_disk.join().unwrap(), "the copy was still writing");
         });
-        assert_eq!(making.publish(&copy, || ()), None, "it has ended");
-        making.remove_copy(id, &copy);
-        assert!(!making.has_copy(id));
+        assert_eq!(locks.publish(&copy, || ()), None, "it has ended");
+        locks.remove_copy(id, &copy);
+        assert!(!locks.has_copy(id));
     }
 }

@@ -7,7 +7,7 @@ use container::ContainerState;
 use types::ContainerId;
 
 use super::ContainerStore;
-use crate::containers::{Container, ContainerInfo, Twin, remove, take_away};
+use crate::containers::{Container, ContainerInfo, DuplicateReplica, remove, take_away};
 use crate::deletion::ANY_TRANSACTION;
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
@@ -26,18 +26,18 @@ pub struct SecondReplica {
 impl ContainerStore {
     /// Replicas that are not served: of each container there is another one on another disk.
     pub fn second_replicas(&self) -> Vec<SecondReplica> {
-        let twins = self.inner.twins.lock();
-        let told = twins.iter().map(|twin| SecondReplica {
-            info: twin.container.info(),
-            disk: twin.container.disk().id().to_owned(),
-            reason: twin.reason.clone(),
+        let duplicates = self.inner.duplicates.lock();
+        let told = duplicates.iter().map(|duplicate| SecondReplica {
+            info: duplicate.container.info(),
+            disk: duplicate.container.disk().id().to_owned(),
+            reason: duplicate.reason.clone(),
         });
         told.collect()
     }
 
     /// Whether there is a second replica of a container.
-    pub(crate) fn has_twin(&self, id: ContainerId) -> bool {
-        self.inner.twins.lock().iter().any(|twin| twin.container.id() == id)
+    pub(crate) fn has_duplicate(&self, id: ContainerId) -> bool {
+        self.inner.duplicates.lock().iter().any(|duplicate| duplicate.container.id() == id)
     }
 
     /// Removes the replica of this index, as SCM orders it: the one that is served, or one that is
@@ -52,10 +52,11 @@ impl ContainerStore {
         if index == 0 || index == has {
             return self.delete_served(id, index, force);
         }
-        let _claim = self.making().claim(id);
-        let is_meant =
-            |twin: &&Twin| twin.container.id() == id && twin.container.replica_index() == index;
-        let meant = self.inner.twins.lock().iter().find(is_meant).map(|t| t.container.clone());
+        let _lock = self.creation_locks().lock(id);
+        let is_meant = |duplicate: &&DuplicateReplica| {
+            duplicate.container.id() == id && duplicate.container.replica_index() == index
+        };
+        let meant = self.inner.duplicates.lock().iter().find(is_meant).map(|t| t.container.clone());
         let meant = meant.ok_or(StorageError::ReplicaIndex { id, has, asked: index })?;
         let info = meant.info();
         if !force && info.state.is_live() {
@@ -64,42 +65,48 @@ impl ContainerStore {
         if !force && info.blocks > 0 {
             return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
         }
-        self.remove_twin(&meant)?;
+        self.remove_duplicate(&meant)?;
         tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
         Ok(())
     }
 
-    /// Removes a second replica from its disk. The caller has the claim of its container.
-    fn remove_twin(&self, twin: &Arc<Container>) -> Result<()> {
+    /// Removes a second replica from its disk. The caller has the creation lock of its container.
+    fn remove_duplicate(&self, duplicate: &Arc<Container>) -> Result<()> {
         let forget = || {
-            self.inner.twins.lock().retain(|other| !Arc::ptr_eq(&other.container, twin));
+            self.inner.duplicates.lock().retain(|other| !Arc::ptr_eq(&other.container, duplicate));
         };
-        if !remove(twin, forget)? {
+        if !remove(duplicate, forget)? {
             // An earlier attempt did not come to its end.
-            take_away(twin, forget)?;
+            take_away(duplicate, forget)?;
         }
         Ok(())
     }
 
     /// Removes second replicas of a container of which an empty replica was just removed for good:
     /// what they have beyond it was deleted while their disk was away, and would come back.
-    pub(crate) fn remove_older_twins(&self, removed: &ContainerInfo, force: bool) {
+    pub(crate) fn remove_older_duplicates(&self, removed: &ContainerInfo, force: bool) {
         // By force goes also what is not empty: that says nothing of the others.
         if force || removed.state != ContainerState::Closed {
             return;
         }
-        let is_older = |twin: &&Twin| {
-            let info = twin.container.info();
+        let is_older = |duplicate: &&DuplicateReplica| {
+            let info = duplicate.container.info();
             info.id == removed.id
                 && info.replica_index == removed.replica_index
                 && info.bcsid <= removed.bcsid
                 && info.delete_tx <= removed.delete_tx
         };
-        let older: Vec<_> =
-            self.inner.twins.lock().iter().filter(is_older).map(|t| t.container.clone()).collect();
-        for twin in older {
-            let (id, disk) = (removed.id, twin.disk().id());
-            match self.remove_twin(&twin) {
+        let older: Vec<_> = self
+            .inner
+            .duplicates
+            .lock()
+            .iter()
+            .filter(is_older)
+            .map(|t| t.container.clone())
+            .collect();
+        for duplicate in older {
+            let (id, disk) = (removed.id, duplicate.disk().id());
+            match self.remove_duplicate(&duplicate) {
                 Ok(()) => {
                     tracing::info!(container = %id, disk, "an older second replica is deleted");
                 }
@@ -112,19 +119,19 @@ impl ContainerStore {
 
     /// Serves the second replica of a container whose first one is not here any more, if there is
     /// one. SCM is told of it as of one that is new. Blocks.
-    pub(crate) fn serve_twin(&self, id: ContainerId) -> bool {
-        let twin = {
-            let mut twins = self.inner.twins.lock();
+    pub(crate) fn serve_duplicate(&self, id: ContainerId) -> bool {
+        let duplicate = {
+            let mut duplicates = self.inner.duplicates.lock();
             // One whose removal failed is removed by the next order, or counts again at the next
             // start.
-            let is_whole = |twin: &Twin| {
-                let container = &twin.container;
+            let is_whole = |duplicate: &DuplicateReplica| {
+                let container = &duplicate.container;
                 container.id() == id && container.state() != ContainerState::Deleted
             };
-            let Some(at) = twins.iter().position(is_whole) else { return false };
-            twins.swap_remove(at)
+            let Some(at) = duplicates.iter().position(is_whole) else { return false };
+            duplicates.swap_remove(at)
         };
-        let Twin { container, damage, .. } = twin;
+        let DuplicateReplica { container, damage, .. } = duplicate;
         let disk = container.disk();
         tracing::warn!(
             container = %id, disk = disk.id(), index = container.replica_index(), state = %container.state(),
@@ -152,7 +159,10 @@ impl ContainerStore {
     }
 
     /// Forgets the second replicas of a disk that has failed.
-    pub(super) fn leave_twins(&self, disk: &Disk) {
-        self.inner.twins.lock().retain(|twin| twin.container.disk().id() != disk.id());
+    pub(super) fn leave_duplicates(&self, disk: &Disk) {
+        self.inner
+            .duplicates
+            .lock()
+            .retain(|duplicate| duplicate.container.disk().id() != disk.id());
     }
 }

@@ -161,12 +161,12 @@ fn a_second_replica_whose_removal_failed_is_not_served_when_the_first_one_goes()
     let disks = two_indexes();
     let (store, at) = (disks.node.store(), 1 - disks.served());
     let first = disks.node.container().replica_index();
-    let twin = store.second_replicas()[0].info.replica_index;
+    let second = store.second_replicas()[0].info.replica_index;
     // Nothing can be moved to where removed containers lie.
     let disk = store.disks().iter().find(|disk| disk.path().starts_with(&disks.paths[at])).unwrap();
     fs::remove_dir_all(disk.deleted_dir()).unwrap();
     fs::write(disk.deleted_dir(), b"no directory").unwrap();
-    store.delete_replica(CONTAINER, twin, true).unwrap_err();
+    store.delete_replica(CONTAINER, second, true).unwrap_err();
     assert!(disks.folders()[at], "it is where it was");
     store.delete_served(CONTAINER, first, true).unwrap();
     assert!(store.find(CONTAINER).is_none(), "half of it may be gone");

@@ -127,7 +127,7 @@ fn notes_of_deleted_blocks_end_with_the_containers_writes() {
         assert_eq!(noted(&node), (false, false));
         // Those that a crash brings back go when the container is loaded.
         let mut batch = metastore::Batch::new();
-        let row = containers::Early::All.encode();
+        let row = containers::DeletedBeforeWrite::All.encode();
         batch.put(tables::DELETED_EARLY, tables::block_key(CONTAINER, LocalId(2)), row);
         node.container().disk().db.write(batch, metastore::Durability::NoWal).unwrap();
         node.pipe().flush().unwrap();
