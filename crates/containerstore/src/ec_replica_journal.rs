@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use types::ContainerId;
 
-use super::error::{Result, StorageError};
+use crate::error::{Result, StorageError};
 
 /// Name of the file.
 pub const FILE: &str = "ec-replicas";

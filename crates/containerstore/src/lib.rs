@@ -12,6 +12,7 @@
 //! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
 //! | [`pipeline`] | the apply side: batches, positions, flush |
 //! | [`scan`] | looking replicas through for damage |
+//! | [`scan_history`] | when replicas were scanned, and what scans found |
 //! | [`deletion`] | deletion transactions and getting space back |
 //! | [`transfer`] | containers on their way to another node |
 //! | [`relocation`] | containers on their way to another disk of this node |
@@ -43,11 +44,13 @@ mod error;
 mod merkle;
 mod options;
 pub mod pipeline;
+mod position;
 mod read_timeout;
 mod reconcile;
 pub mod relocation;
 mod replicas;
 pub mod scan;
+mod scan_history;
 pub mod segments;
 mod store;
 mod tables;
@@ -65,10 +68,12 @@ pub use disk::{Disk, Space};
 pub use ec_replica_journal::FILE as EC_REPLICA_JOURNAL;
 pub use error::{Result, StorageError};
 pub use options::{ChoosingPolicy, DataDirectory, Floor, StorageOptions};
-pub use pipeline::{ApplyBatch, PipelineStore, Position};
+pub use pipeline::{ApplyBatch, PipelineStore};
+pub use position::Position;
 pub use read_timeout::ReadTimeout;
 pub use reconcile::{Compared, Reconcile, Reconciled};
 pub use relocation::{Passage, Relocated};
-pub use scan::{Pace, ScanKind, Verdict};
+pub use scan::{Pace, Verdict};
+pub use scan_history::ScanKind;
 pub use store::{ContainerStore, SecondReplica, Unopened};
 pub use tables::TABLES_WITH_DELETIONS;

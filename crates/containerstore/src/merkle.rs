@@ -13,12 +13,12 @@ use proto::datanode::ContainerChecksumInfo;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, LocalId};
 
-use super::containers::{Container, Sums};
-use super::error::{Result, StorageError};
-use super::scan::page;
-use super::store::ContainerStore;
-use super::tables::StoredBlock;
-use super::transfer::deleted;
+use crate::containers::{Container, Sums};
+use crate::error::{Result, StorageError};
+use crate::scan::page;
+use crate::store::ContainerStore;
+use crate::tables::StoredBlock;
+use crate::transfer::deleted;
 
 /// Offsets of damaged chunks by block.
 pub(super) type Damage = FxHashMap<LocalId, Vec<u64>>;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use types::{ContainerId, PipelineId};
 
-use super::containers::Container;
+use crate::containers::Container;
 
 /// One replica of each container that is here.
 ///

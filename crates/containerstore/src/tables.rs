@@ -10,8 +10,8 @@ use prost::encoding;
 use proto::datanode::{BlockData, ChunkInfo, DatanodeBlockId, KeyValue};
 use types::{ContainerId, LocalId, PipelineId};
 
-use super::error::{Result, StorageError};
-use super::pipeline::Position;
+use crate::error::{Result, StorageError};
+use crate::position::Position;
 
 /// Blocks: `<localID>` in decimal → BlockData.
 pub(crate) const BLOCK_DATA: Table = Table::named("block_data");

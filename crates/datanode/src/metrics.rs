@@ -15,7 +15,7 @@ use crate::disk_balancer::Counts as BalancerCounts;
 use crate::node::Node;
 use crate::repair::reconcile::Counts as ReconcileCounts;
 use crate::repair::reconstruct::Counts;
-use containerstore::scan::ScanFigures;
+use containerstore::scan::ScanStats;
 use containerstore::{Disk, ScanKind, Space};
 
 /// Kinds of commands are numbered from 1 to this.
@@ -121,7 +121,7 @@ impl Metrics {
     /// What the scans of each disk come to.
     fn watch_scans(&self, disks: &[Arc<Disk>]) {
         for kind in ScanKind::ALL {
-            let count = |name: &str, help: &str, value: fn(&ScanFigures) -> u64| {
+            let count = |name: &str, help: &str, value: fn(&ScanStats) -> u64| {
                 let read = of_each(disks, move |disk| value(&disk.scans().of(kind)));
                 let name = format!("{}_scan_{name}", kind.name());
                 self.registry.counters_fn(&name, help, "disk", read);

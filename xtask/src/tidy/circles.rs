@@ -21,11 +21,11 @@ const KNOWN: &[(&str, &[&str])] = &[(
     &[
         "block",
         "containers",
-        "deletion",
-        "disk",
+        "merkle",
         "pipeline",
         "reconcile",
         "relocation",
+        "replicas",
         "scan",
         "segments",
         "store",

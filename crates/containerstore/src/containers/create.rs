@@ -15,7 +15,7 @@ use super::file::ContainerFile;
 use super::{Container, DeletedBeforeWrite, Fixed, Meta, Sealed, Sums, Traffic};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
-use crate::scan::ScanTimes;
+use crate::scan_history::ScanTimes;
 use crate::segments::Segments;
 
 /// State a container is made in.

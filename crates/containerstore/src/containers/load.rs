@@ -187,7 +187,7 @@ fn load_closed(
     let early = FxHashMap::default();
     let (sealed, counted) = (file.sealed, rows.counted.remove(&id));
     let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
-    container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
+    container.scanned.set_data(rows.scanned.remove(&id).unwrap_or_default());
     container.unseen.store(true, Ordering::Relaxed);
     let damage = sealed.and_then(|sealed| lost_rows(sealed, counted, &sums));
     Some((container, damage))
@@ -288,7 +288,7 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
     let counted = rows.counted.remove(&id);
     let to_write = !segments.queue.is_empty();
     let container = Container::assemble(Arc::clone(disk), file, sums, segments, early);
-    container.scanned.restore(rows.scanned.remove(&id).unwrap_or_default());
+    container.scanned.set_data(rows.scanned.remove(&id).unwrap_or_default());
     if to_write {
         disk.mark_dirty(&container);
     }

@@ -31,13 +31,13 @@ pub(crate) use deleted_before_write::DeletedBeforeWrite;
 pub(crate) use duplicate_replicas::{DuplicateReplica, Loaded, Resolved};
 pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all, may_hold_replica};
 
-use super::disk::Disk;
-use super::error::{Result, StorageError};
-use super::read_timeout::ReadTimeout;
-use super::scan::ScanTimes;
-use super::segments::Segments;
-use super::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
-use super::tracker::Tracker;
+use crate::disk::Disk;
+use crate::error::{Result, StorageError};
+use crate::read_timeout::ReadTimeout;
+use crate::scan_history::ScanTimes;
+use crate::segments::Segments;
+use crate::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+use crate::tracker::Tracker;
 
 /// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
 /// for it.
@@ -254,7 +254,7 @@ impl Container {
     /// Is its pipeline putting back what a crash lost?
     pub(crate) fn is_replaying(&self) -> bool {
         self.fixed.pipeline.is_some_and(|id| {
-            self.disk.pipelines.lock().get(&id).is_some_and(|reached| reached.replaying())
+            self.disk.pipelines.lock().get(&id).is_some_and(|positions| positions.replaying())
         })
     }
 

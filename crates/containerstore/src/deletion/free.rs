@@ -1,57 +1,34 @@
 //! Giving the space of deleted blocks back to the file system.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use blockio::block_on;
 use container::ContainerState;
-use container::segment::{record_len, space};
+use container::segment::space;
 use futures::future::join_all;
 use scheduling::Rests;
 use types::LocalId;
 
-use super::reclaim::{Place, pending};
+use super::reclaim::pending;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
-use crate::store::ContainerStore;
-use crate::tables::StoredBlock;
+use crate::store::{ContainerStore, Freed, Place};
 
-/// What a container's deleted blocks took.
-#[derive(Debug, Default)]
-pub(super) struct Freed {
-    pub blocks: u64,
-    pub bytes: u64,
-    /// Dead records, by segment.
-    dead: BTreeMap<u32, Vec<Range<u64>>>,
-}
-
-impl Freed {
-    pub fn add(&mut self, row: &StoredBlock) {
-        self.blocks += 1;
-        self.bytes += row.length();
-        if let Some(packed) = row.packed {
-            let range = packed.offset..packed.offset + record_len(packed.len);
-            self.dead.entry(packed.segment).or_default().push(range);
+/// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
+pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId]) -> Result<()> {
+    let io = &container.disk().io;
+    let fail = StorageError::io(container.id());
+    // Also for blocks without a row: chunks of a write that was given up.
+    let files = blocks.iter().map(|local| container.block_path(*local).to_path_buf());
+    block_on(io.unlink(files.collect())).map_err(&fail)?;
+    let mut punches = Vec::new();
+    for (number, dead) in &freed.dead {
+        let holes = space::holes(dead.clone());
+        if !holes.is_empty() {
+            punches.push(io.punch(container.segment_path(*number), holes));
         }
     }
-
-    /// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
-    pub fn free_space(&self, container: &Arc<Container>, blocks: &[LocalId]) -> Result<()> {
-        let io = &container.disk().io;
-        let fail = StorageError::io(container.id());
-        // Also for blocks without a row: chunks of a write that was given up.
-        let files = blocks.iter().map(|local| container.block_path(*local).to_path_buf());
-        block_on(io.unlink(files.collect())).map_err(&fail)?;
-        let mut punches = Vec::new();
-        for (number, dead) in &self.dead {
-            let holes = space::holes(dead.clone());
-            if !holes.is_empty() {
-                punches.push(io.punch(container.segment_path(*number), holes));
-            }
-        }
-        block_on(join_all(punches)).into_iter().collect::<Result<(), _>>().map_err(fail)
-    }
+    block_on(join_all(punches)).into_iter().collect::<Result<(), _>>().map_err(fail)
 }
 
 impl ContainerStore {

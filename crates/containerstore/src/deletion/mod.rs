@@ -4,7 +4,7 @@
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
 //!    it.
 //! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them
-//!    back. Beside clients that flush is waited for (`waiting.rs`).
+//!    back. Beside clients that flush is waited for (`store/unfreed_space.rs`).
 //! 3. Files are unlinked, records punched, dead segments dropped, and half-dead ones compacted when
 //!    no more of their container is to go.
 //! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
@@ -16,22 +16,17 @@
 //! before it confirms the entry (`proof.rs`): what applying an entry comes to depends on the log
 //! and this disk alone.
 
-mod deleting;
 mod free;
 mod pending;
 mod proof;
 mod reclaim;
 mod take;
-mod waiting;
 
 use std::time::Duration;
 
 use types::ContainerId;
 
-use super::error::Result;
-
-pub(crate) use deleting::{ANY as ANY_TRANSACTION, Deleting};
-pub(crate) use waiting::{Flushes, Waiting};
+use crate::error::Result;
 
 /// What became of one deletion transaction.
 #[derive(Debug)]

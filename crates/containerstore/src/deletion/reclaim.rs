@@ -7,58 +7,22 @@ use std::time::Instant;
 use container::ContainerState;
 use container::deletion;
 use metastore::{Batch, Durability, IterRange};
+use parking_lot::Mutex;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
 use scheduling::Rests;
-use types::LocalId;
 
 use super::Reclaimed;
-use super::free::Freed;
-use super::waiting::Waiting;
+use super::free::free_space;
 use crate::containers::{Container, DeletedBeforeWrite};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::merkle::checksum_without;
-use crate::store::ContainerStore;
+use crate::store::{ContainerStore, Freed, Place, Rows, UnfreedSpace, Work};
 use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
 
 /// Blocks of one work beside clients: there is a rest between two.
 const WORK: usize = 250;
-
-/// A container's blocks of a portion, or some of them.
-pub(super) struct Work {
-    pub container: Arc<Container>,
-    pub rows: Rows,
-}
-
-/// What goes of it.
-pub(super) struct Rows {
-    /// Transactions that end with it.
-    pub transactions: Vec<i64>,
-    /// Where it ends; nowhere when there was nothing to do.
-    pub end: Option<Place>,
-    pub blocks: Vec<LocalId>,
-    freed: Freed,
-}
-
-/// How far the rows of a container's blocks are gone: of this transaction so many blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub tx: i64,
-    pub blocks: usize,
-}
-
-impl Place {
-    /// Behind a whole transaction.
-    fn behind(tx: i64) -> Self {
-        Self { tx, blocks: usize::MAX }
-    }
-
-    /// Whether the transaction has more blocks.
-    pub fn is_inside(self) -> bool {
-        self.blocks != usize::MAX
-    }
-}
 
 impl ContainerStore {
     /// Carries out pending transactions, about `limit` blocks of each disk. Blocks.
@@ -80,8 +44,11 @@ impl ContainerStore {
 
     fn reclaim_portion(&self, limit: usize, share: Option<f64>) -> Result<Reclaimed> {
         let mut total = Reclaimed::default();
-        for disk in self.disks().iter().filter(|disk| disk.failure().is_none()) {
-            let done = self.reclaim_disk(disk, limit.max(1), share)?;
+        for (disk, unfreed) in self.disks_with_unfreed_space() {
+            if disk.failure().is_some() {
+                continue;
+            }
+            let done = self.reclaim_disk(disk, unfreed, limit.max(1), share)?;
             total.portion = total.portion.max(done.portion);
             total.blocks += done.blocks;
             total.bytes += done.bytes;
@@ -93,9 +60,15 @@ impl ContainerStore {
         Ok(total)
     }
 
-    fn reclaim_disk(&self, disk: &Disk, limit: usize, share: Option<f64>) -> Result<Reclaimed> {
+    fn reclaim_disk(
+        &self,
+        disk: &Disk,
+        unfreed: &Mutex<UnfreedSpace>,
+        limit: usize,
+        share: Option<f64>,
+    ) -> Result<Reclaimed> {
         let (mut done, later) = (Reclaimed::default(), share.is_some());
-        let mut waiting = disk.waiting.lock();
+        let mut waiting = unfreed.lock();
         let mut portion = limit;
         if waiting.is_empty() || !waiting.is_covered(&disk.flushes) {
             done.portion = self.remove_rows_of(disk, limit, later, &mut waiting, &mut done);
@@ -171,7 +144,7 @@ impl ContainerStore {
         disk: &Disk,
         limit: usize,
         later: bool,
-        waiting: &mut Waiting,
+        waiting: &mut UnfreedSpace,
         done: &mut Reclaimed,
     ) -> usize {
         let ids = disk.deleting.lock().containers();
@@ -232,7 +205,7 @@ impl ContainerStore {
         }
         // What waits for a processor goes first.
         std::thread::yield_now();
-        some.rows.freed.free_space(container, &some.rows.blocks)?;
+        free_space(&some.rows.freed, container, &some.rows.blocks)?;
         Ok(true)
     }
 }

@@ -1,15 +1,13 @@
 //! Making everything applied durable, so that the log can be trimmed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use blockio::{IoErrorKind, block_on};
 use futures::future::join_all;
 use metastore::{Batch, Durability};
 
-use super::Disk;
-use crate::containers::Container;
+use super::{DirtyReplica, Disk, Undurable};
 use crate::error::{Result, StorageError};
-use crate::segments::Undurable;
 use crate::tables::{self, PIPELINES, Reach};
 
 impl Disk {
@@ -25,14 +23,17 @@ impl Disk {
             .pipelines
             .lock()
             .iter()
-            .filter(|(_, reached)| reached.applied != reached.durable)
-            .map(|(id, reached)| (*id, reached.applied))
+            .filter(|(_, positions)| positions.applied != positions.durable)
+            .map(|(id, positions)| (*id, positions.applied))
             .collect();
-        let dirty: Vec<Arc<Container>> =
-            self.dirty.lock().drain().filter_map(|(_, container)| container.upgrade()).collect();
-        if let Err(error) = self.flush_containers(&dirty) {
+        let dirty: Vec<Arc<dyn DirtyReplica>> =
+            self.dirty.lock().drain().filter_map(|(_, replica)| replica.upgrade()).collect();
+        if let Err(error) = self.flush_replicas(&dirty) {
             // They stay dirty, so that a later flush tries again, if there was no room.
-            dirty.iter().for_each(|container| self.mark_dirty(container));
+            let mut again = self.dirty.lock();
+            for replica in &dirty {
+                again.entry(replica.id()).or_insert_with(|| Arc::downgrade(replica));
+            }
             return Err(error);
         }
         let mut batch = Batch::new();
@@ -45,45 +46,56 @@ impl Disk {
         self.flushes.end(number);
         let mut pipelines = self.pipelines.lock();
         for (id, position) in positions {
-            if let Some(reached) = pipelines.get_mut(&id) {
-                reached.durable = reached.durable.max(position);
+            if let Some(positions) = pipelines.get_mut(&id) {
+                positions.durable = positions.durable.max(position);
             }
         }
         Ok(())
     }
 
-    /// Writes and syncs the bytes of one container that wait. Blocks.
-    pub(crate) fn flush_container(&self, container: &Arc<Container>) -> Result<()> {
+    /// Writes and syncs the bytes of one replica that wait. Blocks.
+    pub(crate) fn flush_replica<R: DirtyReplica + 'static>(&self, replica: &Arc<R>) -> Result<()> {
         self.check()?;
         // Another flush may have taken some of them, and not be done.
         let _one = self.flushing.lock();
-        self.flush_containers(std::slice::from_ref(container))?;
+        let replica: Arc<dyn DirtyReplica> = Arc::<R>::clone(replica);
+        self.flush_replicas(&[replica])?;
         self.check()
     }
 
-    fn flush_containers(&self, dirty: &[Arc<Container>]) -> Result<()> {
+    /// Beyond the bound, packed bytes are written now (not synced: the log has them). Blocks.
+    pub(crate) fn write_beyond_bound(&self) -> Result<()> {
+        if self.pending_bytes() <= self.pending_bound {
+            return Ok(());
+        }
+        let dirty: Vec<Arc<dyn DirtyReplica>> =
+            self.dirty.lock().values().filter_map(Weak::upgrade).collect();
+        dirty.iter().try_for_each(|replica| replica.write_early())
+    }
+
+    fn flush_replicas(&self, dirty: &[Arc<dyn DirtyReplica>]) -> Result<()> {
         let mut written = Vec::with_capacity(dirty.len());
         let mut outcome = Ok(());
-        for container in dirty {
-            match container.write_before_sync() {
-                Ok(undurable) => written.push((container, undurable)),
+        for replica in dirty {
+            match replica.write_before_sync() {
+                Ok(undurable) => written.push((replica, undurable)),
                 Err(error) => outcome = Err(error),
             }
         }
         if outcome.is_ok() {
             outcome = self.sync_all(&written);
         }
-        for (container, undurable) in written {
+        for (replica, undurable) in written {
             match &outcome {
-                Ok(()) => container.segments_are_durable(&undurable.ends)?,
-                Err(_) => container.keep_undurable(undurable),
+                Ok(()) => Arc::clone(replica).note_durable(&undurable.ends)?,
+                Err(_) => replica.keep_undurable(undurable),
             }
         }
         outcome
     }
 
-    fn sync_all(&self, written: &[(&Arc<Container>, Undurable)]) -> Result<()> {
-        let syncs = written.iter().flat_map(|(container, undurable)| {
+    fn sync_all(&self, written: &[(&Arc<dyn DirtyReplica>, Undurable)]) -> Result<()> {
+        let syncs = written.iter().flat_map(|(replica, undurable)| {
             undurable.to_sync.iter().enumerate().map(move |(place, path)| {
                 let (sync, block) = (self.io.sync(Arc::clone(path)), undurable.block_at(place));
                 async move {
@@ -91,11 +103,11 @@ impl Disk {
                         // Applying leaves a block out that was deleted meanwhile, file and all.
                         (Err(error), Some(local))
                             if error.kind == IoErrorKind::NotFound
-                                && container.block_row(local)?.is_none() =>
+                                && !replica.has_row(local)? =>
                         {
                             Ok(())
                         }
-                        (synced, _) => synced.map_err(StorageError::io(container.id())),
+                        (synced, _) => synced.map_err(StorageError::io(replica.id())),
                     }
                 }
             })

@@ -10,7 +10,10 @@
 
 mod check;
 mod database;
+mod deleting;
+mod dirty;
 mod flush;
+mod flushes;
 mod open;
 mod refused;
 mod space;
@@ -30,17 +33,18 @@ use types::{ContainerId, PipelineId, StorageType};
 
 pub use check::CheckFault;
 pub(crate) use database::Database;
+pub(crate) use deleting::{ANY_TRANSACTION, Deleting};
+pub(crate) use dirty::{DirtyReplica, Undurable};
+pub(crate) use flushes::Flushes;
 pub(crate) use open::sweep;
 pub(crate) use refused::RefusedReads;
 pub use space::Space;
 pub(crate) use space::{choose, types_for};
 
-use super::containers::Container;
-use super::deletion::{Deleting, Flushes, Waiting};
-use super::error::{Result, StorageError};
-use super::pipeline::Reached;
-use super::read_timeout::ReadTimeout;
-use super::scan::DiskScans;
+use crate::error::{Result, StorageError};
+use crate::position::PipelinePositions;
+use crate::read_timeout::ReadTimeout;
+use crate::scan_history::DiskScans;
 
 /// One disk.
 pub struct Disk {
@@ -61,16 +65,14 @@ pub struct Disk {
     /// What came of the scans of its replicas.
     pub(crate) scans: DiskScans,
     /// How far the disk's pipelines are.
-    pub(crate) pipelines: Mutex<FxHashMap<PipelineId, Reached>>,
-    /// Containers with bytes that are not durable yet.
-    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Weak<Container>>>,
+    pub(crate) pipelines: Mutex<FxHashMap<PipelineId, PipelinePositions>>,
+    /// Replicas with bytes that are not durable yet.
+    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Weak<dyn DirtyReplica>>>,
     /// Packed bytes in memory.
     pub(crate) pending: AtomicUsize,
-    pub(crate) pending_bound: usize,
+    pending_bound: usize,
     /// Containers with deletion transactions to carry out.
     pub(crate) deleting: Mutex<Deleting>,
-    /// Blocks whose rows are gone, and whose space waits for a flush.
-    pub(crate) waiting: Mutex<Waiting>,
     /// Flushes so far.
     pub(crate) flushes: Flushes,
     /// One count of deletions at a time.
@@ -207,11 +209,6 @@ impl Disk {
     /// Where containers are until they have come whole.
     pub fn arrivals_dir(&self) -> PathBuf {
         self.cluster.join("tmp").join("arriving-containers")
-    }
-
-    /// Notes that a container has bytes that a flush must make durable.
-    pub(crate) fn mark_dirty(&self, container: &Arc<Container>) {
-        self.dirty.lock().entry(container.id()).or_insert_with(|| Arc::downgrade(container));
     }
 }
 

@@ -15,12 +15,11 @@ use types::PipelineId;
 use uuid::Uuid;
 
 use super::space::Gauge;
-use super::{Database, Disk, RefusedReads, check};
-use crate::deletion::{ANY_TRANSACTION, Deleting, Flushes};
+use super::{ANY_TRANSACTION, Database, Deleting, Disk, Flushes, RefusedReads, check};
 use crate::error::{Result, StorageError};
 use crate::options::{DataDirectory, StorageOptions};
-use crate::pipeline::Reached;
-use crate::scan::DiskScans;
+use crate::position::PipelinePositions;
+use crate::scan_history::DiskScans;
 use crate::tables::{self, DELETE_TXNS, PIPELINES, Reach, TABLES};
 
 /// Latest layout of a data volume this program knows; Ozone's too.
@@ -118,7 +117,6 @@ impl Disk {
             pending: 0.into(),
             pending_bound: options.pending_bytes,
             deleting: Mutex::new(deleting),
-            waiting: Mutex::default(),
             flushes: Flushes::default(),
             deletion_look: Arc::default(),
             flushing: Mutex::default(),
@@ -201,19 +199,19 @@ fn short_name(id: &str) -> String {
     id.chars().take(11).collect()
 }
 
-fn read_pipelines(db: &Store) -> Result<FxHashMap<PipelineId, Reached>> {
-    let mut found: FxHashMap<PipelineId, Reached> = FxHashMap::default();
+fn read_pipelines(db: &Store) -> Result<FxHashMap<PipelineId, PipelinePositions>> {
+    let mut found: FxHashMap<PipelineId, PipelinePositions> = FxHashMap::default();
     let mut cursor = db.iter(PIPELINES, IterRange::all())?;
     cursor.first();
     cursor.for_each(|key, value| {
         if let Some((id, reach, position)) = tables::read_pipeline(key, value) {
-            let reached = found.entry(id).or_default();
+            let positions = found.entry(id).or_default();
             match reach {
                 // Replay starts at the durable position; what was applied is only known.
-                Reach::Applied => reached.seen = position,
+                Reach::Applied => positions.seen = position,
                 Reach::Durable => {
-                    reached.durable = position;
-                    reached.applied = position;
+                    positions.durable = position;
+                    positions.applied = position;
                 }
             }
         }

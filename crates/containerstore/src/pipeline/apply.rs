@@ -8,9 +8,10 @@ use metastore::Batch;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, LocalId};
 
-use super::{PipelineStore, Position, Reached};
+use super::{PipelineStore, Position};
 use crate::containers::{Container, InitialState, NewContainer};
 use crate::error::{Result, StorageError};
+use crate::position::PipelinePositions;
 use crate::tables::{Packed, StoredBlock};
 
 /// Changes of one round of entries: visible and durable together, or not at all.
@@ -19,7 +20,7 @@ use crate::tables::{Packed, StoredBlock};
 /// visible before [`commit`](Self::commit).
 pub struct ApplyBatch<'a> {
     pub(super) pipeline: &'a PipelineStore,
-    pub(super) reached: Reached,
+    pub(super) positions: PipelinePositions,
     pub(super) batch: Batch,
     pub(super) touched: BTreeMap<ContainerId, Touched>,
     pub(super) position: Position,
@@ -85,13 +86,13 @@ pub(super) struct Change {
 
 impl<'a> ApplyBatch<'a> {
     pub(crate) fn new(pipeline: &'a PipelineStore) -> Self {
-        let reached = pipeline.reached();
+        let positions = pipeline.positions();
         Self {
             pipeline,
-            reached,
+            positions,
             batch: Batch::new(),
             touched: BTreeMap::new(),
-            position: reached.applied,
+            position: positions.applied,
             catching_up: false,
         }
     }
@@ -104,7 +105,7 @@ impl<'a> ApplyBatch<'a> {
 
     /// Is this entry's effect in the tables already?
     pub(super) fn is_replay(&self, at: Position) -> bool {
-        at.index <= self.reached.seen.index
+        at.index <= self.positions.seen.index
     }
 
     /// Notes that entries up to `at` are applied, whatever they were.

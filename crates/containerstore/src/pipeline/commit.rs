@@ -1,6 +1,6 @@
 //! The end of a round: one batch, and what became of the containers.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use blockio::block_on;
 use container::ContainerState;
@@ -8,7 +8,7 @@ use metastore::{Batch, Durability};
 use types::LocalId;
 
 use super::apply::{ApplyBatch, Left, Touched};
-use crate::containers::{Container, DeletedBeforeWrite, Sums};
+use crate::containers::{DeletedBeforeWrite, Sums};
 use crate::error::{Result, StorageError};
 use crate::tables::{self, BLOCK_DATA, DELETED_EARLY, PIPELINES, Reach};
 
@@ -43,7 +43,7 @@ impl ApplyBatch<'_> {
             }
             // A round without an effect needs no row: replaying it has none either.
             if !self.batch.is_empty() {
-                let reach = self.position.max(self.reached.seen);
+                let reach = self.position.max(self.positions.seen);
                 let key = tables::pipeline_key(pipeline.id, Reach::Applied);
                 self.batch.put(PIPELINES, key, reach.encode());
             }
@@ -57,8 +57,8 @@ impl ApplyBatch<'_> {
                     .note_deleted_early(touched.gone.iter().copied(), DeletedBeforeWrite::All);
             }
         }
-        if let Some(reached) = disk.pipelines.lock().get_mut(&pipeline.id) {
-            reached.applied = reached.applied.max(self.position);
+        if let Some(positions) = disk.pipelines.lock().get_mut(&pipeline.id) {
+            positions.applied = positions.applied.max(self.position);
         }
         self.finish()
     }
@@ -80,13 +80,7 @@ impl ApplyBatch<'_> {
                 }
             }
         }
-        // Beyond the bound, packed bytes are written now (not synced: the log has them).
-        if disk.pending_bytes() > disk.pending_bound {
-            let dirty: Vec<Arc<Container>> =
-                disk.dirty.lock().values().filter_map(Weak::upgrade).collect();
-            dirty.iter().try_for_each(|container| container.write_early())?;
-        }
-        Ok(())
+        disk.write_beyond_bound()
     }
 }
 

@@ -12,66 +12,11 @@ use types::{ContainerId, PipelineId};
 
 pub use apply::ApplyBatch;
 
-use super::disk::Disk;
-use super::error::Result;
-use super::store::ContainerStore;
-use super::tables::{self, PIPELINES, Reach};
-
-/// A position in a pipeline's Raft log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
-pub struct Position {
-    /// Term of the entry.
-    pub term: u64,
-    /// Index of the entry.
-    pub index: u64,
-}
-
-impl PartialOrd for Position {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Position {
-    /// By index; the term only tells equal indexes apart.
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.index, self.term).cmp(&(other.index, other.term))
-    }
-}
-
-impl Position {
-    /// As a row has it.
-    pub(crate) fn encode(self) -> [u8; 16] {
-        let mut out = [0; 16];
-        out[..8].copy_from_slice(&self.term.to_be_bytes());
-        out[8..].copy_from_slice(&self.index.to_be_bytes());
-        out
-    }
-
-    pub(crate) fn decode(value: &[u8]) -> Option<Self> {
-        let (term, index) = value.split_first_chunk::<8>()?;
-        let index = <[u8; 8]>::try_from(index).ok()?;
-        Some(Self { term: u64::from_be_bytes(*term), index: u64::from_be_bytes(index) })
-    }
-}
-
-/// How far a pipeline is on a disk.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Reached {
-    /// Applied since the start, or put back by replay.
-    pub applied: Position,
-    /// Durable with all bytes: replay starts behind it, the log may be trimmed up to it.
-    pub durable: Position,
-    /// What the tables had when they were opened: entries up to here only put bytes back.
-    pub seen: Position,
-}
-
-impl Reached {
-    /// Are there entries still to be replayed?
-    pub(crate) fn replaying(&self) -> bool {
-        self.applied.index < self.seen.index
-    }
-}
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::position::{PipelinePositions, Position};
+use crate::store::ContainerStore;
+use crate::tables::{self, PIPELINES, Reach};
 
 /// One pipeline's part of a disk. Clones share it.
 #[derive(Clone)]
@@ -98,30 +43,30 @@ impl PipelineStore {
         &self.disk
     }
 
-    pub(crate) fn reached(&self) -> Reached {
+    pub(crate) fn positions(&self) -> PipelinePositions {
         self.disk.pipelines.lock().get(&self.id).copied().unwrap_or_default()
     }
 
     /// What is durable with all its bytes: replay must start behind it. Entries applied again are
     /// recognised.
     pub fn durable(&self) -> Position {
-        self.reached().durable
+        self.positions().durable
     }
 
     /// What is applied and visible.
     pub fn applied(&self) -> Position {
-        self.reached().applied
+        self.positions().applied
     }
 
     /// What the tables have the rows of. Entries up to it that replay has not come to yet may lack
     /// their bytes.
     pub fn seen(&self) -> Position {
-        self.reached().seen
+        self.positions().seen
     }
 
     /// Whether rows may lack bytes that only the log has: replay has not come to them yet.
     pub fn is_replaying(&self) -> bool {
-        self.reached().replaying()
+        self.positions().replaying()
     }
 
     /// Where a machine goes on that takes over from one that failed within this process: what is
@@ -134,9 +79,9 @@ impl PipelineStore {
         let row = self.disk.db.get(PIPELINES, &key)?;
         let written = row.and_then(|row| Position::decode(&row)).unwrap_or_default();
         let mut pipelines = self.disk.pipelines.lock();
-        let reached = pipelines.entry(self.id).or_default();
-        reached.seen = reached.seen.max(written);
-        Ok(reached.applied)
+        let positions = pipelines.entry(self.id).or_default();
+        positions.seen = positions.seen.max(written);
+        Ok(positions.applied)
     }
 
     /// Begins a round. One at a time per pipeline.
@@ -177,8 +122,8 @@ impl PipelineStore {
         }
         self.disk.db.write(batch, Durability::NoWal)?;
         self.disk.db.flush()?;
-        let reached = Reached { applied: position, durable: position, seen: position };
-        self.disk.pipelines.lock().insert(self.id, reached);
+        let positions = PipelinePositions { applied: position, durable: position, seen: position };
+        self.disk.pipelines.lock().insert(self.id, positions);
         Ok(())
     }
 

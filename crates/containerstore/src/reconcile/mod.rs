@@ -31,10 +31,10 @@ use types::LocalId;
 
 pub use finish::{Compared, Reconciled};
 
-use super::containers::Container;
-use super::merkle::Damage;
-use super::relocation::Claim;
-use super::store::ContainerStore;
+use crate::containers::Container;
+use crate::merkle::Damage;
+use crate::relocation::Claim;
+use crate::store::ContainerStore;
 
 /// What the name of a folder begins with in which blocks lie until they are whole. One that a crash
 /// leaves behind is removed at the next start.

@@ -6,8 +6,7 @@
 //! | [`rows`] | the rows of its blocks, against its sums |
 //! | [`data`] | the bytes of its blocks, against their checksums |
 //! | [`judge`] | which errors count against a replica |
-//! | [`times`] | when it was scanned, and which one is next |
-//! | [`figures`] | what came of the scans of a disk |
+//! | [`due`] | which one is next |
 //! | [`pace`] | how fast they go |
 //!
 //! # Invariants
@@ -19,12 +18,11 @@
 //! * RECOVERING replicas are touched by no scan: the node that rebuilds them checks them.
 
 mod data;
-mod figures;
+mod due;
 mod judge;
 mod metadata;
 mod pace;
 mod rows;
-mod times;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -33,56 +31,17 @@ use container::ContainerState;
 use types::ContainerId;
 
 pub(crate) use data::damage_of_blocks;
-pub use figures::{DiskScans, FoundDamage, ScanFigures};
+pub use due::ScanOverview;
 pub(crate) use metadata::{damage_beside_file, damage_of_unseen};
 pub use pace::{Pace, Unpaced};
 pub(crate) use rows::{PAGE, page};
-pub use times::ScanOverview;
-pub use times::ScanTimes;
 
-use super::containers::Container;
-use super::disk::CheckFault;
-use super::error::{Result, StorageError};
-use super::store::ContainerStore;
+pub use crate::scan_history::{DiskScans, FoundDamage, ScanKind, ScanStats, ScanTimes};
 
-/// Why a replica is looked through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScanKind {
-    /// What it is made of, at intervals.
-    Metadata,
-    /// All of its bytes, at intervals.
-    Data,
-    /// All of its bytes, because a read found something wrong.
-    OnDemand,
-    /// All of its bytes, to know what of it has to be repaired, and whether it was.
-    Reconcile,
-}
-
-impl ScanKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Metadata, Self::Data, Self::OnDemand, Self::Reconcile];
-
-    /// Its name in metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Metadata => "metadata",
-            Self::Data => "data",
-            Self::OnDemand => "on_demand",
-            Self::Reconcile => "reconcile",
-        }
-    }
-
-    /// Whether it looks through replicas in this state.
-    fn covers(self, state: ContainerState) -> bool {
-        use ContainerState::*;
-        match (self, state) {
-            (Self::Reconcile, state) => matches!(state, Closed | QuasiClosed | Unhealthy),
-            (_, Unhealthy | Deleted | Recovering) => false,
-            (Self::Data, state) => matches!(state, Closed | QuasiClosed),
-            (Self::Metadata | Self::OnDemand, _) => true,
-        }
-    }
-}
+use crate::containers::Container;
+use crate::disk::CheckFault;
+use crate::error::{Result, StorageError};
+use crate::store::ContainerStore;
 
 /// What came of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,7 +141,7 @@ impl ContainerStore {
             Found::Nothing => {
                 disk.scans.count(kind, false);
                 let of = Arc::clone(container);
-                blocking(container, move || times::note(&of, kind, now)).await?;
+                blocking(container, move || due::note(&of, kind, now)).await?;
                 return Ok(Verdict::Sound);
             }
             Found::Damage(reason) => reason,

@@ -36,7 +36,7 @@ impl Container {
     ) -> Result<()> {
         // Copies that an earlier try could not write are written first: on a disk that stays full,
         // each try would add its own to those that wait in memory.
-        self.disk().flush_container(self)?;
+        self.disk().flush_replica(self)?;
         // All rows of the container are looked at for each group of segments.
         let (mut group, mut records) = (BTreeSet::new(), 0u64);
         for (number, info) in segments {
@@ -119,7 +119,7 @@ impl Container {
             (local, from, self.append_dead_record(local, bcsid, data, size))
         };
         let copies: Vec<_> = read.into_iter().map(append).collect();
-        self.disk().flush_container(self)?;
+        self.disk().flush_replica(self)?;
         let _commit = self.commit.lock();
         if self.state() == ContainerState::Deleted {
             return Ok(());

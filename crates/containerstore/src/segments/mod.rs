@@ -19,7 +19,6 @@ use rustc_hash::FxHashMap;
 use types::LocalId;
 
 pub(crate) use recover::{Recovered, file_name, recover};
-pub(crate) use write::Undurable;
 
 /// A container's segments.
 #[derive(Default)]

@@ -1,6 +1,5 @@
 //! Writing packed bytes to their files, in long runs.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,21 +7,12 @@ use blockio::{WriteMode, block_on};
 use bytes::Bytes;
 use container::ContainerState;
 use metastore::{Batch, Durability};
-use types::LocalId;
+use types::{ContainerId, LocalId};
 
 use super::Segments;
 use crate::containers::Container;
+use crate::disk::{DirtyReplica, Undurable};
 use crate::error::{Result, StorageError};
-
-/// Bytes in files that only a sync makes durable.
-#[derive(Default)]
-pub(crate) struct Undurable {
-    /// Files to sync: those of the segments, then those of blocks.
-    pub(crate) to_sync: Vec<Arc<Path>>,
-    /// Where the segments' bytes end that the sync makes durable.
-    pub(crate) ends: Vec<(u32, u64)>,
-    files: Vec<LocalId>,
-}
 
 /// Neighbouring records: one write.
 struct Run {
@@ -33,13 +23,6 @@ struct Run {
     records: u64,
     parts: Vec<Bytes>,
     keys: Vec<(u32, u64)>,
-}
-
-impl Undurable {
-    /// The block whose file is the one to sync at this place; none for a segment.
-    pub(crate) fn block_at(&self, place: usize) -> Option<LocalId> {
-        self.files.get(place.checked_sub(self.ends.len())?).copied()
-    }
 }
 
 impl Segments {
@@ -74,9 +57,12 @@ impl Segments {
     }
 }
 
-impl Container {
-    /// Writes all that waits, and says what a sync would make durable. Blocks.
-    pub(crate) fn write_before_sync(&self) -> Result<Undurable> {
+impl DirtyReplica for Container {
+    fn id(&self) -> ContainerId {
+        self.id()
+    }
+
+    fn write_before_sync(&self) -> Result<Undurable> {
         self.write_queued()?;
         let mut segments = self.segments.lock();
         let ends: Vec<_> = std::mem::take(&mut segments.written).into_iter().collect();
@@ -88,9 +74,45 @@ impl Container {
         Ok(Undurable { to_sync, ends, files })
     }
 
-    /// Notes again what [`write_before_sync`](Self::write_before_sync) returned, when the sync
-    /// failed.
-    pub(crate) fn keep_undurable(&self, undurable: Undurable) {
+    fn write_early(&self) -> Result<()> {
+        for number in self.write_queued()? {
+            self.disk().io.sync_soon(self.segment_path(number));
+        }
+        Ok(())
+    }
+
+    fn has_row(&self, local: LocalId) -> Result<bool> {
+        Ok(self.block_row(local)?.is_some())
+    }
+
+    fn note_durable(self: Arc<Self>, ends: &[(u32, u64)]) -> Result<()> {
+        if ends.is_empty() {
+            return Ok(());
+        }
+        // While the pipeline replays, bytes in between may still be missing: a later flush notes it.
+        if self.is_replaying() {
+            self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
+            self.disk().mark_dirty(&self);
+            return Ok(());
+        }
+        let _commit = self.commit.lock();
+        if self.state() == ContainerState::Deleted {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        {
+            let mut segments = self.segments.lock();
+            for (number, end) in ends {
+                if let Some(info) = segments.infos.get_mut(number) {
+                    info.durable = info.durable.max(*end);
+                }
+            }
+        }
+        self.put_segment_rows(ends.iter().map(|(number, _)| *number), &mut batch);
+        Ok(self.disk().db.write(batch, Durability::NoWal)?)
+    }
+
+    fn keep_undurable(&self, undurable: Undurable) {
         let mut segments = self.segments.lock();
         for (number, end) in undurable.ends {
             let written = segments.written.entry(number).or_default();
@@ -98,16 +120,9 @@ impl Container {
         }
         segments.files.extend(undurable.files);
     }
+}
 
-    /// Writes all that waits and has the device start on it; what it says is for a later flush.
-    /// Blocks for the copy into the page cache, not for the device.
-    pub(crate) fn write_early(&self) -> Result<()> {
-        for number in self.write_queued()? {
-            self.disk().io.sync_soon(self.segment_path(number));
-        }
-        Ok(())
-    }
-
+impl Container {
     fn write_queued(&self) -> Result<Vec<u32>> {
         let _one = self.writing.lock();
         let runs = self.segments.lock().take_queued();
@@ -134,34 +149,6 @@ impl Container {
             self.disk().pending.fetch_sub(run.records as usize, Ordering::Relaxed);
         }
         Ok(numbers)
-    }
-
-    /// Notes that segments are durable up to these ends. While the pipeline replays, bytes in
-    /// between may still be missing; then a later flush notes it.
-    pub(crate) fn segments_are_durable(self: &Arc<Self>, ends: &[(u32, u64)]) -> Result<()> {
-        if ends.is_empty() {
-            return Ok(());
-        }
-        if self.is_replaying() {
-            self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
-            self.disk().mark_dirty(self);
-            return Ok(());
-        }
-        let _commit = self.commit.lock();
-        if self.state() == ContainerState::Deleted {
-            return Ok(());
-        }
-        let mut batch = Batch::new();
-        {
-            let mut segments = self.segments.lock();
-            for (number, end) in ends {
-                if let Some(info) = segments.infos.get_mut(number) {
-                    info.durable = info.durable.max(*end);
-                }
-            }
-        }
-        self.put_segment_rows(ends.iter().map(|(number, _)| *number), &mut batch);
-        Ok(self.disk().db.write(batch, Durability::NoWal)?)
     }
 
     /// Notes that applying wrote a block's file, for the next flush to sync.

@@ -8,8 +8,7 @@ use types::ContainerId;
 
 use super::ContainerStore;
 use crate::containers::{Container, ContainerInfo, DuplicateReplica, remove, take_away};
-use crate::deletion::ANY_TRANSACTION;
-use crate::disk::Disk;
+use crate::disk::{ANY_TRANSACTION, Disk};
 use crate::error::{Result, StorageError};
 
 /// A replica that is not served, as it is.

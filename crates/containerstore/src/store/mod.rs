@@ -8,6 +8,7 @@ mod duplicate_replicas;
 mod open;
 mod served;
 mod suspects;
+mod unfreed_space;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,17 +25,18 @@ use types::{ContainerId, PipelineId, StorageType};
 
 pub use self::duplicate_replicas::SecondReplica;
 use self::suspects::Suspects;
-use super::containers::{Container, DuplicateReplica};
-use super::disk::{self, Disk};
-use super::error::{Result, StorageError};
-use super::merkle::ChecksumsDue;
-use super::options::StorageOptions;
-use super::pipeline::PipelineStore;
-use super::relocation::Relocations;
-use super::replicas::Replicas;
-use super::scan::{ScanFigures, ScanKind};
+pub(crate) use self::unfreed_space::{Freed, Place, Rows, UnfreedSpace, Work};
+use crate::containers::{Container, DuplicateReplica};
 use crate::creation_lock::CreationLocks;
+use crate::disk::{self, Disk};
 use crate::ec_replica_journal::EcReplicaJournal;
+use crate::error::{Result, StorageError};
+use crate::merkle::ChecksumsDue;
+use crate::options::StorageOptions;
+use crate::pipeline::PipelineStore;
+use crate::relocation::Relocations;
+use crate::replicas::Replicas;
+use crate::scan_history::{ScanKind, ScanStats};
 
 /// Makes the I/O backend of each disk, by the disk's place in the options.
 pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
@@ -60,6 +62,8 @@ struct Inner {
     options: StorageOptions,
     disks: Vec<Arc<Disk>>,
     unopened: Vec<Unopened>,
+    /// Of each disk, in their order.
+    unfreed_space: Vec<Mutex<UnfreedSpace>>,
     containers: Replicas,
     /// Replicas of some of them on other disks, which are not served.
     duplicates: Mutex<Vec<DuplicateReplica>>,
@@ -104,6 +108,13 @@ impl ContainerStore {
     /// The disks.
     pub fn disks(&self) -> &[Arc<Disk>] {
         &self.inner.disks
+    }
+
+    /// The disks, each with the space of deleted blocks that waits for a flush of it.
+    pub(crate) fn disks_with_unfreed_space(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<Disk>, &Mutex<UnfreedSpace>)> {
+        self.inner.disks.iter().zip(&self.inner.unfreed_space)
     }
 
     /// Data directories that could not be opened.
@@ -284,10 +295,10 @@ impl ContainerStore {
     }
 
     /// What one kind of scan came to, over all disks.
-    pub fn scans(&self, kind: ScanKind) -> ScanFigures {
-        self.inner.disks.iter().fold(ScanFigures::default(), |sum, disk| {
-            let ScanFigures { containers, bytes, damaged } = disk.scans.of(kind);
-            ScanFigures {
+    pub fn scans(&self, kind: ScanKind) -> ScanStats {
+        self.inner.disks.iter().fold(ScanStats::default(), |sum, disk| {
+            let ScanStats { containers, bytes, damaged } = disk.scans.of(kind);
+            ScanStats {
                 containers: sum.containers.saturating_add(containers),
                 bytes: sum.bytes.saturating_add(bytes),
                 damaged: sum.damaged.saturating_add(damaged),

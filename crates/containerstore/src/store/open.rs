@@ -40,6 +40,7 @@ impl ContainerStore {
         let inner = Inner {
             disks: Vec::new(),
             unopened: Vec::new(),
+            unfreed_space: Vec::new(),
             suspects: Mutex::default(),
             deletion_ages: Ages::default(),
             checksums: ChecksumsDue::default(),
@@ -79,6 +80,7 @@ impl ContainerStore {
                 "disk opened"
             );
             inner.disks.push(disk);
+            inner.unfreed_space.push(Mutex::default());
             inner.missing.get_mut().extend(loaded.missing.iter().copied());
             all.add(loaded);
         }

@@ -8,8 +8,7 @@ use types::ContainerId;
 use super::ContainerStore;
 use crate::containers::{Container, InitialState, NewContainer, drop_left_rows};
 use crate::creation_lock::CopyState;
-use crate::deletion::ANY_TRANSACTION;
-use crate::disk::{Disk, types_for};
+use crate::disk::{ANY_TRANSACTION, Disk, types_for};
 use crate::error::{Result, StorageError};
 
 impl ContainerStore {

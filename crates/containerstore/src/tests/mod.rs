@@ -38,11 +38,11 @@ use scheduling::Rests;
 use tempfile::TempDir;
 use types::{BlockId, ContainerId, DatanodeId, LocalId, PipelineId};
 
-use super::containers::Container;
-use super::error::Result;
-use super::scan::Unpaced;
-use super::tables::Packed;
-use super::*;
+use crate::containers::Container;
+use crate::error::Result;
+use crate::scan::Unpaced;
+use crate::tables::Packed;
+use crate::*;
 
 pub(crate) const CONTAINER: ContainerId = ContainerId(1);
 

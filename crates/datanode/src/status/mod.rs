@@ -11,7 +11,7 @@ use service::{Section, StatusPage, readable_bytes};
 use crate::daemon::{Daemon, Stage};
 use crate::node::Node;
 use crate::status::container_list::time;
-use containerstore::scan::{FoundDamage, ScanFigures, ScanOverview};
+use containerstore::scan::{FoundDamage, ScanOverview, ScanStats};
 use containerstore::{ScanKind, SecondReplica, Space};
 
 /// Shows a DataNode to people.
@@ -229,7 +229,7 @@ fn scans(node: &Node) -> Section {
     let disks = node.store.disks().iter().enumerate();
     let rows = disks.map(|(index, disk)| {
         let ScanOverview { containers, closed, never, oldest } = node.store.scan_overview(disk);
-        let total = |figure: fn(&ScanFigures) -> u64| {
+        let total = |figure: fn(&ScanStats) -> u64| {
             ScanKind::ALL.map(|kind| figure(&disk.scans().of(kind))).iter().sum::<u64>().to_string()
         };
         let none = || "none".to_owned();

@@ -26,7 +26,7 @@ struct Counters {
 
 /// What one kind of scan came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ScanFigures {
+pub struct ScanStats {
     /// Replicas that were looked through.
     pub containers: u64,
     /// Bytes of blocks that were read.
@@ -50,10 +50,10 @@ pub struct FoundDamage {
 
 impl DiskScans {
     /// What one kind of scan came to.
-    pub fn of(&self, kind: ScanKind) -> ScanFigures {
+    pub fn of(&self, kind: ScanKind) -> ScanStats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.kinds[kind as usize];
-        ScanFigures {
+        ScanStats {
             containers: load(&counters.containers),
             bytes: load(&counters.bytes),
             damaged: load(&counters.damaged),
@@ -70,29 +70,29 @@ impl DiskScans {
         io.metrics().queued() > self.queued.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count(&self, kind: ScanKind, damaged: bool) {
+    pub(crate) fn count(&self, kind: ScanKind, damaged: bool) {
         let counters = &self.kinds[kind as usize];
         counters.containers.fetch_add(1, Ordering::Relaxed);
         counters.damaged.fetch_add(u64::from(damaged), Ordering::Relaxed);
     }
 
-    pub(super) fn count_bytes(&self, kind: ScanKind, bytes: u64) {
+    pub(crate) fn count_bytes(&self, kind: ScanKind, bytes: u64) {
         self.kinds[kind as usize].bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn note_damage(&self, damage: FoundDamage) {
+    pub(crate) fn note_damage(&self, damage: FoundDamage) {
         *self.last_damage.lock() = Some(damage);
     }
 
     /// Counts a read of a scan as long as what is returned lives.
-    pub(super) fn reading(&self) -> Reading<'_> {
+    pub(crate) fn reading(&self) -> Reading<'_> {
         self.queued.fetch_add(1, Ordering::Relaxed);
         Reading { scans: self }
     }
 }
 
 /// A read of a scan.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     scans: &'a DiskScans,
 }
 

@@ -6,16 +6,18 @@
 //! portions too, and no more rows go until that is done: what a flush has not covered is never
 //! freed, and no segment is dropped that has records of such blocks.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use container::segment::record_len;
 use rustc_hash::FxHashMap;
-use types::ContainerId;
+use types::{ContainerId, LocalId};
 
-use super::reclaim::{Place, Rows, Work};
 use crate::containers::Container;
+use crate::disk::Flushes;
+use crate::tables::StoredBlock;
 
 /// So many blocks do not wait any longer.
 const MOST: usize = 100_000;
@@ -23,27 +25,58 @@ const MOST: usize = 100_000;
 /// How long blocks wait for a flush that comes for another reason.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Counts the flushes of a disk.
+/// What a container's deleted blocks took.
 #[derive(Debug, Default)]
-pub(crate) struct Flushes {
-    begun: AtomicU64,
-    done: AtomicU64,
+pub(crate) struct Freed {
+    pub blocks: u64,
+    pub bytes: u64,
+    /// Dead records, by segment.
+    pub dead: BTreeMap<u32, Vec<Range<u64>>>,
 }
 
-impl Flushes {
-    /// One begins, behind all others; its number.
-    pub(crate) fn begin(&self) -> u64 {
-        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+impl Freed {
+    pub fn add(&mut self, row: &StoredBlock) {
+        self.blocks += 1;
+        self.bytes += row.length();
+        if let Some(packed) = row.packed {
+            let range = packed.offset..packed.offset + record_len(packed.len);
+            self.dead.entry(packed.segment).or_default().push(range);
+        }
+    }
+}
+
+/// A container's blocks of a portion, or some of them.
+pub(crate) struct Work {
+    pub container: Arc<Container>,
+    pub rows: Rows,
+}
+
+/// What goes of it.
+pub(crate) struct Rows {
+    /// Transactions that end with it.
+    pub transactions: Vec<i64>,
+    /// Where it ends; nowhere when there was nothing to do.
+    pub end: Option<Place>,
+    pub blocks: Vec<LocalId>,
+    pub freed: Freed,
+}
+
+/// How far the rows of a container's blocks are gone: of this transaction so many blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub tx: i64,
+    pub blocks: usize,
+}
+
+impl Place {
+    /// Behind a whole transaction.
+    pub(crate) fn behind(tx: i64) -> Self {
+        Self { tx, blocks: usize::MAX }
     }
 
-    /// The one of that number went well.
-    pub(crate) fn end(&self, number: u64) {
-        self.done.fetch_max(number, Ordering::SeqCst);
-    }
-
-    /// The first one that covers what was written up to now.
-    fn next(&self) -> u64 {
-        self.begun.load(Ordering::SeqCst) + 1
+    /// Whether the transaction has more blocks.
+    pub fn is_inside(self) -> bool {
+        self.blocks != usize::MAX
     }
 }
 
@@ -62,10 +95,9 @@ struct End {
     goes_on: bool,
 }
 
-/// Work of which the rows are gone. Containers keep their disk, and the disk has this: so it keeps
-/// none of them.
+/// Work of which the rows are gone. It keeps no replica: what is removed meanwhile has none to free.
 #[derive(Default)]
-pub(crate) struct Waiting {
+pub(crate) struct UnfreedSpace {
     works: VecDeque<(ContainerId, Weak<Container>, Rows)>,
     blocks: usize,
     /// The flush that covers all of it.
@@ -80,29 +112,29 @@ pub(crate) struct Waiting {
     kept: BTreeSet<(ContainerId, i64)>,
 }
 
-impl Waiting {
-    pub(super) fn is_empty(&self) -> bool {
+impl UnfreedSpace {
+    pub(crate) fn is_empty(&self) -> bool {
         self.works.is_empty()
     }
 
-    pub(super) fn is_covered(&self, flushes: &Flushes) -> bool {
-        flushes.done.load(Ordering::SeqCst) >= self.flush
+    pub(crate) fn is_covered(&self, flushes: &Flushes) -> bool {
+        flushes.has_ended(self.flush)
     }
 
     /// Whether it should have its flush now.
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.blocks >= MOST || self.since.is_some_and(|since| since.elapsed() >= LONGEST)
     }
 
     /// How far the rows of a container are gone.
-    pub(super) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
+    pub(crate) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
         let end = self.ends.get(&container.id()).filter(|end| is_of(&end.of, container));
         end.map(|end| end.place)
     }
 
     /// Notes that the space of this work is not free: its transactions stay, also the one of which
     /// it is a part.
-    pub(super) fn keep(&mut self, work: &Work) {
+    pub(crate) fn keep(&mut self, work: &Work) {
         let id = work.container.id();
         self.may_end(work);
         if let Some(end) = work.rows.end.filter(|end| end.is_inside()) {
@@ -118,7 +150,7 @@ impl Waiting {
     }
 
     /// The transactions that end with this work, whose space is free.
-    pub(super) fn may_end(&mut self, work: &Work) -> Vec<i64> {
+    pub(crate) fn may_end(&mut self, work: &Work) -> Vec<i64> {
         let id = work.container.id();
         let mut ended = work.rows.transactions.clone();
         ended.retain(|tx| !self.kept.remove(&(id, *tx)));
@@ -126,7 +158,7 @@ impl Waiting {
     }
 
     /// Adds work whose rows went just now.
-    pub(super) fn add(&mut self, work: Work, flushes: &Flushes) {
+    pub(crate) fn add(&mut self, work: Work, flushes: &Flushes) {
         let Work { container, rows } = work;
         self.blocks = self.blocks.saturating_add(rows.blocks.len());
         self.flush = flushes.next();
@@ -145,7 +177,7 @@ impl Waiting {
 
     /// Takes the first works, of about so many blocks; with the last ones the containers of which
     /// some was freed. What is no more is left out.
-    pub(super) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
+    pub(crate) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
         let (mut sum, mut count) = (0usize, 0usize);
         for (_, _, rows) in &self.works {
             sum = sum.saturating_add(rows.blocks.len().max(1));

@@ -11,7 +11,7 @@ use types::ContainerId;
 pub(crate) struct Deleting(BTreeMap<ContainerId, u64>);
 
 /// Nothing is known of the first one. Rows are in the order of their numbers without a sign.
-pub(crate) const ANY: i64 = 0;
+pub(crate) const ANY_TRANSACTION: i64 = 0;
 
 impl Deleting {
     /// A container has transactions from this number on.
@@ -22,12 +22,12 @@ impl Deleting {
     }
 
     /// The first transaction that may be there.
-    pub(super) fn first_of(&self, id: ContainerId) -> i64 {
-        self.0.get(&id).map_or(ANY, |first| first.cast_signed())
+    pub(crate) fn first_of(&self, id: ContainerId) -> i64 {
+        self.0.get(&id).map_or(ANY_TRANSACTION, |first| first.cast_signed())
     }
 
     /// There is none in front of this one.
-    pub(super) fn begins_at(&mut self, id: ContainerId, first: i64) {
+    pub(crate) fn begins_at(&mut self, id: ContainerId, first: i64) {
         self.0.insert(id, first.cast_unsigned());
     }
 
@@ -37,7 +37,7 @@ impl Deleting {
     }
 
     /// The containers.
-    pub(super) fn containers(&self) -> Vec<ContainerId> {
+    pub(crate) fn containers(&self) -> Vec<ContainerId> {
         self.0.keys().copied().collect()
     }
 }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn a_transaction_that_comes_late_is_not_passed_over() {
         let (mut deleting, id) = (Deleting::default(), ContainerId(7));
-        assert_eq!(deleting.first_of(id), ANY);
+        assert_eq!(deleting.first_of(id), ANY_TRANSACTION);
         deleting.add(id, 5);
         deleting.begins_at(id, 9);
         assert_eq!(deleting.first_of(id), 9);

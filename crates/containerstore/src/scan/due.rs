@@ -1,35 +1,21 @@
-//! When replicas were scanned, and which one is next.
-//!
-//! When a replica was last read as a whole is a row of the table of sums, written without the
-//! database's log: it becomes durable with the next flush, whatever asks for it. A crash costs at
-//! most that some replicas are read again.
+//! Which replica is to be scanned next.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use container::ContainerState;
 use metastore::{Batch, Durability};
 use types::ContainerId;
 
-use super::ScanKind;
 use crate::containers::Container;
 use crate::disk::Disk;
 use crate::error::Result;
+use crate::scan_history::{ScanKind, to_millis};
 use crate::store::ContainerStore;
 use crate::tables::{self, METADATA};
 
 /// A time that lies so far ahead was noted when the clock was wrong.
 const CLOCK_BOUND: Duration = Duration::from_secs(3_600);
-
-/// When a replica was scanned, in milliseconds since 1970; 0 for never.
-#[derive(Debug, Default)]
-pub struct ScanTimes {
-    data: AtomicU64,
-    metadata: AtomicU64,
-    /// When a scan last began, whatever became of it.
-    tried: AtomicU64,
-}
 
 /// The scans of the replicas on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,27 +28,6 @@ pub struct ScanOverview {
     pub never: u64,
     /// When the one that was read longest ago was.
     pub oldest: Option<SystemTime>,
-}
-
-impl ScanTimes {
-    /// When the replica was last read as a whole.
-    pub fn data(&self) -> Option<SystemTime> {
-        to_time(self.data.load(Ordering::Relaxed))
-    }
-
-    /// When it was last checked what the replica is made of, since the start.
-    pub fn metadata(&self) -> Option<SystemTime> {
-        to_time(self.metadata.load(Ordering::Relaxed))
-    }
-
-    /// Takes the time over that a row has.
-    pub(crate) fn restore(&self, millis: u64) {
-        self.data.store(millis, Ordering::Relaxed);
-    }
-
-    pub(super) fn note_try(&self, now: SystemTime) {
-        self.tried.store(to_millis(now), Ordering::Relaxed);
-    }
 }
 
 impl ContainerStore {
@@ -104,7 +69,7 @@ impl ContainerStore {
         ScanKind::Data.covers(container.state())
             && !container.is_replaying()
             && is_past(times.data(), interval.max(gap), now)
-            && is_past(to_time(times.tried.load(Ordering::Relaxed)), gap, now)
+            && is_past(times.tried(), gap, now)
     }
 
     /// Whether a replica was read as a whole within the shortest gap between two scans.
@@ -134,7 +99,7 @@ impl ContainerStore {
 /// Notes that a replica was found sound. Blocks.
 pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Result<()> {
     let (times, millis) = (&container.scanned, to_millis(now));
-    times.metadata.store(millis, Ordering::Relaxed);
+    times.set_metadata(millis);
     if kind == ScanKind::Metadata {
         return Ok(());
     }
@@ -144,7 +109,7 @@ pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Re
     if state.is_live() || state == ContainerState::Deleted {
         return Ok(());
     }
-    times.data.store(millis, Ordering::Relaxed);
+    times.set_data(millis);
     let mut batch = Batch::new();
     let key = tables::metadata_key(container.id(), tables::SCANNED);
     batch.put(METADATA, key, millis.to_be_bytes());
@@ -160,18 +125,10 @@ fn is_past(at: Option<SystemTime>, gap: Duration, now: SystemTime) -> bool {
     }
 }
 
-fn to_millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn to_time(millis: u64) -> Option<SystemTime> {
-    let since = Duration::from_millis(millis);
-    (millis > 0).then(|| UNIX_EPOCH.checked_add(since)).flatten()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use crate::StorageError;
     use crate::tests::{CONTAINER, Node, pattern};
@@ -208,7 +165,5 @@ mod tests {
         for (then, expected) in table {
             assert_eq!(is_past(then.map(at), gap, at(1_000)), expected, "{then:?}");
         }
-        assert_eq!(to_time(to_millis(at(7))), Some(at(7)));
-        assert_eq!(to_time(0), None);
     }
 }
