@@ -114,7 +114,8 @@ impl CreationLock<'_> {
         if state.copies.contains_key(&self.id) {
             return None;
         }
-        let (ended, step) = (AtomicBool::new(false), Mutex::default());
+        let step = Mutex::default();
+        let ended = AtomicBool::new(false);
         let copy = Arc::new(CopyState { disk: disk.to_owned(), ended, step });
         state.copies.insert(self.id, Arc::clone(&copy));
         Some(copy)

@@ -342,6 +342,14 @@ impl StorageError {
         Self::Disk { path: path.to_owned(), reason: error.to_string() }
     }
 
+    /// What a file or directory of a container ran into, `OutOfSpace` among it.
+    pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::StorageFull => Self::OutOfSpace(error.to_string()),
+            _ => Self::disk(path, error),
+        }
+    }
+
     /// A row of a container that cannot be decoded, and why.
     pub fn row(container: ContainerId, what: &'static str, why: impl ToString) -> Self {
         Self::BadRow { container, what, reason: why.to_string() }

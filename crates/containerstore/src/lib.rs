@@ -4,22 +4,26 @@
 //! containers (Ozone's schema V3), one I/O executor, and a directory per container with its
 //! `.container` file, a file per large block, and segment files that small blocks are packed into.
 //!
-//! | folder | what |
+//! A module uses those below it, and none that uses it:
+//!
+//! | module | what |
 //! | --- | --- |
-//! | [`disk`] | data directories: VERSION, lock, database, space, choice |
-//! | [`containers`] | containers: create, load, close, delete, report |
-//! | [`block`] | chunks and blocks: write, sync, read, list |
-//! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
-//! | [`pipeline`] | the apply side: batches, positions, flush |
-//! | [`scan`] | looking replicas through for damage |
-//! | [`scan_history`] | when replicas were scanned, and what scans found |
-//! | [`deletion`] | deletion transactions and getting space back |
-//! | [`transfer`] | containers on their way to another node |
-//! | [`relocation`] | containers on their way to another disk of this node |
-//! | [`merkle`] | Merkle trees of replicas |
+//! | [`open`] | opening the disks, and finding what they hold |
 //! | [`reconcile`] | putting right what a replica lacks or has damaged |
-//! | [`ec_replica_journal`] | which erasure-coded replicas were here |
-//! | [`tracker`] | chunk writes under way and done |
+//! | [`relocation`] | containers on their way to another disk of this node |
+//! | [`transfer`] | containers on their way to another node |
+//! | [`pipeline`] | the apply side: batches, positions, flush |
+//! | [`deletion`] | deletion transactions and getting space back |
+//! | [`scan`] | looking replicas through for damage |
+//! | [`merkle`] | Merkle trees of replicas |
+//! | [`block`] | chunks and blocks: write, sync, read, list |
+//! | [`report`] | what SCM is told of replicas and disks |
+//! | [`lifecycle`] | how replicas are made, change their states, and go |
+//! | [`store`] | what there is: the replicas, and what waits to be done about them |
+//! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
+//! | [`containers`] | a replica: its files, rows, sums and locks |
+//! | [`disk`] | data directories: VERSION, lock, database, space, choice, flush |
+//! | [`creation_lock`], [`ec_replica_journal`], [`position`], [`scan_history`], [`tables`], [`tracker`] | one idea each |
 //!
 //! # Invariants
 //! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
@@ -41,14 +45,16 @@ pub mod deletion;
 pub mod disk;
 mod ec_replica_journal;
 mod error;
+mod lifecycle;
 mod merkle;
+mod open;
 mod options;
 pub mod pipeline;
 mod position;
 mod read_timeout;
 mod reconcile;
 pub mod relocation;
-mod replicas;
+mod report;
 pub mod scan;
 mod scan_history;
 pub mod segments;

@@ -3,43 +3,21 @@
 //! The checksum of a closed replica is worked out once, in the background, and kept among its sums;
 //! what is deleted afterwards is taken out of it. One that is not known is due.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use container::{ContainerState, merkle};
+use container::merkle;
 use metastore::{Batch, Durability};
-use parking_lot::Mutex;
 use proto::datanode::ContainerChecksumInfo;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, LocalId};
 
 use crate::containers::{Container, Sums};
 use crate::error::{Result, StorageError};
-use crate::scan::page;
 use crate::store::ContainerStore;
 use crate::tables::StoredBlock;
-use crate::transfer::deleted;
 
 /// Offsets of damaged chunks by block.
 pub(super) type Damage = FxHashMap<LocalId, Vec<u64>>;
-
-/// Replicas whose checksums are to be worked out.
-#[derive(Debug, Default)]
-pub(super) struct ChecksumsDue(Mutex<BTreeSet<ContainerId>>);
-
-impl ChecksumsDue {
-    /// Notes a replica if it has to have a checksum and has none.
-    pub fn note(&self, container: &Container) {
-        if is_settled(container.state()) && container.sums().checksum == 0 {
-            self.0.lock().insert(container.id());
-        }
-    }
-}
-
-/// Whether a replica has what it has, and is to be trusted.
-fn is_settled(state: ContainerState) -> bool {
-    matches!(state, ContainerState::Closed | ContainerState::QuasiClosed)
-}
 
 /// The checksum of a replica without one of its blocks.
 pub(super) fn checksum_without(checksum: u64, local: LocalId, row: &StoredBlock) -> u64 {
@@ -50,15 +28,9 @@ pub(super) fn checksum_without(checksum: u64, local: LocalId, row: &StoredBlock)
 }
 
 impl Container {
-    /// The checksum of its tree, unless it is not known, or not to be trusted.
-    pub(super) fn known_checksum(&self) -> Option<u64> {
-        let known = self.sums().checksum;
-        (known != 0 && is_settled(self.state())).then_some(known)
-    }
-
     /// Its tree; `damage` is what of it is known to be damaged. Blocks.
     pub(super) fn tree(&self, damage: &Damage) -> Result<merkle::Tree> {
-        let deleted = deleted(self)?;
+        let deleted = self.blocks_to_delete()?;
         let mut tree = merkle::Tree::default();
         for_each_row(self, |local, row| {
             if !deleted.contains(&local) {
@@ -103,7 +75,7 @@ pub(super) fn for_each_row(
 ) -> Result<()> {
     let mut last = None;
     loop {
-        let rows = page(container, last)?;
+        let rows = container.rows_after(last)?;
         let Some((local, _)) = rows.last() else { return Ok(()) };
         last = Some(*local);
         rows.iter().for_each(|(local, row)| visit(*local, row));
@@ -126,7 +98,7 @@ impl ContainerStore {
 
     /// How many replicas wait for their checksum.
     pub fn checksums_due(&self) -> usize {
-        self.checksums().0.lock().len()
+        self.checksums().len()
     }
 
     /// Works out the next checksum that is due. Says whose it was, and whether it is known now: not
@@ -135,7 +107,7 @@ impl ContainerStore {
     /// # Errors
     /// When its rows cannot be read or written. It is due again after the next start.
     pub fn compute_next_checksum(&self) -> Option<(ContainerId, Result<bool>)> {
-        let id = self.checksums().0.lock().pop_first()?;
+        let id = self.checksums().pop()?;
         let Some(container) = self.find(id) else { return Some((id, Ok(false))) };
         let computed = self.compute_checksum(&container);
         if matches!(computed, Ok(false)) {
@@ -146,13 +118,13 @@ impl ContainerStore {
 
     fn compute_checksum(&self, container: &Arc<Container>) -> Result<bool> {
         let before = container.sums();
-        if before.checksum != 0 || !is_settled(container.state()) {
+        if before.checksum != 0 || !container.is_settled() {
             return Ok(before.checksum != 0);
         }
         let sum = RowTotals::of(container)?.checksum;
         let _commit = container.commit.lock();
         let now = container.sums();
-        if now != before || !is_settled(container.state()) {
+        if now != before || !container.is_settled() {
             return Ok(false);
         }
         let sums = Sums { checksum: sum, ..now };

@@ -7,7 +7,7 @@ use blockio::{IoError, IoErrorKind, WriteMode};
 use bytes::Bytes;
 use container::{checksum, chunks};
 use proto::datanode::{BlockData, ChecksumType, ChunkInfo};
-use types::BlockId;
+use types::{BlockId, ContainerId};
 
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
@@ -15,6 +15,21 @@ use crate::read_timeout::ReadTimeout;
 use crate::store::ContainerStore;
 
 impl ContainerStore {
+    /// May a leader admit a write to this container? One that is not here will be made.
+    ///
+    /// # Errors
+    /// When it is here and takes no new writes, or its disk is full.
+    pub fn check_writable(&self, id: ContainerId) -> Result<()> {
+        match self.container(id) {
+            Ok(container) => match container.state() {
+                state if state.admits_writes() => container.disk().check_room(0),
+                state => Err(StorageError::NotWritable { id, state }),
+            },
+            Err(StorageError::ContainerNotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Writes a chunk into its block's file. Begun when this returns, so that a
     /// [`sync_block`](Self::sync_block) asked for afterwards covers it; the future must be polled
     /// to its end.

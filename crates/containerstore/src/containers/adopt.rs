@@ -9,10 +9,9 @@ use rustc_hash::FxHashMap;
 use types::ContainerId;
 
 use super::file::ContainerFile;
-use super::{Container, Fixed, Sealed, Sums};
+use super::{Container, Fixed, Sealed, Segments, Sums};
 use crate::disk::Disk;
 use crate::error::Result;
-use crate::segments::Segments;
 
 impl Container {
     /// Writes the `.container` file of a folder that is in its place. `sums` are what its rows say;

@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::tables::{self, CLOSED, ClosedRow};
 
 /// All rows of a disk. One that does not decode is left out: the file says the same.
-pub(super) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
+pub(crate) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
     let mut rows = FxHashMap::default();
     let mut cursor = disk.db.iter(CLOSED, IterRange::all())?;
     cursor.first();
@@ -44,7 +44,7 @@ pub(super) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
 }
 
 /// Removes the row, durably. Blocks.
-pub(super) fn forget(disk: &Disk, id: ContainerId) -> Result<()> {
+pub(crate) fn forget(disk: &Disk, id: ContainerId) -> Result<()> {
     let key = tables::prefix(id);
     if disk.db.contains(CLOSED, &key)? {
         let mut batch = Batch::new();
@@ -55,7 +55,7 @@ pub(super) fn forget(disk: &Disk, id: ContainerId) -> Result<()> {
 }
 
 /// What a file says that the row does.
-pub(super) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile> {
+pub(crate) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile> {
     let pipeline = match &row.pipeline[..] {
         [] => None,
         bytes => Some(PipelineId(uuid::Uuid::from_slice(bytes).ok()?)),
@@ -75,7 +75,7 @@ pub(super) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile>
 
 /// Whether rows say all of a container's segments that a start needs: their files have what is in
 /// them, and none may be gone already.
-pub(super) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>) -> bool {
+pub(crate) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>) -> bool {
     segments.all(|info| info.durable >= SEGMENT_HEADER_LEN && info.live_records > 0)
 }
 

@@ -1,7 +1,6 @@
 //! A container's first moment.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -12,11 +11,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId, StorageType};
 
 use super::file::ContainerFile;
-use super::{Container, DeletedBeforeWrite, Fixed, Meta, Sealed, Sums, Traffic};
+use super::{Container, DeletedBeforeWrite, Fixed, Meta, Sealed, Segments, Sums, Traffic};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::scan_history::ScanTimes;
-use crate::segments::Segments;
 
 /// State a container is made in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +44,7 @@ pub struct NewContainer {
 }
 
 impl Container {
-    pub(super) fn assemble(
+    pub(crate) fn assemble(
         disk: Arc<Disk>,
         file: ContainerFile,
         sums: Sums,
@@ -54,20 +52,22 @@ impl Container {
         deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
     ) -> Arc<Self> {
         let dir = disk.container_dir(file.id);
+        let id = file.id;
+        let meta = Meta {
+            state: file.state,
+            sealed: file.sealed,
+            sums,
+            deleted_early,
+            deletions: 0,
+            finalized: FxHashSet::default(),
+        };
         Arc::new(Self {
-            id: file.id,
+            id,
             chunks: dir.join("chunks"),
             dir,
             disk,
             fixed: file.fixed,
-            meta: Mutex::new(Meta {
-                state: file.state,
-                sealed: file.sealed,
-                sums,
-                deleted_early,
-                deletions: 0,
-                finalized: FxHashSet::default(),
-            }),
+            meta: Mutex::new(meta),
             commit: Mutex::default(),
             changing: Mutex::default(),
             segments: Mutex::new(segments),
@@ -109,7 +109,7 @@ impl Container {
         Ok(Self::assemble(disk, file, Sums::default(), Segments::default(), FxHashMap::default()))
     }
 
-    pub(super) fn write_file(&self, state: ContainerState) -> Result<()> {
+    pub(crate) fn write_file(&self, state: ContainerState) -> Result<()> {
         let (fixed, sealed) = (self.fixed.clone(), self.sealed());
         ContainerFile { id: self.id, state, fixed, sealed }.write(&self.disk, &self.dir)
     }
@@ -119,7 +119,7 @@ impl Container {
     }
 
     /// Makes the rows durable and notes what they say at least. No write may come any more. Blocks.
-    pub(super) fn seal(&self) -> Result<()> {
+    pub(crate) fn seal(&self) -> Result<()> {
         let sums = {
             // What the sums say is in the tables.
             let _commit = self.commit.lock();
@@ -137,12 +137,7 @@ impl Container {
 
 /// `<id>`, `metadata` and `chunks`, with the names above them durable.
 fn make_directories(disk: &Disk, dir: &Path) -> Result<()> {
-    let make = |name| {
-        fs::create_dir_all(dir.join(name)).map_err(|e| match e.kind() {
-            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
-            _ => StorageError::disk(dir, e),
-        })
-    };
+    let make = |name| fs::create_dir_all(dir.join(name)).map_err(|e| StorageError::file(dir, e));
     make("metadata")?;
     make("chunks")?;
     dir.ancestors().take(3).try_for_each(|path| disk.sync_names(path))

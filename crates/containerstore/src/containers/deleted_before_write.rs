@@ -87,7 +87,7 @@ impl Container {
 
     /// Ends the notes of a container that takes no more writes: nothing is applied to it that they
     /// could keep out. Rows that stay are removed when the container is loaded.
-    pub(super) fn end_deleted_early(&self) {
+    pub(crate) fn end_deleted_early(&self) {
         // A deletion that found it in its earlier state adds its notes before.
         let _commit = self.commit.lock();
         let ended = std::mem::take(&mut self.meta.lock().deleted_early);
@@ -102,7 +102,7 @@ impl Container {
 }
 
 /// Removes the rows of notes that have ended.
-pub(super) fn drop_ended(
+pub(crate) fn drop_ended(
     disk: &Disk,
     id: ContainerId,
     ended: &FxHashMap<LocalId, DeletedBeforeWrite>,

@@ -21,7 +21,7 @@ const NO_CHECKSUM: &str = "00000000000000000000000000000000000000000000000000000
 
 /// What a `.container` file says.
 #[derive(Debug, Clone)]
-pub(super) struct ContainerFile {
+pub(crate) struct ContainerFile {
     pub id: ContainerId,
     pub state: ContainerState,
     pub fixed: Fixed,
@@ -118,16 +118,31 @@ impl ContainerFile {
         let metadata = dir.join("metadata");
         let path = metadata.join(format!("{}.container", self.id));
         let temporary = path.with_extension("container.tmp");
-        let fail = |e: io::Error| match e.kind() {
-            io::ErrorKind::StorageFull => StorageError::OutOfSpace(e.to_string()),
-            _ => StorageError::disk(&path, e),
-        };
+        let fail = |e: io::Error| StorageError::file(&path, e);
         let mut file = File::create(&temporary).map_err(fail)?;
         file.write_all(self.text(dir).as_bytes()).map_err(fail)?;
         disk.sync_file(&file, &temporary)?;
         fs::rename(&temporary, &path).map_err(fail)?;
         disk.sync_names(&metadata)
     }
+}
+
+/// Whether a replica that could not be loaded may be in the place of a container on a disk. A file
+/// that makes no sense may be that of a replica whose blocks are whole.
+pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
+    let path = disk.container_dir(id).join("metadata").join(format!("{id}.container"));
+    match ContainerFile::read(&path) {
+        Ok(file) => file.state != ContainerState::Recovering,
+        Err(StorageError::ContainerFile { fault: ContainerFileFault::Io(error), .. }) => {
+            is_there(&error)
+        }
+        Err(_) => true,
+    }
+}
+
+/// Whether a system's error leaves it open that what was asked for is there.
+pub(crate) fn is_there(error: &io::Error) -> bool {
+    !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl Container {

@@ -1,17 +1,17 @@
-//! Containers: what they are, where they lie, how they come and go.
+//! Replicas of containers: what they are, where they lie, what their files and rows say.
 
 mod adopt;
-mod closed_row;
+mod arrived;
+pub(crate) mod closed_row;
 mod create;
-mod delete;
 mod deleted_before_write;
-mod duplicate_replicas;
 mod file;
-mod load;
+mod remove;
 mod report;
 mod rows;
-mod state;
+mod segments;
 mod subset;
+mod sums;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,24 +19,26 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use container::ContainerState;
-use metastore::{Batch, Cached};
+use metastore::Cached;
 use parking_lot::Mutex;
 use proto::datanode::{ContainerDataProto, ContainerType, KeyValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
 
+pub(crate) use arrived::ARRIVED;
 pub use create::{InitialState, NewContainer};
-pub(crate) use delete::{remove, remove_folder, set_aside, take_away};
-pub(crate) use deleted_before_write::DeletedBeforeWrite;
-pub(crate) use duplicate_replicas::{DuplicateReplica, Loaded, Resolved};
-pub(crate) use load::{LoadedDisk, drop_left_rows, drop_rows, load_all, may_hold_replica};
+pub(crate) use deleted_before_write::{DeletedBeforeWrite, drop_ended};
+pub(crate) use file::{ContainerFile, is_there, may_hold_replica};
+pub(crate) use remove::{drop_left_rows, drop_rows, remove, remove_folder, set_aside, take_away};
+pub(crate) use rows::PAGE;
+pub(crate) use segments::{PendingRecord, Segments, segment_file_name};
+pub(crate) use sums::{Sealed, Sums};
 
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
 use crate::read_timeout::ReadTimeout;
 use crate::scan_history::ScanTimes;
-use crate::segments::Segments;
-use crate::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
+use crate::tables::{self, BLOCK_DATA, StoredBlock};
 use crate::tracker::Tracker;
 
 /// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
@@ -79,15 +81,6 @@ pub(crate) struct Fixed {
     pub(crate) max_size: u64,
 }
 
-/// What a container's rows said at least when it was sealed: it takes no writes any more, and its
-/// rows were durable. Neither number ever falls, so rows that say less, or are not there, were lost
-/// by a disk that said that it had them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sealed {
-    pub(crate) bcsid: u64,
-    pub(crate) delete_tx: u64,
-}
-
 struct Meta {
     state: ContainerState,
     /// Of a container that had rows when it was sealed.
@@ -98,18 +91,6 @@ struct Meta {
     deletions: u64,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
     finalized: FxHashSet<LocalId>,
-}
-
-/// The container's rows in the metadata table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
-    pub(crate) bcsid: u64,
-    pub(crate) blocks: u64,
-    pub(crate) used: u64,
-    pub(crate) pending_delete: u64,
-    pub(crate) delete_tx: u64,
-    /// The checksum of the Merkle tree of its blocks; 0 is not known.
-    pub(crate) checksum: u64,
 }
 
 #[derive(Default)]
@@ -246,6 +227,17 @@ impl Container {
         self.meta.lock().sums
     }
 
+    /// Whether it takes no more writes and is to be trusted: CLOSED or QUASI_CLOSED.
+    pub(crate) fn is_settled(&self) -> bool {
+        matches!(self.state(), ContainerState::Closed | ContainerState::QuasiClosed)
+    }
+
+    /// The checksum of its Merkle tree, unless it is not known, or not to be trusted.
+    pub(crate) fn known_checksum(&self) -> Option<u64> {
+        let known = self.sums().checksum;
+        (known != 0 && self.is_settled()).then_some(known)
+    }
+
     /// The caller holds the commit lock.
     pub(crate) fn set_sums(&self, sums: Sums) {
         self.meta.lock().sums = sums;
@@ -308,7 +300,7 @@ impl Container {
 
     /// A segment's file.
     pub(crate) fn segment_path(&self, number: u32) -> Arc<Path> {
-        Arc::from(self.chunks.join(super::segments::file_name(number)))
+        Arc::from(self.chunks.join(segment_file_name(number)))
     }
 
     /// Length of a block's own file, 0 when there is none.
@@ -317,7 +309,7 @@ impl Container {
         match std::fs::metadata(&path) {
             Ok(file) => Ok(file.len()),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
-            Err(e) => Err(super::StorageError::disk(&path, e)),
+            Err(e) => Err(StorageError::disk(&path, e)),
         }
     }
 
@@ -342,33 +334,6 @@ impl Container {
     pub(crate) fn count_write(&self, bytes: u64) {
         self.traffic.writes.fetch_add(1, Ordering::Relaxed);
         self.traffic.written_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
-
-impl Sums {
-    /// What a container with these sums is to have from now on; nothing when it has no rows.
-    pub(crate) fn seal(self) -> Option<Sealed> {
-        let Self { bcsid, delete_tx, .. } = self;
-        (self != Self::default()).then_some(Sealed { bcsid, delete_tx })
-    }
-
-    /// Puts the rows that differ from what the container has.
-    pub(crate) fn put_changed(&self, container: &Container, batch: &mut Batch) {
-        let before = container.sums();
-        let rows = [
-            (tables::BCSID, self.bcsid, before.bcsid),
-            (tables::BLOCK_COUNT, self.blocks, before.blocks),
-            (tables::BYTES_USED, self.used, before.used),
-            (tables::PENDING_DELETE, self.pending_delete, before.pending_delete),
-            (tables::DELETE_TX, self.delete_tx, before.delete_tx),
-            (tables::DATA_CHECKSUM, self.checksum, before.checksum),
-        ];
-        for (name, now, before) in rows {
-            if now != before {
-                let key = tables::metadata_key(container.id, name);
-                batch.put(METADATA, key, now.to_be_bytes());
-            }
-        }
     }
 }
 

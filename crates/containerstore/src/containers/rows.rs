@@ -1,13 +1,16 @@
-//! Rows of many blocks at once.
+//! Rows of many blocks.
 
 use std::cmp::Ordering;
 
 use metastore::IterRange;
+use prost::Message;
+use proto::scm_datanode::DeletedBlocksTransaction;
+use rustc_hash::FxHashSet;
 use types::LocalId;
 
 use super::Container;
-use crate::error::Result;
-use crate::tables::{self, BLOCK_DATA, StoredBlock};
+use crate::error::{Result, StorageError};
+use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, StoredBlock};
 
 /// Fewer blocks are not worth a cursor.
 const FEW: usize = 8;
@@ -15,7 +18,57 @@ const FEW: usize = 8;
 /// A cursor that is to find one of so many rows, or tombstones, is worth it.
 const SPREAD: u64 = 4;
 
+/// Rows read at a time.
+pub(crate) const PAGE: usize = 500;
+
+/// Bytes of rows that are read ahead.
+const READAHEAD: usize = 1 << 20;
+
 impl Container {
+    /// The next rows behind a block, [`PAGE`] at most. Blocks.
+    ///
+    /// # Errors
+    /// When the disk fails, or one of the rows does not decode.
+    pub(crate) fn rows_after(&self, after: Option<LocalId>) -> Result<Vec<(LocalId, StoredBlock)>> {
+        let range = IterRange::prefix(tables::prefix(self.id)).background(READAHEAD);
+        let mut cursor = self.disk.db.iter(BLOCK_DATA, range)?;
+        match after {
+            None => cursor.first(),
+            Some(after) => {
+                let mut behind = tables::block_key(self.id, after);
+                behind.push(0);
+                cursor.seek(&behind);
+            }
+        }
+        let mut rows = Vec::new();
+        while rows.len() < PAGE {
+            let Some((key, value)) = cursor.row()? else { break };
+            let local = tables::block_of(key)
+                .ok_or_else(|| StorageError::row(self.id, "block_data", "malformed key"))?;
+            rows.push((local, StoredBlock::read(self.id, value)?));
+            cursor.next();
+        }
+        Ok(rows)
+    }
+
+    /// Blocks that deletion transactions name. Blocks.
+    ///
+    /// # Errors
+    /// When the disk fails, or one of the rows does not decode.
+    pub(crate) fn blocks_to_delete(&self) -> Result<FxHashSet<LocalId>> {
+        let mut deleted = FxHashSet::default();
+        let mut cursor =
+            self.disk.db.iter(DELETE_TXNS, IterRange::prefix(tables::prefix(self.id)))?;
+        cursor.first();
+        while let Some((_, value)) = cursor.row()? {
+            let tx = DeletedBlocksTransaction::decode(value)
+                .map_err(|e| StorageError::row(self.id, "delete_txns", e))?;
+            deleted.extend(tx.local_id.iter().map(|local| LocalId(*local as u64)));
+            cursor.next();
+        }
+        Ok(deleted)
+    }
+
     /// The rows of blocks, which are in ascending order and there once each. Neighbours are read
     /// one behind the other, for a fraction of what a look-up of each costs. Blocks.
     ///

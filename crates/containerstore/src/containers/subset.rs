@@ -15,7 +15,7 @@ impl Container {
     ///
     /// # Errors
     /// When a disk fails, or a row does not decode.
-    pub(super) fn lacks_of(&self, other: &Self) -> Result<Option<String>> {
+    pub(crate) fn lacks_of(&self, other: &Self) -> Result<Option<String>> {
         let (ours, theirs) = (self.info(), other.info());
         if ours.replica_index != theirs.replica_index {
             let (has, asked) = (theirs.replica_index, ours.replica_index);

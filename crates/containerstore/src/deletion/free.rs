@@ -12,7 +12,7 @@ use types::LocalId;
 use super::reclaim::pending;
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
-use crate::store::{ContainerStore, Freed, Place};
+use crate::store::{Freed, Place};
 
 /// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
 pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId]) -> Result<()> {
@@ -31,41 +31,39 @@ pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId
     block_on(join_all(punches)).into_iter().collect::<Result<(), _>>().map_err(fail)
 }
 
-impl ContainerStore {
-    /// Drops segments without live records, and copies half-dead ones if no more of the container
-    /// is to be deleted behind `end`; says how many of each.
-    pub(super) fn tidy_segments(
-        &self,
-        container: &Arc<Container>,
-        end: Option<Place>,
-        rests: &mut Rests,
-    ) -> Result<(u64, u64)> {
-        // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
-        if container.is_replaying() || container.state() == ContainerState::Unhealthy {
-            return Ok((0, 0));
-        }
-        container.seal_empty();
-        let mut sparse = container.segments.lock().infos.clone();
-        sparse.retain(|_, info| space::worth_compacting(info));
-        // What is about to be deleted would be copied for nothing. It comes by here again.
-        if !sparse.is_empty() && !pending(container, end, 1)?.0.is_empty() {
-            sparse.clear();
-        }
-        if !sparse.is_empty() {
-            container.move_out_of(&sparse, self.options().segment_size, rests)?;
-            // The copies, and the rows that point to them, before the originals go.
-            container.disk().flush()?;
-        }
-        let infos = container.segments.lock().infos.clone();
-        let mut dropped = 0;
-        for (number, _) in infos.iter().filter(|(_, info)| space::worth_unlinking(info)) {
-            if container.drop_segment(*number)? > 0 {
-                dropped += 1;
-            }
-            rests.rest();
-        }
-        Ok((sparse.len() as u64, dropped))
+/// Drops segments without live records, and copies half-dead ones if no more of the container
+/// is to be deleted behind `end`; says how many of each.
+pub(super) fn tidy_segments(
+    container: &Arc<Container>,
+    end: Option<Place>,
+    segment_size: u64,
+    rests: &mut Rests,
+) -> Result<(u64, u64)> {
+    // While replay puts bytes back, places are fixed; and a damaged record cannot be copied.
+    if container.is_replaying() || container.state() == ContainerState::Unhealthy {
+        return Ok((0, 0));
     }
+    container.seal_empty();
+    let mut sparse = container.segments.lock().infos.clone();
+    sparse.retain(|_, info| space::worth_compacting(info));
+    // What is about to be deleted would be copied for nothing. It comes by here again.
+    if !sparse.is_empty() && !pending(container, end, 1)?.0.is_empty() {
+        sparse.clear();
+    }
+    if !sparse.is_empty() {
+        container.move_out_of(&sparse, segment_size, rests)?;
+        // The copies, and the rows that point to them, before the originals go.
+        container.disk().flush()?;
+    }
+    let infos = container.segments.lock().infos.clone();
+    let mut dropped = 0;
+    for (number, _) in infos.iter().filter(|(_, info)| space::worth_unlinking(info)) {
+        if container.drop_segment(*number)? > 0 {
+            dropped += 1;
+        }
+        rests.rest();
+    }
+    Ok((sparse.len() as u64, dropped))
 }
 
 impl Container {

@@ -13,7 +13,7 @@ use proto::scm_datanode::DeletedBlocksTransaction;
 use scheduling::Rests;
 
 use super::Reclaimed;
-use super::free::free_space;
+use super::free::{free_space, tidy_segments};
 use crate::containers::{Container, DeletedBeforeWrite};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
@@ -112,7 +112,9 @@ impl ContainerStore {
             }
         }
         for container in touched.iter().filter(|container| self.is_served(container)) {
-            match self.tidy_segments(container, end_of(&freed, container), &mut rests) {
+            let end = end_of(&freed, container);
+            let segment_size = self.options().segment_size;
+            match tidy_segments(container, end, segment_size, &mut rests) {
                 Ok((compacted, dropped)) => {
                     done.compacted += compacted;
                     done.dropped += dropped;

@@ -13,7 +13,7 @@ use types::{ContainerId, PipelineId};
 pub use apply::ApplyBatch;
 
 use crate::disk::Disk;
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::position::{PipelinePositions, Position};
 use crate::store::ContainerStore;
 use crate::tables::{self, PIPELINES, Reach};
@@ -26,9 +26,27 @@ pub struct PipelineStore {
     pub(crate) id: PipelineId,
 }
 
+impl ContainerStore {
+    /// Opens a pipeline's part of a disk, making it if it is new.
+    ///
+    /// # Errors
+    /// When the pipeline left its positions on another disk.
+    pub fn open_pipeline(&self, id: PipelineId, disk: &Arc<Disk>) -> Result<PipelineStore> {
+        let elsewhere = self
+            .disks()
+            .iter()
+            .find(|other| other.id() != disk.id() && other.pipelines.lock().contains_key(&id));
+        if let Some(other) = elsewhere {
+            let why = format!("pipeline {id} is on disk {}", other.id());
+            return Err(StorageError::Disk { path: disk.path().to_owned(), reason: why });
+        }
+        Ok(PipelineStore::open(self.clone(), Arc::clone(disk), id))
+    }
+}
+
 impl PipelineStore {
     /// Opens a pipeline on a disk; a new one starts before the first log entry.
-    pub(crate) fn open(store: ContainerStore, disk: Arc<Disk>, id: PipelineId) -> Self {
+    fn open(store: ContainerStore, disk: Arc<Disk>, id: PipelineId) -> Self {
         disk.pipelines.lock().entry(id).or_default();
         Self { store, disk, id }
     }

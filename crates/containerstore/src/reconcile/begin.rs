@@ -92,10 +92,7 @@ fn make_empty(dir: &Path) -> Result<()> {
         }
         _ => {}
     }
-    fs::create_dir_all(dir).map_err(|error| match error.kind() {
-        io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
-        _ => StorageError::disk(dir, error),
-    })
+    fs::create_dir_all(dir).map_err(|error| StorageError::file(dir, error))
 }
 
 impl Container {

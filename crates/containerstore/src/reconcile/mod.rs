@@ -33,8 +33,7 @@ pub use finish::{Compared, Reconciled};
 
 use crate::containers::Container;
 use crate::merkle::Damage;
-use crate::relocation::Claim;
-use crate::store::ContainerStore;
+use crate::store::{ContainerStore, RelocationClaim};
 
 /// What the name of a folder begins with in which blocks lie until they are whole. One that a crash
 /// leaves behind is removed at the next start.
@@ -56,7 +55,7 @@ pub struct Reconcile<'s> {
     taken: FxHashSet<LocalId>,
     /// Their bytes.
     bytes: u64,
-    _stays: Claim<'s>,
+    _stays: RelocationClaim<'s>,
 }
 
 impl Reconcile<'_> {

@@ -41,10 +41,7 @@ fn read(container: &Container, name: &str) -> Option<String> {
 pub(super) fn write(container: &Container, name: &str, text: &str) -> Result<()> {
     let metadata = container.path().join("metadata");
     let (path, new) = (metadata.join(name), metadata.join(format!("{name}.new")));
-    let fail = |error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
-        _ => StorageError::disk(&path, error),
-    };
+    let fail = |error: io::Error| StorageError::file(&path, error);
     let mut file = File::create(&new).map_err(fail)?;
     file.write_all(text.as_bytes()).map_err(fail)?;
     container.disk().sync_file(&file, &new)?;

@@ -1,10 +1,11 @@
 //! A replica on its way from one disk of this node to another.
 //!
-//! * [`copy`]: the blocks are copied as they are to another node ([`transfer`](super::transfer)):
+//! * [`copy`]: the blocks are copied as they are to another node ([`transfer`](crate::transfer)):
 //!   each chunk is checked where it is read and where it is written;
 //! * [`switch`]: the copy takes the place of the replica, all of it or nothing;
-//! * [`marks`]: the files by which a start that finds both knows which one to serve;
-//! * [`retired`]: the replica that was left goes, when no read of it is left.
+//! * [`marks`]: the files by which a start that finds both knows which one to serve.
+//!
+//! The replica that was left goes when no read of it is left (`lifecycle/retired.rs`).
 //!
 //! # Invariants
 //! * **There is one good replica on the disks at every moment**: the copy is durable, rows and all,
@@ -18,16 +19,11 @@
 
 mod copy;
 mod marks;
-mod retired;
 mod switch;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
-use rustc_hash::FxHashSet;
-use types::ContainerId;
 
 pub(crate) use marks::{has_left, stayed};
-pub(crate) use retired::Retired;
 
 /// What a relocation asks before it copies more.
 #[async_trait]
@@ -43,37 +39,4 @@ pub struct Relocated {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-}
-
-/// The relocations of a store.
-#[derive(Default)]
-pub(super) struct Relocations {
-    under_way: Mutex<FxHashSet<ContainerId>>,
-    retired: Mutex<Vec<Retired>>,
-}
-
-/// A relocation that is under way, until it is dropped; or another reason for a replica to stay.
-pub(super) struct Claim<'a> {
-    all: &'a Relocations,
-    id: ContainerId,
-}
-
-impl Relocations {
-    /// Whether a replica of the container is being moved.
-    pub(super) fn is_under_way(&self, id: ContainerId) -> bool {
-        self.under_way.lock().contains(&id)
-    }
-
-    /// Nobody else may move the replica until the claim is dropped; `None` when somebody does.
-    pub(super) fn claim(&self, id: ContainerId) -> Option<Claim<'_>> {
-        let is_free = self.under_way.lock().insert(id);
-        // Not `then_some`: a claim that is made and dropped ends the one that there is.
-        is_free.then(|| Claim { all: self, id })
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.all.under_way.lock().remove(&self.id);
-    }
 }

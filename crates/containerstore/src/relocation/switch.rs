@@ -19,10 +19,11 @@ use uuid::Uuid;
 
 use super::copy::Source;
 use super::{Relocated, marks};
+use crate::containers::ARRIVED;
 use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 use crate::tables::{self, BLOCK_DATA, DELETE_TXNS};
-use crate::transfer::{ARRIVED, Arrival};
+use crate::transfer::Arrival;
 
 /// Has a copy of so many blocks and bytes take the place of the replica. Blocks.
 pub(super) fn switch(

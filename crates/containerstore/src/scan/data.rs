@@ -48,7 +48,7 @@ pub(super) async fn first_damage(
     let mut last = None;
     loop {
         let (of, after) = (Arc::clone(container), last);
-        let page = match blocking(container, move || Ok(rows::page(&of, after))).await? {
+        let page = match blocking(container, move || Ok(of.rows_after(after))).await? {
             Ok(page) => page,
             Err(error) => return Ok(judge(id, &error)),
         };
@@ -83,7 +83,7 @@ pub(crate) async fn damage_of_blocks(
     let (mut damage, mut last) = (Damage::default(), None);
     loop {
         let (of, after) = (Arc::clone(container), last);
-        let page = blocking(container, move || rows::page(&of, after)).await?;
+        let page = blocking(container, move || of.rows_after(after)).await?;
         let Some((local, _)) = page.last() else {
             container.disk().scans.count(kind, !damage.is_empty());
             return Ok(Some(damage));

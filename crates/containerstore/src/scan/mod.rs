@@ -34,7 +34,6 @@ pub(crate) use data::damage_of_blocks;
 pub use due::ScanOverview;
 pub(crate) use metadata::{damage_beside_file, damage_of_unseen};
 pub use pace::{Pace, Unpaced};
-pub(crate) use rows::{PAGE, page};
 
 pub use crate::scan_history::{DiskScans, FoundDamage, ScanKind, ScanStats, ScanTimes};
 
@@ -65,12 +64,16 @@ enum Found {
 }
 
 impl ContainerStore {
-    /// Has a replica looked through soon: a reader had bytes of it that are not as they should be,
-    /// or the device did not give them. One that is not here needs none.
-    pub fn suspect(&self, id: ContainerId, why: &str) {
-        if self.find(id).is_some() && self.note_suspect(id) {
-            tracing::warn!(container = %id, why, "a replica is suspicious and will be read whole");
-        }
+    /// What one kind of scan came to, over all disks.
+    pub fn scans(&self, kind: ScanKind) -> ScanStats {
+        self.disks().iter().fold(ScanStats::default(), |sum, disk| {
+            let ScanStats { containers, bytes, damaged } = disk.scans.of(kind);
+            ScanStats {
+                containers: sum.containers.saturating_add(containers),
+                bytes: sum.bytes.saturating_add(bytes),
+                damaged: sum.damaged.saturating_add(damaged),
+            }
+        })
     }
 
     /// Checks what a replica is made of. One that is damaged is marked UNHEALTHY.
@@ -81,7 +84,7 @@ impl ContainerStore {
         let Some(container) = self.begin_scan(id, ScanKind::Metadata, now) else {
             return Ok(Verdict::Moot);
         };
-        let found = self.metadata_of(&container).await?;
+        let found = metadata_of(&container).await?;
         self.conclude(&container, ScanKind::Metadata, found, now).await
     }
 
@@ -98,7 +101,7 @@ impl ContainerStore {
         now: SystemTime,
     ) -> Result<Verdict> {
         let Some(container) = self.begin_scan(id, kind, now) else { return Ok(Verdict::Moot) };
-        let found = match self.metadata_of(&container).await? {
+        let found = match metadata_of(&container).await? {
             Found::Nothing => data::first_damage(&container, kind, pace).await?,
             found => found,
         };
@@ -117,11 +120,6 @@ impl ContainerStore {
             container.scanned.note_try(now);
         }
         Some(container)
-    }
-
-    async fn metadata_of(&self, container: &Arc<Container>) -> Result<Found> {
-        let of = Arc::clone(container);
-        blocking(container, move || Ok(metadata::damage_of(&of))).await
     }
 
     /// Has what was found count, unless the replica is not what it was.
@@ -171,6 +169,11 @@ impl ContainerStore {
         container.state() != ContainerState::Deleted
             && self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
     }
+}
+
+async fn metadata_of(container: &Arc<Container>) -> Result<Found> {
+    let of = Arc::clone(container);
+    blocking(container, move || Ok(metadata::damage_of(&of))).await
 }
 
 /// Runs what waits for the disk beside the async workers.

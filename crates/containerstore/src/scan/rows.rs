@@ -1,14 +1,10 @@
 //! The rows of a container's blocks and of its sums.
 
 use metastore::IterRange;
-use types::LocalId;
 
 use crate::containers::Container;
-use crate::error::{Result, StorageError};
+use crate::error::Result;
 use crate::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
-
-/// Rows read at a time.
-pub(crate) const PAGE: usize = 500;
 
 /// Bytes of rows that are read ahead.
 const READAHEAD: usize = 1 << 20;
@@ -64,33 +60,6 @@ pub(super) fn check_count(container: &Container) -> Result<Option<String>> {
     let reason =
         || format!("{blocks} blocks of {used} bytes have rows, there were {should} of {bytes}");
     Ok(differs.then(reason))
-}
-
-/// Rows behind a block. Blocks.
-pub(crate) fn page(
-    container: &Container,
-    after: Option<LocalId>,
-) -> Result<Vec<(LocalId, StoredBlock)>> {
-    let id = container.id();
-    let range = IterRange::prefix(tables::prefix(id)).background(READAHEAD);
-    let mut cursor = container.disk().db.iter(BLOCK_DATA, range)?;
-    match after {
-        None => cursor.first(),
-        Some(after) => {
-            let mut behind = tables::block_key(id, after);
-            behind.push(0);
-            cursor.seek(&behind);
-        }
-    }
-    let mut rows = Vec::new();
-    while rows.len() < PAGE {
-        let Some((key, value)) = cursor.row()? else { break };
-        let local = tables::block_of(key)
-            .ok_or_else(|| StorageError::row(id, "block_data", "malformed key"))?;
-        rows.push((local, StoredBlock::read(id, value)?));
-        cursor.next();
-    }
-    Ok(rows)
 }
 
 /// A row of the sums; one that was never written is 0.

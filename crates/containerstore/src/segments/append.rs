@@ -8,8 +8,7 @@ use container::segment::{RecordHeader, SegmentHeader, SegmentInfo, record_len};
 use metastore::Batch;
 use types::LocalId;
 
-use super::{Pending, Segments};
-use crate::containers::Container;
+use crate::containers::{Container, PendingRecord, Segments};
 use crate::error::Result;
 use crate::tables::{self, Packed, SEGMENTS};
 
@@ -41,7 +40,7 @@ impl Segments {
 
     pub(super) fn queue_header(&mut self, container: types::ContainerId, number: u32) {
         let header = Bytes::copy_from_slice(&SegmentHeader { container, number }.encode());
-        self.pending.insert((number, 0), Pending { header, data: Bytes::new() });
+        self.pending.insert((number, 0), PendingRecord { header, data: Bytes::new() });
         self.queue.push((number, 0));
     }
 }
@@ -77,7 +76,7 @@ impl Container {
             let offset = info.end;
             info.end += len;
             let bytes = Bytes::copy_from_slice(&header.encode(self.id(), offset));
-            segments.pending.insert((segment, offset), Pending { header: bytes, data });
+            segments.pending.insert((segment, offset), PendingRecord { header: bytes, data });
             segments.queue.push((segment, offset));
             Packed { segment, offset, len: header.len }
         };
@@ -130,7 +129,7 @@ impl Container {
                 return Ok(());
             }
             let bytes = Bytes::copy_from_slice(&header.encode(self.id(), packed.offset));
-            segments.pending.insert(key, Pending { header: bytes, data });
+            segments.pending.insert(key, PendingRecord { header: bytes, data });
             segments.queue.push(key);
         }
         self.disk().pending.fetch_add(record_len(header.len) as usize, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use container::segment::{SEGMENT_HEADER_LEN, SegmentError, SegmentHeader, SegmentInfo};
 use types::ContainerId;
 
-use super::Segments;
+use crate::containers::{Segments, segment_file_name};
 use crate::disk::Disk;
 
 /// What was found.
@@ -17,11 +17,6 @@ pub(crate) struct Recovered {
     pub(crate) segments: Segments,
     /// Why the container cannot be trusted, if so.
     pub(crate) damage: Option<String>,
-}
-
-/// Name of a segment's file.
-pub(crate) fn file_name(number: u32) -> String {
-    format!("{number:08}.segment")
 }
 
 /// Opens the segments of a container whose rows say `infos`.
@@ -38,7 +33,7 @@ pub(crate) fn recover(
     let mut segments = Segments::default();
     let mut damage = None;
     for (number, info) in &mut infos {
-        let path = chunks.join(file_name(*number));
+        let path = chunks.join(segment_file_name(*number));
         if info.durable > 0 && info.live_records == 0 && !path.try_exists()? {
             // Its file was dropped, and the crash brought the row back. Nothing may be added to a
             // file without its beginning; the next tidying drops the row again.

@@ -9,8 +9,7 @@ use container::ContainerState;
 use metastore::{Batch, Durability};
 use types::{ContainerId, LocalId};
 
-use super::Segments;
-use crate::containers::Container;
+use crate::containers::{Container, Segments};
 use crate::disk::{DirtyReplica, Undurable};
 use crate::error::{Result, StorageError};
 
@@ -89,7 +88,7 @@ impl DirtyReplica for Container {
         if ends.is_empty() {
             return Ok(());
         }
-        // While the pipeline replays, bytes in between may still be missing: a later flush notes it.
+        // While the pipeline replays, bytes in between may still be missing: a later flush says so.
         if self.is_replaying() {
             self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
             self.disk().mark_dirty(&self);

@@ -1,12 +1,17 @@
 //! All containers of a DataNode, over all its disks.
 //!
-//! [`open`]: how they are found. [`served`]: which replicas are here, and how that changes.
-//! [`suspects`]: those that a scan is to read. [`duplicate_replicas`]: second replicas, which are
-//! not served.
+//! This is what there is; what becomes of it is for the rooms above.
+//!
+//! * [`replicas`]: those that are served; [`duplicate_replicas`]: second ones, which are not;
+//! * [`suspects`]: those that a scan is to read;
+//! * [`checksums_due`]: those whose checksums are to be worked out;
+//! * [`relocations`]: those that are moved to another disk, and those that were left;
+//! * [`unfreed_space`]: the space of deleted blocks that waits for a flush.
 
+mod checksums_due;
 mod duplicate_replicas;
-mod open;
-mod served;
+mod relocations;
+mod replicas;
 mod suspects;
 mod unfreed_space;
 
@@ -16,30 +21,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use blockio::Backend;
 use container::ContainerState;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use service::Ages;
 use types::{ContainerId, PipelineId, StorageType};
 
+use self::checksums_due::ChecksumsDue;
+pub(crate) use self::duplicate_replicas::DuplicateReplica;
 pub use self::duplicate_replicas::SecondReplica;
+pub(crate) use self::relocations::{RelocationClaim, Relocations, Retired};
+use self::replicas::Replicas;
 use self::suspects::Suspects;
 pub(crate) use self::unfreed_space::{Freed, Place, Rows, UnfreedSpace, Work};
-use crate::containers::{Container, DuplicateReplica};
+use crate::containers::Container;
 use crate::creation_lock::CreationLocks;
 use crate::disk::{self, Disk};
 use crate::ec_replica_journal::EcReplicaJournal;
 use crate::error::{Result, StorageError};
-use crate::merkle::ChecksumsDue;
 use crate::options::StorageOptions;
-use crate::pipeline::PipelineStore;
-use crate::relocation::Relocations;
-use crate::replicas::Replicas;
-use crate::scan_history::{ScanKind, ScanStats};
-
-/// Makes the I/O backend of each disk, by the disk's place in the options.
-pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
 
 /// A data directory that could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,39 @@ pub struct Unopened {
 #[derive(Clone)]
 pub struct ContainerStore {
     inner: Arc<Inner>,
+}
+
+/// What a store begins with.
+pub(crate) struct StoreParts {
+    pub options: StorageOptions,
+    pub disks: Vec<Arc<Disk>>,
+    pub unopened: Vec<Unopened>,
+    /// The replicas that are served.
+    pub replicas: Replicas,
+    /// Replicas of some of them on other disks, which are not served.
+    pub duplicates: Vec<DuplicateReplica>,
+    /// Containers that were here and are lost.
+    pub missing: FxHashSet<ContainerId>,
+    /// Containers that should be closed.
+    pub full: Vec<ContainerId>,
+    /// Erasure-coded replicas that were here, on whichever disk.
+    pub ec_replicas: Option<EcReplicaJournal>,
+}
+
+impl StoreParts {
+    /// Without disks.
+    pub fn new(options: StorageOptions) -> Self {
+        Self {
+            options,
+            disks: Vec::new(),
+            unopened: Vec::new(),
+            replicas: Replicas::default(),
+            duplicates: Vec::new(),
+            missing: FxHashSet::default(),
+            full: Vec::new(),
+            ec_replicas: None,
+        }
+    }
 }
 
 struct Inner {
@@ -84,17 +117,40 @@ struct Inner {
     checksums: ChecksumsDue,
 }
 
-impl Inner {
-    /// A replica is about to be here.
-    fn begins(&self, id: ContainerId, replica_index: i32) -> Result<()> {
-        match &self.ec_replicas {
-            Some(journal) if replica_index > 0 => journal.add(id),
-            _ => Ok(()),
-        }
-    }
-}
-
 impl ContainerStore {
+    pub(crate) fn new(parts: StoreParts) -> Self {
+        let StoreParts {
+            options,
+            disks,
+            unopened,
+            replicas,
+            duplicates,
+            missing,
+            full,
+            ec_replicas,
+        } = parts;
+        let unfreed_space = disks.iter().map(|_| Mutex::default()).collect();
+        let inner = Inner {
+            options,
+            disks,
+            unopened,
+            unfreed_space,
+            containers: replicas,
+            duplicates: Mutex::new(duplicates),
+            missing: Mutex::new(missing),
+            ec_replicas,
+            changed: Mutex::default(),
+            full: Mutex::new(full),
+            next_disk: AtomicUsize::new(0),
+            creation_locks: CreationLocks::default(),
+            relocations: Relocations::default(),
+            suspects: Mutex::default(),
+            deletion_ages: Ages::default(),
+            checksums: ChecksumsDue::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// How old transactions of deletions are, by their numbers.
     pub fn deletion_ages(&self) -> &Ages {
         &self.inner.deletion_ages
@@ -154,28 +210,37 @@ impl ContainerStore {
         types.any(|of| Some(of) != first)
     }
 
-    /// Opens a pipeline's part of a disk, making it if it is new.
-    ///
-    /// # Errors
-    /// When the pipeline left its positions on another disk.
-    pub fn open_pipeline(&self, id: PipelineId, disk: &Arc<Disk>) -> Result<PipelineStore> {
-        let elsewhere = self
-            .inner
-            .disks
-            .iter()
-            .find(|other| other.id() != disk.id() && other.pipelines.lock().contains_key(&id));
-        if let Some(other) = elsewhere {
-            let why = format!("pipeline {id} is on disk {}", other.id());
-            return Err(StorageError::Disk { path: disk.path().to_owned(), reason: why });
-        }
-        Ok(PipelineStore::open(self.clone(), Arc::clone(disk), id))
-    }
-
     /// Replicas whose checksums are to be worked out.
     pub(crate) fn checksums(&self) -> &ChecksumsDue {
         &self.inner.checksums
     }
 
+    /// The replicas that are served.
+    pub(crate) fn replicas(&self) -> &Replicas {
+        &self.inner.containers
+    }
+
+    /// Replicas of some of them on other disks, which are not served.
+    pub(crate) fn duplicates(&self) -> &Mutex<Vec<DuplicateReplica>> {
+        &self.inner.duplicates
+    }
+
+    /// Containers that were here and are lost.
+    pub(crate) fn missing(&self) -> &Mutex<FxHashSet<ContainerId>> {
+        &self.inner.missing
+    }
+
+    /// The journal that a replica of this index is in, if it is an erasure-coded one.
+    pub(crate) fn journal_of(&self, replica_index: i32) -> Option<&EcReplicaJournal> {
+        self.inner.ec_replicas.as_ref().filter(|_| replica_index > 0)
+    }
+
+    /// Notes that a replica is about to be here.
+    pub(crate) fn note_begun(&self, id: ContainerId, replica_index: i32) -> Result<()> {
+        self.journal_of(replica_index).map_or(Ok(()), |journal| journal.add(id))
+    }
+
+    /// The replicas that are moved to another disk, and those that were left.
     pub(crate) fn relocations(&self) -> &Relocations {
         &self.inner.relocations
     }
@@ -240,21 +305,6 @@ impl ContainerStore {
         self.inner.containers.of_pipeline(pipeline)
     }
 
-    /// May a leader admit a write to this container? One that is not here will be made.
-    ///
-    /// # Errors
-    /// When it is here and takes no new writes, or its disk is full.
-    pub fn check_writable(&self, id: ContainerId) -> Result<()> {
-        match self.container(id) {
-            Ok(container) => match container.state() {
-                state if state.admits_writes() => container.disk().check_room(0),
-                state => Err(StorageError::NotWritable { id, state }),
-            },
-            Err(StorageError::ContainerNotFound(_)) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Containers that crossed the share of their size at which they should be closed, since this
     /// was last asked.
     pub fn take_full(&self) -> Vec<ContainerId> {
@@ -294,20 +344,13 @@ impl ContainerStore {
         self.inner.containers.for_each(each);
     }
 
-    /// What one kind of scan came to, over all disks.
-    pub fn scans(&self, kind: ScanKind) -> ScanStats {
-        self.inner.disks.iter().fold(ScanStats::default(), |sum, disk| {
-            let ScanStats { containers, bytes, damaged } = disk.scans.of(kind);
-            ScanStats {
-                containers: sum.containers.saturating_add(containers),
-                bytes: sum.bytes.saturating_add(bytes),
-                damaged: sum.damaged.saturating_add(damaged),
-            }
-        })
-    }
-
     pub(crate) fn note_changed(&self, id: ContainerId) {
         self.inner.changed.lock().insert(id);
+    }
+
+    /// Nothing is told of a replica that is gone.
+    pub(crate) fn forget_change(&self, id: ContainerId) {
+        self.inner.changed.lock().remove(&id);
     }
 
     pub(crate) fn drain_changed(&self) -> BTreeSet<ContainerId> {

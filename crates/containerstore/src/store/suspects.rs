@@ -17,8 +17,16 @@ pub(super) struct Suspects {
 }
 
 impl ContainerStore {
+    /// Has a replica looked through soon: a reader had bytes of it that are not as they should be,
+    /// or the device did not give them. One that is not here needs none.
+    pub fn suspect(&self, id: ContainerId, why: &str) {
+        if self.find(id).is_some() && self.note_suspect(id) {
+            tracing::warn!(container = %id, why, "a replica is suspicious and will be read whole");
+        }
+    }
+
     /// Queues a replica to be read whole; says whether it was not queued, nor read lately.
-    pub(crate) fn note_suspect(&self, id: ContainerId) -> bool {
+    fn note_suspect(&self, id: ContainerId) -> bool {
         let gap = self.inner.options.scrub_min_gap;
         let mut suspects = self.inner.suspects.lock();
         let lately = suspects.read.get(&id).is_some_and(|at| at.elapsed() < gap);

@@ -95,7 +95,7 @@ struct End {
     goes_on: bool,
 }
 
-/// Work of which the rows are gone. It keeps no replica: what is removed meanwhile has none to free.
+/// Work of which the rows are gone. It keeps no replica: a removed one has no space to free.
 #[derive(Default)]
 pub(crate) struct UnfreedSpace {
     works: VecDeque<(ContainerId, Weak<Container>, Rows)>,

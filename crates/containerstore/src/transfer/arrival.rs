@@ -18,10 +18,10 @@ use proto::datanode::ChunkInfo;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::copying::Copying;
-use super::folder::{is_unfinished, set_aside};
+use super::folder::{is_unfinished, set_aside_copy};
 use super::writeback::Writeback;
 use super::{Manifest, Part};
-use crate::containers::{Sums, drop_rows, may_hold_replica, remove_folder};
+use crate::containers::{Sums, drop_rows, may_hold_replica, remove_folder, segment_file_name};
 use crate::disk::{Disk, types_for};
 use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
@@ -381,7 +381,7 @@ impl Arrival {
         record.extend_from_slice(&header.encode(self.id, info.end));
         record.extend_from_slice(data);
         record.extend_from_slice(padding(header.len));
-        file.write_all_at(&record, info.end).map_err(|e| failed(&self.dir, e))?;
+        file.write_all_at(&record, info.end).map_err(|e| StorageError::file(&self.dir, e))?;
         let packed = Packed { segment: *number, offset: info.end, len: header.len };
         info.end += record.len() as u64;
         writeback.wrote(&self.disk, file, &self.dir, info.end);
@@ -393,7 +393,7 @@ impl Arrival {
     fn begin_segment(&mut self) -> Result<()> {
         self.end_segment()?;
         let number = self.infos.last_key_value().map_or(1, |(last, _)| last + 1);
-        let path = self.dir.join("chunks").join(crate::segments::file_name(number));
+        let path = self.dir.join("chunks").join(segment_file_name(number));
         let open = OpenOptions::new().create(true).truncate(true).write(true).open(&path);
         let file = open.map_err(|e| self.failed(e))?;
         let header = SegmentHeader { container: self.id, number }.encode();
@@ -406,7 +406,7 @@ impl Arrival {
     /// Makes the segment that takes records durable, and seals it.
     pub(super) fn end_segment(&mut self) -> Result<()> {
         let Some((number, file, _)) = self.segment.take() else { return Ok(()) };
-        let path = self.dir.join("chunks").join(crate::segments::file_name(number));
+        let path = self.dir.join("chunks").join(segment_file_name(number));
         self.disk.sync_file(&file, &path)?;
         if let Some(info) = self.infos.get_mut(&number) {
             (info.durable, info.sealed) = (info.end, true);
@@ -449,7 +449,7 @@ impl Arrival {
     }
 
     pub(super) fn failed(&self, error: io::Error) -> StorageError {
-        failed(&self.dir, error)
+        StorageError::file(&self.dir, error)
     }
 
     /// Gives up: what has come is removed.
@@ -483,20 +483,12 @@ fn make_room(disk: &Disk, id: ContainerId, dir: &Path) -> Result<()> {
     let place = disk.container_dir(id);
     if place.try_exists().map_err(|e| StorageError::disk(&place, e))? {
         tracing::warn!(container = %id, path = %place.display(), "what could not be loaded is removed for a copy");
-        set_aside(disk, id, &place)?;
+        set_aside_copy(disk, id, &place)?;
     }
     drop_rows(disk, id)?;
     remove_folder(&disk.deleted_dir().join(id.to_string()))?;
     remove_folder(dir)?;
-    let fail = |e: io::Error| failed(dir, e);
+    let fail = |e: io::Error| StorageError::file(dir, e);
     fs::create_dir_all(dir.join("metadata")).map_err(fail)?;
     fs::create_dir_all(dir.join("chunks")).map_err(fail)
-}
-
-/// A failure of the system in a folder of arrivals.
-pub(super) fn failed(dir: &Path, error: io::Error) -> StorageError {
-    match error.kind() {
-        io::ErrorKind::StorageFull => StorageError::OutOfSpace(error.to_string()),
-        _ => StorageError::disk(dir, error),
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::MutexGuard;
 use types::ContainerId;
 
-use super::folder::{is_unfinished, set_aside};
+use super::folder::{is_unfinished, set_aside_copy};
 use crate::containers::{drop_rows, remove_folder};
 use crate::creation_lock::{CopyState, CreationLock};
 use crate::disk::Disk;
@@ -94,7 +94,7 @@ impl Copying {
         // The rows of a replica that is served from this disk are its own.
         if !self.store.serves_from(id, disk) {
             if self.in_place.load(Ordering::SeqCst) || is_unfinished(&place)? {
-                set_aside(disk, id, &place)?;
+                set_aside_copy(disk, id, &place)?;
             }
             // Before the folders: by them the next start knows that there are rows.
             drop_rows(disk, id)?;

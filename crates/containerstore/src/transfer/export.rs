@@ -6,20 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use container::ContainerState;
 use container::checksum;
-use metastore::IterRange;
 use prost::Message;
 use proto::datanode::ChunkInfo;
-use proto::scm_datanode::DeletedBlocksTransaction;
 use rustc_hash::FxHashSet;
 use types::{BlockId, ContainerId, LocalId};
 
 use super::Manifest;
-use crate::containers::Container;
+use crate::containers::{Container, PAGE};
 use crate::error::{Result, StorageError};
 use crate::read_timeout::ReadTimeout;
-use crate::scan::{PAGE, page};
 use crate::store::ContainerStore;
-use crate::tables::{self, DELETE_TXNS, StoredBlock};
+use crate::tables::StoredBlock;
 
 /// A part of a container: a chunk of a block, or the end of one.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +60,7 @@ impl Export {
         if !matches!(state, ContainerState::Closed | ContainerState::QuasiClosed) {
             return Err(StorageError::NotClosed { id, state });
         }
-        let deleted = deleted(&container)?;
+        let deleted = container.blocks_to_delete()?;
         Ok(Self {
             store: store.clone(),
             container,
@@ -151,7 +148,7 @@ impl Export {
             return Ok(false);
         }
         let (container, last) = (Arc::clone(&self.container), self.last);
-        let page = tokio::task::spawn_blocking(move || page(&container, last)).await;
+        let page = tokio::task::spawn_blocking(move || container.rows_after(last)).await;
         let page = page.map_err(|e| StorageError::disk(self.container.path(), e))??;
         self.ended = page.len() < PAGE;
         self.last = page.last().map(|(local, _)| *local).or(self.last);
@@ -231,20 +228,4 @@ impl Export {
 /// The row as the copy is told of it: where it is packed is each replica's own matter.
 fn row_bytes(row: &StoredBlock) -> Bytes {
     StoredBlock { packed: None, ..row.clone() }.encode_to_vec().into()
-}
-
-/// Blocks that deletion transactions name.
-pub(crate) fn deleted(container: &Container) -> Result<FxHashSet<LocalId>> {
-    let id = container.id();
-    let mut deleted = FxHashSet::default();
-    let mut cursor =
-        container.disk().db.iter(DELETE_TXNS, IterRange::prefix(tables::prefix(id)))?;
-    cursor.first();
-    while let Some((_, value)) = cursor.row()? {
-        let tx = DeletedBlocksTransaction::decode(value)
-            .map_err(|e| StorageError::row(id, "delete_txns", e))?;
-        deleted.extend(tx.local_id.iter().map(|local| LocalId(*local as u64)));
-        cursor.next();
-    }
-    Ok(deleted)
 }

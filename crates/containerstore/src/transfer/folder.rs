@@ -12,14 +12,14 @@ use crate::error::{Result, StorageError};
 pub(super) const MARKER: &str = "arriving";
 
 /// Whether the container in this folder was being moved in when the last run ended.
-pub(super) fn is_unfinished(dir: &Path) -> Result<bool> {
+pub(crate) fn is_unfinished(dir: &Path) -> Result<bool> {
     let marker = dir.join("metadata").join(MARKER);
     marker.try_exists().map_err(|error| StorageError::disk(&marker, error))
 }
 
 /// Moves a folder that lies where a container belongs to where it is removed, durably: a part of it
 /// would count as a container. One that is not there is none.
-pub(super) fn set_aside(disk: &Disk, id: ContainerId, path: &Path) -> Result<()> {
+pub(crate) fn set_aside_copy(disk: &Disk, id: ContainerId, path: &Path) -> Result<()> {
     if !path.try_exists().map_err(|error| StorageError::disk(path, error))? {
         return Ok(());
     }

@@ -32,10 +32,8 @@ use types::{PipelineId, StorageType};
 
 pub use arrival::Arrival;
 pub(crate) use copying::Copying;
-pub(crate) use export::deleted;
 pub use export::{Export, Part};
-pub(crate) use publish::ARRIVED;
-pub(crate) use publish::{Whole, discard_unfinished};
+pub(crate) use folder::{is_unfinished, set_aside_copy};
 
 /// What does not change about a container that is copied, and what it must amount to in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]

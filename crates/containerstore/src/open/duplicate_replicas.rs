@@ -3,7 +3,7 @@
 //! other when the last run ended.
 //!
 //! One of the two is served. The other one is removed only when it certainly has nothing that the
-//! one that is served lacks ([`subset`](super::subset)), or was left by a relocation. Otherwise it
+//! one that is served lacks ([`Container::lacks_of`]), or was left by a relocation. Otherwise it
 //! is kept, unused, until SCM has a replica of the container removed here: of two indexes of an
 //! erasure-coded container each may be the last one, and a replica that was away may have blocks
 //! that were deleted meanwhile, or that the other one has lost.
@@ -14,30 +14,23 @@ use std::sync::Arc;
 use container::ContainerState;
 use types::ContainerId;
 
-use super::{Container, LoadedDisk, delete};
+use super::load::LoadedDisk;
+use crate::containers::{Container, remove};
 use crate::relocation::{has_left, stayed};
 use crate::scan::damage_of_unseen;
+use crate::store::DuplicateReplica;
 
 /// What there is of containers on all disks.
-pub(crate) struct Resolved {
+pub(super) struct Resolved {
     /// The replicas that are served, one of each container, with what is wrong with them.
-    pub(crate) served: Vec<(Arc<Container>, Option<String>)>,
+    pub(super) served: Vec<(Arc<Container>, Option<String>)>,
     /// Replicas of the same containers on other disks.
-    pub(crate) duplicates: Vec<DuplicateReplica>,
-}
-
-/// A replica that is not served: there is another one of the container, on another disk.
-pub(crate) struct DuplicateReplica {
-    pub(crate) container: Arc<Container>,
-    /// What is wrong with it.
-    pub(crate) damage: Option<String>,
-    /// Why it is kept.
-    pub(crate) reason: String,
+    pub(super) duplicates: Vec<DuplicateReplica>,
 }
 
 /// The containers of all disks, one replica of each.
 #[derive(Default)]
-pub(crate) struct Loaded {
+pub(super) struct Loaded {
     containers: BTreeMap<ContainerId, Replica>,
     /// Those of two replicas that are not served.
     left: Vec<Replica>,
@@ -97,7 +90,7 @@ impl Replica {
 
 impl Loaded {
     /// Adds the containers of a disk.
-    pub(crate) fn add(&mut self, disk: LoadedDisk) {
+    pub(super) fn add(&mut self, disk: LoadedDisk) {
         let mut damage: BTreeMap<_, _> = disk.damaged.into_iter().collect();
         for container in disk.containers {
             let id = container.id();
@@ -118,7 +111,7 @@ impl Loaded {
     /// Hands over what is served, with what is wrong with it, and the others. The other one of two
     /// replicas is removed when the one that is served is not damaged, and was moved from there or
     /// is closed and has all of it; it stays unused on its disk otherwise. Blocks.
-    pub(crate) fn resolve(self) -> Resolved {
+    pub(super) fn resolve(self) -> Resolved {
         let mut duplicates = Vec::new();
         for other in self.left {
             let left = &other.container;
@@ -130,7 +123,7 @@ impl Loaded {
                 removed = reason.is_none(), reason, "a container is on two disks"
             );
             if reason.is_none()
-                && let Err(error) = delete::remove(left, || {})
+                && let Err(error) = remove(left, || {})
             {
                 tracing::error!(container = %id, disk, %error, "a second replica was not removed");
                 reason = Some(format!("it could not be removed: {error}"));

@@ -2,42 +2,13 @@
 //! that have begun go on.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use types::ContainerId;
 
-use super::Relocations;
-use crate::containers::{Container, take_away};
-use crate::disk::Disk;
+use crate::containers::take_away;
 use crate::error::Result;
-use crate::store::ContainerStore;
-
-/// A replica that was left.
-pub(crate) struct Retired {
-    container: Arc<Container>,
-    since: Instant,
-}
-
-impl Relocations {
-    /// Notes that a replica was left.
-    pub(crate) fn retire(&self, container: &Arc<Container>) {
-        let container = Arc::clone(container);
-        self.retired.lock().push(Retired { container, since: Instant::now() });
-    }
-
-    /// Whether there is a replica of the container that was left.
-    pub(crate) fn has_retired(&self, id: ContainerId) -> bool {
-        self.retired.lock().iter().any(|retired| retired.container.id() == id)
-    }
-
-    /// Takes those out that are to go.
-    fn take(&self, goes: impl Fn(&Retired) -> bool) -> Vec<Retired> {
-        let mut retired = self.retired.lock();
-        let (gone, kept) = std::mem::take(&mut *retired).into_iter().partition(goes);
-        *retired = kept;
-        gone
-    }
-}
+use crate::store::{ContainerStore, Retired};
 
 impl ContainerStore {
     /// Removes replicas that were left so long ago, and that nobody reads any more. Says how many.
@@ -78,17 +49,5 @@ impl ContainerStore {
             self.relocations().retire(container);
         }
         outcome
-    }
-
-    /// How many replicas were left, and are still on their disks.
-    pub fn retired(&self) -> usize {
-        self.relocations().retired.lock().len()
-    }
-
-    /// Bytes of a disk that come back when what was left on it is removed.
-    pub fn retired_bytes(&self, disk: &Disk) -> u64 {
-        let retired = self.relocations().retired.lock();
-        let here = retired.iter().filter(|retired| retired.container.disk().id() == disk.id());
-        here.map(|retired| retired.container.info().used).fold(0, u64::saturating_add)
     }
 }

@@ -16,19 +16,19 @@ use crate::containers::Container;
 /// Each heartbeat asks for the containers of all pipelines, which are few, while a node may have
 /// hundreds of thousands of replicas: so they are also kept by pipeline.
 #[derive(Default)]
-pub(super) struct Replicas {
+pub(crate) struct Replicas {
     by_id: DashMap<ContainerId, Arc<Container>, FxBuildHasher>,
     /// Changed while the container's entry above is held, so that both always agree.
     by_pipeline: Mutex<FxHashMap<PipelineId, BTreeSet<ContainerId>>>,
 }
 
 impl Replicas {
-    pub(super) fn get(&self, id: ContainerId) -> Option<Arc<Container>> {
+    pub(crate) fn get(&self, id: ContainerId) -> Option<Arc<Container>> {
         self.by_id.get(&id).map(|entry| Arc::clone(entry.value()))
     }
 
     /// Serves this replica of its container from now on.
-    pub(super) fn insert(&self, container: Arc<Container>) {
+    pub(crate) fn insert(&self, container: Arc<Container>) {
         match self.by_id.entry(container.id()) {
             Entry::Occupied(mut there) => {
                 self.leave_pipeline(there.get());
@@ -43,7 +43,7 @@ impl Replicas {
     }
 
     /// Takes the replica of a container away, if it is as `matches` says.
-    pub(super) fn remove_if(&self, id: ContainerId, matches: impl Fn(&Arc<Container>) -> bool) {
+    pub(crate) fn remove_if(&self, id: ContainerId, matches: impl Fn(&Arc<Container>) -> bool) {
         self.by_id.remove_if(&id, |_, container| {
             let goes = matches(container);
             if goes {
@@ -54,21 +54,21 @@ impl Replicas {
     }
 
     /// All containers, in order.
-    pub(super) fn ids(&self) -> Vec<ContainerId> {
+    pub(crate) fn ids(&self) -> Vec<ContainerId> {
         let mut ids: Vec<_> = self.by_id.iter().map(|entry| *entry.key()).collect();
         ids.sort_unstable();
         ids
     }
 
     /// The containers that were written through a pipeline, in order.
-    pub(super) fn of_pipeline(&self, pipeline: PipelineId) -> Vec<ContainerId> {
+    pub(crate) fn of_pipeline(&self, pipeline: PipelineId) -> Vec<ContainerId> {
         let by_pipeline = self.by_pipeline.lock();
         by_pipeline.get(&pipeline).map(|ids| ids.iter().copied().collect()).unwrap_or_default()
     }
 
     /// Calls `each` with every replica. The map is locked in part meanwhile: `each` neither asks
     /// for a replica nor changes which there are.
-    pub(super) fn for_each(&self, mut each: impl FnMut(&Arc<Container>)) {
+    pub(crate) fn for_each(&self, mut each: impl FnMut(&Arc<Container>)) {
         self.by_id.iter().for_each(|entry| each(entry.value()));
     }
 

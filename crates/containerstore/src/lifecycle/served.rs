@@ -5,11 +5,11 @@ use std::sync::Arc;
 use container::ContainerState;
 use types::ContainerId;
 
-use super::ContainerStore;
 use crate::containers::{Container, InitialState, NewContainer, drop_left_rows};
 use crate::creation_lock::CopyState;
 use crate::disk::{ANY_TRANSACTION, Disk, types_for};
 use crate::error::{Result, StorageError};
+use crate::store::ContainerStore;
 
 impl ContainerStore {
     /// Makes a container; says whether it was made now. One that a pipeline's log makes ends a copy
@@ -22,26 +22,26 @@ impl ContainerStore {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        let _lock = self.inner.creation_locks.lock(new.id);
+        let _lock = self.creation_locks().lock(new.id);
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
         }
-        let is_missing = self.inner.missing.lock().contains(&new.id);
+        let is_missing = self.missing().lock().contains(&new.id);
         if is_missing || self.has_ended(&new) || self.has_duplicate(new.id) {
             return Err(StorageError::ContainerMissing(new.id));
         }
-        if new.pipeline.is_none() && self.inner.creation_locks.has_copy(new.id) {
+        if new.pipeline.is_none() && self.creation_locks().has_copy(new.id) {
             return Err(StorageError::BeingMade(new.id));
         }
         if new.state == InitialState::Open {
-            self.inner.begins(new.id, new.replica_index)?;
+            self.note_begun(new.id, new.replica_index)?;
         }
-        let options = &self.inner.options;
+        let options = self.options();
         let disk = match &new.disk {
             Some(disk) => Arc::clone(disk),
             None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
-        let ended = self.inner.creation_locks.end_copy(new.id, disk.id());
+        let ended = self.creation_locks().end_copy(new.id, disk.id());
         // To the end of it: the copy is discarded before or behind it.
         let _step = ended.as_ref().map(|copy| copy.step());
         if let Some(there) = self.find(new.id) {
@@ -51,15 +51,14 @@ impl ContainerStore {
         drop_left_rows(&disk, new.id)?;
         let origin = options.datanode.to_string();
         let container = Container::create(&new, disk, origin, options.container_size)?;
-        self.inner.containers.insert(container);
+        self.replicas().insert(container);
         self.note_changed(new.id);
         Ok(true)
     }
 
     /// Whether a replica of an erasure-coded container was deleted here.
     fn has_ended(&self, new: &NewContainer) -> bool {
-        let journal = self.inner.ec_replicas.as_ref().filter(|_| new.replica_index > 0);
-        journal.is_some_and(|journal| journal.has_ended(new.id))
+        self.journal_of(new.replica_index).is_some_and(|journal| journal.has_ended(new.id))
     }
 
     /// Takes in a container that came from another node: `move_in` puts it into its place. One that
@@ -74,12 +73,12 @@ impl ContainerStore {
         if self.find(id).is_some() {
             return Err(StorageError::AlreadyHere(id));
         }
-        self.inner.begins(id, replica_index)?;
+        self.note_begun(id, replica_index)?;
         let container = move_in()?;
         // Its pipeline may make it on another disk meanwhile, and waits for no other disk.
-        let published = self.inner.creation_locks.publish(copy, || {
-            self.inner.missing.lock().remove(&id);
-            self.inner.containers.insert(Arc::clone(&container));
+        let published = self.creation_locks().publish(copy, || {
+            self.missing().lock().remove(&id);
+            self.replicas().insert(Arc::clone(&container));
         });
         published.ok_or(StorageError::AlreadyHere(id))?;
         self.checksums().note(&container);
@@ -100,7 +99,7 @@ impl ContainerStore {
         move_in: impl FnOnce() -> Result<(Arc<Container>, T)>,
     ) -> Result<T> {
         let id = old.id();
-        let _lock = self.inner.creation_locks.lock(id);
+        let _lock = self.creation_locks().lock(id);
         let _one = old.changing.lock();
         let _commit = old.commit.lock();
         let (copy, moved) = move_in()?;
@@ -109,10 +108,10 @@ impl ContainerStore {
         let (from, to) = (old.disk(), Arc::clone(copy.disk()));
         let deletes = copy.sums().pending_delete > 0;
         copy.continue_counting(old);
-        self.inner.missing.lock().remove(&id);
+        self.missing().lock().remove(&id);
         self.checksums().note(&copy);
-        self.inner.containers.insert(copy);
-        self.inner.relocations.retire(old);
+        self.replicas().insert(copy);
+        self.relocations().retire(old);
         from.deleting.lock().remove(id);
         from.dirty.lock().remove(&id);
         if deletes {
@@ -131,10 +130,10 @@ impl ContainerStore {
         let left: Vec<_> = self.all().iter().filter(|c| here(c)).map(|c| c.id()).collect();
         self.leave_duplicates(disk);
         // Missing first: no thread may make an empty one in between.
-        self.inner.missing.lock().extend(left.iter().copied());
+        self.missing().lock().extend(left.iter().copied());
         for id in &left {
-            self.inner.containers.remove_if(*id, here);
-            self.inner.changed.lock().remove(id);
+            self.replicas().remove_if(*id, here);
+            self.forget_change(*id);
             self.serve_duplicate(*id);
         }
         left
@@ -143,15 +142,14 @@ impl ContainerStore {
     /// `was` is the state that it was deleted in. One that somebody filled was never begun.
     pub(crate) fn forget(&self, container: &Arc<Container>, was: ContainerState) {
         let id = container.id();
-        let ends = container.replica_index() > 0 && was != ContainerState::Recovering;
-        if let Some(journal) =
-            self.inner.ec_replicas.as_ref().filter(|_| ends && self.is_served(container))
-        {
+        let ends = was != ContainerState::Recovering;
+        let journal = self.journal_of(container.replica_index());
+        if let Some(journal) = journal.filter(|_| ends && self.is_served(container)) {
             // First: no thread may make one in between.
             journal.remove(id);
         }
-        self.inner.containers.remove_if(id, |there| Arc::ptr_eq(there, container));
-        self.inner.changed.lock().remove(&id);
+        self.replicas().remove_if(id, |there| Arc::ptr_eq(there, container));
+        self.forget_change(id);
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,35 +10,35 @@ use std::sync::atomic::Ordering;
 use blockio::durable;
 use container::ContainerState;
 use container::segment::SegmentInfo;
-use metastore::{Batch, Durability, IterRange};
+use metastore::IterRange;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId};
 
-use super::deleted_before_write::drop_ended;
-use super::file::ContainerFile;
-use super::{Container, DeletedBeforeWrite, Sealed, Sums, closed_row};
-use crate::disk::Disk;
-use crate::error::{ContainerFileFault, Result, StorageError};
-use crate::segments::{Recovered, Segments, recover};
-use crate::tables::{
-    self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, PER_CONTAINER, SEGMENTS,
-    StoredBlock,
+use super::arrivals::{Whole, discard_unfinished};
+use crate::containers::{
+    Container, ContainerFile, DeletedBeforeWrite, Sealed, Segments, Sums, closed_row, drop_ended,
+    drop_rows, is_there,
 };
-use crate::transfer::{Whole, discard_unfinished};
+use crate::disk::Disk;
+use crate::error::{Result, StorageError};
+use crate::segments::{Recovered, recover};
+use crate::tables::{
+    self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, SEGMENTS, StoredBlock,
+};
 
 /// What a disk holds.
 #[derive(Default)]
-pub(crate) struct LoadedDisk {
-    pub(crate) containers: Vec<Arc<Container>>,
+pub(super) struct LoadedDisk {
+    pub(super) containers: Vec<Arc<Container>>,
     /// Containers with rows but without a directory, and those with a directory that cannot be
     /// read: a replica was here, and none is made anew.
-    pub(crate) missing: Vec<ContainerId>,
+    pub(super) missing: Vec<ContainerId>,
     /// Containers that turned out bad, and why.
-    pub(crate) damaged: Vec<(ContainerId, String)>,
+    pub(super) damaged: Vec<(ContainerId, String)>,
     /// How many containers were loaded without a look at their files.
-    pub(crate) from_rows: usize,
+    pub(super) from_rows: usize,
 }
 
 /// All rows about containers, read once.
@@ -58,7 +57,7 @@ struct Rows {
 ///
 /// # Errors
 /// When the disk cannot be read at all; a bad container is no error.
-pub(crate) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> {
+pub(super) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> {
     finish_deletions(disk)?;
     let closed = if from_rows { closed_row::read(disk)? } else { FxHashMap::default() };
     // A copy has its row when it is whole.
@@ -112,30 +111,6 @@ fn finish_deletions(disk: &Disk) -> Result<()> {
         }
     }
     crate::disk::sweep(&dir, |name| undecided.contains(name))
-}
-
-/// Removes all rows of a container, durably.
-pub(crate) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
-    let mut batch = Batch::new();
-    for table in PER_CONTAINER {
-        batch.delete_range(table, tables::prefix(id), tables::prefix_end(id));
-    }
-    disk.db.write(batch, Durability::NoWal)?;
-    Ok(disk.db.flush()?)
-}
-
-/// Removes rows that a copy or a removed replica left on the disk, before a container is made.
-pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
-    for table in PER_CONTAINER {
-        let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;
-        cursor.first();
-        if cursor.row()?.is_some() {
-            tracing::warn!(container = %id, disk = disk.id(), "rows that an earlier replica left are removed");
-            drop(cursor);
-            return drop_rows(disk, id);
-        }
-    }
-    Ok(())
 }
 
 fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
@@ -201,24 +176,6 @@ enum Found {
     Unreadable,
     /// Nothing that was ever finished.
     Nothing,
-}
-
-/// Whether a system's error leaves it open that what was asked for is there.
-fn is_there(error: &io::Error) -> bool {
-    !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Whether a replica that could not be loaded may be in the place of a container on a disk. A file
-/// that makes no sense may be that of a replica whose blocks are whole.
-pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
-    let path = disk.container_dir(id).join("metadata").join(format!("{id}.container"));
-    match ContainerFile::read(&path) {
-        Ok(file) => file.state != ContainerState::Recovering,
-        Err(StorageError::ContainerFile { fault: ContainerFileFault::Io(error), .. }) => {
-            is_there(&error)
-        }
-        Err(_) => true,
-    }
 }
 
 /// Whether a folder with these two in it was never finished: one of them is certainly not there.

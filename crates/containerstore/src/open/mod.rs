@@ -1,24 +1,29 @@
 //! Opening: all disks side by side, what each holds, and what is missing.
+//!
+//! * [`load`]: the containers of a disk;
+//! * [`arrivals`]: copies that were cut off go;
+//! * [`duplicate_replicas`]: which of two replicas of a container is served.
+
+mod arrivals;
+mod duplicate_replicas;
+mod load;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
-use parking_lot::Mutex;
-use service::Ages;
+use blockio::{Backend, deadline};
 
-use super::{Backends, ContainerStore, Inner, Unopened};
-use crate::containers::{Loaded, LoadedDisk, Resolved, load_all};
-use crate::creation_lock::CreationLocks;
+use self::duplicate_replicas::{Loaded, Resolved};
+use self::load::{LoadedDisk, load_all};
 use crate::disk::Disk;
 use crate::ec_replica_journal::EcReplicaJournal;
 use crate::error::{Result, StorageError};
-use crate::merkle::ChecksumsDue;
 use crate::options::{DataDirectory, StorageOptions};
-use crate::relocation::Relocations;
-use crate::replicas::Replicas;
-use blockio::deadline;
+use crate::store::{ContainerStore, StoreParts, Unopened};
+
+/// Makes the I/O backend of each disk, by the disk's place in the options.
+pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
 
 impl ContainerStore {
     /// Opens the disks and loads their containers. A disk that cannot be opened, or not in time, is
@@ -37,34 +42,16 @@ impl ContainerStore {
     /// As [`open`](Self::open).
     pub fn open_on(options: StorageOptions, backends: Option<Backends<'_>>) -> Result<Self> {
         let opened = open_side_by_side(&options, backends);
-        let inner = Inner {
-            disks: Vec::new(),
-            unopened: Vec::new(),
-            unfreed_space: Vec::new(),
-            suspects: Mutex::default(),
-            deletion_ages: Ages::default(),
-            checksums: ChecksumsDue::default(),
-            containers: Replicas::default(),
-            duplicates: Mutex::default(),
-            missing: Mutex::default(),
-            ec_replicas: None,
-            changed: Mutex::default(),
-            full: Mutex::default(),
-            next_disk: AtomicUsize::new(0),
-            creation_locks: CreationLocks::default(),
-            relocations: Relocations::default(),
-            options,
-        };
-        let (mut inner, mut all, mut damaged, mut last) =
-            (inner, Loaded::default(), Vec::new(), None);
+        let mut parts = StoreParts::new(options);
+        let (mut all, mut damaged, mut last) = (Loaded::default(), Vec::new(), None);
         for (at, opened) in opened.into_iter().enumerate() {
             let (disk, loaded) = match opened {
                 Ok(opened) => opened,
                 Err(error @ StorageError::DataDir(_)) => return Err(error),
                 Err(error) => {
-                    let Some(dir) = inner.options.dirs.get(at) else { return Err(error) };
+                    let Some(dir) = parts.options.dirs.get(at) else { return Err(error) };
                     tracing::error!(path = %dir.path.display(), %error, "a disk cannot be opened and is left out");
-                    inner.unopened.push(Unopened {
+                    parts.unopened.push(Unopened {
                         path: dir.path.clone(),
                         raft_dir: dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis")),
                         reason: error.to_string(),
@@ -79,22 +66,21 @@ impl ContainerStore {
                 missing = loaded.missing.len(),
                 "disk opened"
             );
-            inner.disks.push(disk);
-            inner.unfreed_space.push(Mutex::default());
-            inner.missing.get_mut().extend(loaded.missing.iter().copied());
+            parts.disks.push(disk);
+            parts.missing.extend(loaded.missing.iter().copied());
             all.add(loaded);
         }
         let Resolved { served, duplicates } = all.resolve();
-        *inner.duplicates.get_mut() = duplicates;
+        parts.duplicates = duplicates;
         for (container, damage) in served {
             damaged.extend(damage.map(|why| (Arc::clone(&container), why)));
-            inner.containers.insert(container);
+            parts.replicas.insert(container);
         }
-        if let Some(error) = last.filter(|_| inner.disks.is_empty()) {
+        if let Some(error) = last.filter(|_| parts.disks.is_empty()) {
             return Err(error);
         }
-        inner.open_journal()?;
-        let store = Self { inner: Arc::new(inner) };
+        open_journal(&mut parts)?;
+        let store = Self::new(parts);
         for (container, why) in damaged {
             let id = container.id();
             // One that cannot be marked, on a disk that is full or has failed, keeps no other one.
@@ -110,26 +96,24 @@ impl ContainerStore {
     }
 }
 
-impl Inner {
-    /// Erasure-coded replicas that were here and are on no disk are lost. Blocks.
-    fn open_journal(&mut self) -> Result<()> {
-        let Some(path) = self.options.ec_replica_journal.clone() else { return Ok(()) };
-        let mut here = BTreeSet::new();
-        self.containers.for_each(|container| {
-            if container.replica_index() > 0 {
-                here.insert(container.id());
-            }
-        });
-        let (journal, lost) = EcReplicaJournal::open(path, &here)?;
-        // Nothing can be written to them any more: SCM closes those that are open.
-        self.full.get_mut().extend(&lost);
-        if !lost.is_empty() {
-            tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");
+/// Erasure-coded replicas that were here and are on no disk are lost. Blocks.
+fn open_journal(parts: &mut StoreParts) -> Result<()> {
+    let Some(path) = parts.options.ec_replica_journal.clone() else { return Ok(()) };
+    let mut here = BTreeSet::new();
+    parts.replicas.for_each(|container| {
+        if container.replica_index() > 0 {
+            here.insert(container.id());
         }
-        self.missing.get_mut().extend(lost);
-        self.ec_replicas = Some(journal);
-        Ok(())
+    });
+    let (journal, lost) = EcReplicaJournal::open(path, &here)?;
+    // Nothing can be written to them any more: SCM closes those that are open.
+    parts.full.extend(&lost);
+    if !lost.is_empty() {
+        tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");
     }
+    parts.missing.extend(lost);
+    parts.ec_replicas = Some(journal);
+    Ok(())
 }
 
 /// Opens all disks at a time: they know nothing of each other, and one that hangs holds up no

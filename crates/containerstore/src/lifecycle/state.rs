@@ -6,7 +6,7 @@ use std::time::Instant;
 use container::ContainerState;
 use types::ContainerId;
 
-use super::Container;
+use crate::containers::Container;
 use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 

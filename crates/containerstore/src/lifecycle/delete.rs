@@ -1,14 +1,9 @@
-//! A container's end.
-
-use std::fs;
-use std::io;
-use std::path::Path;
+//! Deleting the replica that is served.
 
 use container::ContainerState;
 use types::ContainerId;
 
-use super::{Container, drop_rows};
-use crate::disk::Disk;
+use crate::containers::{remove, take_away};
 use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 
@@ -80,55 +75,5 @@ impl ContainerStore {
         take_away(&container, || self.forget(&container, ContainerState::Recovering))?;
         tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
         Ok(true)
-    }
-}
-
-/// Removes a container from its disk; `forget` is called when it is out of its place. False when it
-/// is being removed already, or was moved to another disk. Blocks.
-pub(crate) fn remove(container: &Container, forget: impl FnOnce()) -> Result<bool> {
-    // Replay must not find entries that would make it anew.
-    container.disk().flush()?;
-    {
-        let _one = container.changing.lock();
-        // A row that comes behind the removal of the others would outlive the container.
-        let _commit = container.commit.lock();
-        if container.state() == ContainerState::Deleted {
-            return Ok(false);
-        }
-        container.set_state(ContainerState::Deleted);
-    }
-    take_away(container, forget).map(|()| true)
-}
-
-/// Removes a container that is DELETED from its disk. Blocks.
-pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<()> {
-    let (id, disk) = (container.id(), container.disk());
-    let aside = disk.deleted_dir().join(id.to_string());
-    disk.io.forget(container.path());
-    set_aside(disk, container.path(), &aside)?;
-    // A reader may have opened a file again in between.
-    disk.io.forget(container.path());
-    forget();
-    disk.deleting.lock().remove(id);
-    disk.dirty.lock().remove(&id);
-    drop_rows(disk, id)?;
-    fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
-}
-
-/// Moves the folder of a container to where removed ones lie, durably. The next start removes it,
-/// and the rows of the container if nothing else is in its place.
-pub(crate) fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
-    remove_folder(to)?;
-    fs::rename(from, to).map_err(|e| StorageError::disk(from, e))?;
-    [from, to].iter().filter_map(|path| path.parent()).try_for_each(|path| disk.sync_names(path))
-}
-
-/// Removes a folder, if it is there.
-pub(crate) fn remove_folder(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StorageError::disk(path, error))
-        }
-        _ => Ok(()),
     }
 }

@@ -1,0 +1,84 @@
+//! Replicas that are moved to another disk, and those that were left.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashSet;
+use types::ContainerId;
+
+use super::ContainerStore;
+use crate::containers::Container;
+use crate::disk::Disk;
+
+/// A replica that was left.
+pub(crate) struct Retired {
+    pub container: Arc<Container>,
+    pub since: Instant,
+}
+
+/// The relocations of a store.
+#[derive(Default)]
+pub(crate) struct Relocations {
+    under_way: Mutex<FxHashSet<ContainerId>>,
+    retired: Mutex<Vec<Retired>>,
+}
+
+/// A relocation that is under way, until it is dropped; or another reason for a replica to stay.
+pub(crate) struct RelocationClaim<'a> {
+    all: &'a Relocations,
+    id: ContainerId,
+}
+
+impl Relocations {
+    /// Whether a replica of the container is being moved.
+    pub(crate) fn is_under_way(&self, id: ContainerId) -> bool {
+        self.under_way.lock().contains(&id)
+    }
+
+    /// Nobody else may move the replica until the claim is dropped; `None` when somebody does.
+    pub(crate) fn claim(&self, id: ContainerId) -> Option<RelocationClaim<'_>> {
+        let is_free = self.under_way.lock().insert(id);
+        // Not `then_some`: a claim that is made and dropped ends the one that there is.
+        is_free.then(|| RelocationClaim { all: self, id })
+    }
+
+    /// Notes that a replica was left.
+    pub(crate) fn retire(&self, container: &Arc<Container>) {
+        let container = Arc::clone(container);
+        self.retired.lock().push(Retired { container, since: Instant::now() });
+    }
+
+    /// Whether there is a replica of the container that was left.
+    pub(crate) fn has_retired(&self, id: ContainerId) -> bool {
+        self.retired.lock().iter().any(|retired| retired.container.id() == id)
+    }
+
+    /// Takes those out that are to go.
+    pub(crate) fn take(&self, goes: impl Fn(&Retired) -> bool) -> Vec<Retired> {
+        let mut retired = self.retired.lock();
+        let (gone, kept) = std::mem::take(&mut *retired).into_iter().partition(goes);
+        *retired = kept;
+        gone
+    }
+}
+
+impl Drop for RelocationClaim<'_> {
+    fn drop(&mut self) {
+        self.all.under_way.lock().remove(&self.id);
+    }
+}
+
+impl ContainerStore {
+    /// How many replicas were left, and are still on their disks.
+    pub fn retired(&self) -> usize {
+        self.relocations().retired.lock().len()
+    }
+
+    /// Bytes of a disk that come back when what was left on it is removed.
+    pub fn retired_bytes(&self, disk: &Disk) -> u64 {
+        let retired = self.relocations().retired.lock();
+        let here = retired.iter().filter(|retired| retired.container.disk().id() == disk.id());
+        here.map(|retired| retired.container.info().used).fold(0, u64::saturating_add)
+    }
+}
