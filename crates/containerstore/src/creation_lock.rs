@@ -13,9 +13,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::ContainerId;
+
+use crate::lock_order::{Held, OrderedGuard, OrderedMutex, Rank};
 
 /// The containers that are being made.
 #[derive(Default)]
@@ -34,6 +36,7 @@ struct State {
 pub(super) struct CreationLock<'a> {
     locks: &'a CreationLocks,
     id: ContainerId,
+    _held: Held,
 }
 
 /// A copy that is being made.
@@ -42,12 +45,12 @@ pub(super) struct CopyState {
     disk: String,
     ended: AtomicBool,
     /// Held while rows of the copy are written or removed.
-    step: Mutex<()>,
+    step: OrderedMutex<()>,
 }
 
 impl CopyState {
     /// Waits until the copy may write or remove rows.
-    pub(super) fn step(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn step(&self) -> OrderedGuard<'_, ()> {
         self.step.lock()
     }
 
@@ -65,11 +68,12 @@ impl CopyState {
 impl CreationLocks {
     /// Waits until no other thread is making the container. Blocks.
     pub(super) fn lock(&self, id: ContainerId) -> CreationLock<'_> {
+        let held = Held::enter(Rank::Creation, id);
         let mut state = self.state.lock();
         while !state.locked.insert(id) {
             self.ended.wait(&mut state);
         }
-        CreationLock { locks: self, id }
+        CreationLock { locks: self, id, _held: held }
     }
 
     /// Whether a copy of the container is being made.
@@ -114,7 +118,7 @@ impl CreationLock<'_> {
         if state.copies.contains_key(&self.id) {
             return None;
         }
-        let step = Mutex::default();
+        let step = OrderedMutex::of_container(Rank::CopyStep, self.id, ());
         let ended = AtomicBool::new(false);
         let copy = Arc::new(CopyState { disk: disk.to_owned(), ended, step });
         state.copies.insert(self.id, Arc::clone(&copy));

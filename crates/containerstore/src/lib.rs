@@ -23,7 +23,7 @@
 //! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
 //! | [`containers`] | a replica: its files, rows, sums and locks |
 //! | [`disk`] | data directories: VERSION, lock, database, space, choice, flush |
-//! | [`creation_lock`], [`ec_replica_journal`], [`position`], [`scan_history`], [`tables`], [`tracker`] | one idea each |
+//! | [`creation_lock`], [`ec_replica_journal`], [`lock_order`], [`position`], [`scan_history`], [`tables`], [`tracker`] | one idea each |
 //!
 //! # Invariants
 //! * **The Raft log is the write-ahead log.** Applying writes to RocksDB without its log, one batch
@@ -46,6 +46,7 @@ pub mod disk;
 mod ec_replica_journal;
 mod error;
 mod lifecycle;
+mod lock_order;
 mod merkle;
 mod open;
 mod options;

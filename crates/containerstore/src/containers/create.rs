@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use container::ContainerState;
-use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId, StorageType};
 
@@ -14,6 +13,7 @@ use super::file::ContainerFile;
 use super::{Container, DeletedBeforeWrite, Fixed, Meta, Sealed, Segments, Sums, Traffic};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
+use crate::lock_order::{OrderedMutex, Rank};
 use crate::scan_history::ScanTimes;
 
 /// State a container is made in.
@@ -53,6 +53,7 @@ impl Container {
     ) -> Arc<Self> {
         let dir = disk.container_dir(file.id);
         let id = file.id;
+        let lock = |rank| OrderedMutex::of_container(rank, id, ());
         let meta = Meta {
             state: file.state,
             sealed: file.sealed,
@@ -67,11 +68,11 @@ impl Container {
             dir,
             disk,
             fixed: file.fixed,
-            meta: Mutex::new(meta),
-            commit: Mutex::default(),
-            changing: Mutex::default(),
-            segments: Mutex::new(segments),
-            writing: Mutex::default(),
+            meta: OrderedMutex::of_container(Rank::Meta, id, meta),
+            commit: lock(Rank::Commit),
+            changing: lock(Rank::Changing),
+            segments: OrderedMutex::of_container(Rank::Segments, id, segments),
+            writing: lock(Rank::Writing),
             traffic: Traffic::default(),
             writes: OnceLock::new(),
             scanned: ScanTimes::default(),

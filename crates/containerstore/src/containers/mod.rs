@@ -1,4 +1,25 @@
 //! Replicas of containers: what they are, where they lie, what their files and rows say.
+//!
+//! # Order of locks
+//! A thread that holds one of these takes only those below it. [`lock_order`](crate::lock_order)
+//! checks it in tests and debug builds.
+//!
+//! | lock | is held |
+//! | --- | --- |
+//! | unfreed space of a disk | while space of deleted blocks is given back |
+//! | [creation lock](crate::creation_lock) | while a replica is made, removed, or replaced by a copy |
+//! | `Container::changing` | from the look at the state to the `.container` file that says another |
+//! | `Disk::flushing` | during a flush of the disk |
+//! | `Container::writing` | while queued records are written to their segments |
+//! | `Container::commit` | from computing new sums until their rows are written; of several containers in ascending order of their ids |
+//! | step of a copy | while its rows or its folder change |
+//! | `Container::segments` | for moments, or while the end of a segment's file is cut |
+//! | `Container::meta` | for moments |
+//! | `Disk::pipelines`, `Disk::deleting`, `Disk::dirty` | for moments |
+//!
+//! A flush takes `commit` of each dirty replica: no thread waits for one while it holds `commit`.
+//! All other mutexes are held for moments, and of these only `meta` and `dirty` are taken under
+//! them.
 
 mod adopt;
 mod arrived;
@@ -20,7 +41,6 @@ use std::time::Instant;
 
 use container::ContainerState;
 use metastore::Cached;
-use parking_lot::Mutex;
 use proto::datanode::{ContainerDataProto, ContainerType, KeyValue};
 use rustc_hash::{FxHashMap, FxHashSet};
 use types::{ContainerId, LocalId, PipelineId};
@@ -36,6 +56,7 @@ pub(crate) use sums::{Sealed, Sums};
 
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
+use crate::lock_order::OrderedMutex;
 use crate::read_timeout::ReadTimeout;
 use crate::scan_history::ScanTimes;
 use crate::tables::{self, BLOCK_DATA, StoredBlock};
@@ -52,15 +73,15 @@ pub struct Container {
     dir: PathBuf,
     chunks: PathBuf,
     fixed: Fixed,
-    meta: Mutex<Meta>,
+    meta: OrderedMutex<Meta>,
     /// Held from computing new sums until they are written: rounds and deletions of one container
     /// do not mix.
-    pub(crate) commit: Mutex<()>,
+    pub(crate) commit: OrderedMutex<()>,
     /// One change of state at a time.
-    pub(crate) changing: Mutex<()>,
-    pub(crate) segments: Mutex<Segments>,
+    pub(crate) changing: OrderedMutex<()>,
+    pub(crate) segments: OrderedMutex<Segments>,
     /// One writer of queued records at a time, so that a sync covers what was queued before.
-    pub(crate) writing: Mutex<()>,
+    pub(crate) writing: OrderedMutex<()>,
     traffic: Traffic,
     /// Of chunks that came without a log since it was made or opened; few containers have any.
     writes: OnceLock<Tracker>,

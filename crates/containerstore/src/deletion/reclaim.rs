@@ -7,7 +7,6 @@ use std::time::Instant;
 use container::ContainerState;
 use container::deletion;
 use metastore::{Batch, Durability, IterRange};
-use parking_lot::Mutex;
 use prost::Message;
 use proto::scm_datanode::DeletedBlocksTransaction;
 use scheduling::Rests;
@@ -17,6 +16,7 @@ use super::free::{free_space, tidy_segments};
 use crate::containers::{Container, DeletedBeforeWrite};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
+use crate::lock_order::OrderedMutex;
 use crate::merkle::checksum_without;
 use crate::store::{ContainerStore, Freed, Place, Rows, UnfreedSpace, Work};
 use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
@@ -63,7 +63,7 @@ impl ContainerStore {
     fn reclaim_disk(
         &self,
         disk: &Disk,
-        unfreed: &Mutex<UnfreedSpace>,
+        unfreed: &OrderedMutex<UnfreedSpace>,
         limit: usize,
         share: Option<f64>,
     ) -> Result<Reclaimed> {

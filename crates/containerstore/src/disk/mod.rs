@@ -26,7 +26,6 @@ use std::sync::{Arc, Weak};
 use blockio::IoError;
 use bytes::Bytes;
 use metastore::Store;
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use service::DataDir;
 use types::{ContainerId, PipelineId, StorageType};
@@ -42,11 +41,12 @@ pub use space::Space;
 pub(crate) use space::{choose, types_for};
 
 use crate::error::{Result, StorageError};
+use crate::lock_order::OrderedMutex;
 use crate::position::PipelinePositions;
 use crate::read_timeout::ReadTimeout;
 use crate::scan_history::DiskScans;
 
-/// One disk.
+/// One disk. Its locks have their place in the order of those of [containers](crate::containers).
 pub struct Disk {
     id: String,
     storage_type: StorageType,
@@ -65,20 +65,20 @@ pub struct Disk {
     /// What came of the scans of its replicas.
     pub(crate) scans: DiskScans,
     /// How far the disk's pipelines are.
-    pub(crate) pipelines: Mutex<FxHashMap<PipelineId, PipelinePositions>>,
+    pub(crate) pipelines: OrderedMutex<FxHashMap<PipelineId, PipelinePositions>>,
     /// Replicas with bytes that are not durable yet.
-    pub(crate) dirty: Mutex<FxHashMap<ContainerId, Weak<dyn DirtyReplica>>>,
+    pub(crate) dirty: OrderedMutex<FxHashMap<ContainerId, Weak<dyn DirtyReplica>>>,
     /// Packed bytes in memory.
     pub(crate) pending: AtomicUsize,
     pending_bound: usize,
     /// Containers with deletion transactions to carry out.
-    pub(crate) deleting: Mutex<Deleting>,
+    pub(crate) deleting: OrderedMutex<Deleting>,
     /// Flushes so far.
     pub(crate) flushes: Flushes,
     /// One count of deletions at a time.
     pub(crate) deletion_look: Arc<tokio::sync::Mutex<()>>,
     /// One flush at a time.
-    flushing: Mutex<()>,
+    flushing: OrderedMutex<()>,
     _lock: DataDir,
 }
 

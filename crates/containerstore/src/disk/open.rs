@@ -8,7 +8,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use blockio::{Backend, DiskOptions, SystemBackend, Trouble};
 use metastore::{IterRange, Store, StoreOptions};
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use service::{DataDir, DataDirError, Expected, VersionFile, data_dir};
 use types::PipelineId;
@@ -17,6 +16,7 @@ use uuid::Uuid;
 use super::space::Gauge;
 use super::{ANY_TRANSACTION, Database, Deleting, Disk, Flushes, RefusedReads, check};
 use crate::error::{Result, StorageError};
+use crate::lock_order::{OrderedMutex, Rank};
 use crate::options::{DataDirectory, StorageOptions};
 use crate::position::PipelinePositions;
 use crate::scan_history::DiskScans;
@@ -112,14 +112,14 @@ impl Disk {
             refused,
             failed_tests: 0.into(),
             scans: DiskScans::default(),
-            pipelines: Mutex::new(pipelines),
-            dirty: Mutex::default(),
+            pipelines: OrderedMutex::of_disk(Rank::Pipelines, pipelines),
+            dirty: OrderedMutex::of_disk(Rank::Dirty, FxHashMap::default()),
             pending: 0.into(),
             pending_bound: options.pending_bytes,
-            deleting: Mutex::new(deleting),
+            deleting: OrderedMutex::of_disk(Rank::Deleting, deleting),
             flushes: Flushes::default(),
             deletion_look: Arc::default(),
-            flushing: Mutex::default(),
+            flushing: OrderedMutex::of_disk(Rank::Flushing, ()),
             root,
             _lock: lock,
         }))

@@ -39,6 +39,7 @@ use crate::creation_lock::CreationLocks;
 use crate::disk::{self, Disk};
 use crate::ec_replica_journal::EcReplicaJournal;
 use crate::error::{Result, StorageError};
+use crate::lock_order::{OrderedMutex, Rank};
 use crate::options::StorageOptions;
 
 /// A data directory that could not be opened.
@@ -96,7 +97,7 @@ struct Inner {
     disks: Vec<Arc<Disk>>,
     unopened: Vec<Unopened>,
     /// Of each disk, in their order.
-    unfreed_space: Vec<Mutex<UnfreedSpace>>,
+    unfreed_space: Vec<OrderedMutex<UnfreedSpace>>,
     containers: Replicas,
     /// Replicas of some of them on other disks, which are not served.
     duplicates: Mutex<Vec<DuplicateReplica>>,
@@ -129,7 +130,8 @@ impl ContainerStore {
             full,
             ec_replicas,
         } = parts;
-        let unfreed_space = disks.iter().map(|_| Mutex::default()).collect();
+        let unfreed = |_| OrderedMutex::of_disk(Rank::UnfreedSpace, UnfreedSpace::default());
+        let unfreed_space = disks.iter().map(unfreed).collect();
         let inner = Inner {
             options,
             disks,
@@ -169,7 +171,7 @@ impl ContainerStore {
     /// The disks, each with the space of deleted blocks that waits for a flush of it.
     pub(crate) fn disks_with_unfreed_space(
         &self,
-    ) -> impl Iterator<Item = (&Arc<Disk>, &Mutex<UnfreedSpace>)> {
+    ) -> impl Iterator<Item = (&Arc<Disk>, &OrderedMutex<UnfreedSpace>)> {
         self.inner.disks.iter().zip(&self.inner.unfreed_space)
     }
 

@@ -15,6 +15,7 @@ mod duplicate_replicas;
 mod histories;
 mod large_blocks;
 mod life;
+mod lock_order;
 mod reconcile;
 mod relocation;
 mod restart;

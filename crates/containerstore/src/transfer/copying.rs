@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::MutexGuard;
 use types::ContainerId;
 
 use super::folder::{is_unfinished, set_aside_copy};
@@ -12,6 +11,7 @@ use crate::containers::{drop_rows, remove_folder};
 use crate::creation_lock::{CopyState, CreationLock};
 use crate::disk::Disk;
 use crate::error::{Result, StorageError};
+use crate::lock_order::OrderedGuard;
 use crate::store::ContainerStore;
 
 /// A copy that is being made. While there is one no other copy of the container begins here.
@@ -50,7 +50,7 @@ impl Copying {
     ///
     /// # Errors
     /// When the container's pipeline has made it here meanwhile.
-    pub(crate) fn step(&self) -> Result<MutexGuard<'_, ()>> {
+    pub(crate) fn step(&self) -> Result<OrderedGuard<'_, ()>> {
         let step = self.state.step();
         if self.has_ended() { Err(self.ended()) } else { Ok(step) }
     }
