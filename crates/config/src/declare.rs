@@ -1,11 +1,11 @@
-//! How a key is declared: [`Key`] ties a name to a type, [`KeySpec`] is the same without the type,
+//! Declaration of keys: [`Key`] ties a name to a type, [`KeySpec`] is the same without the type,
 //! for listings.
 
 use std::marker::PhantomData;
 
 use crate::error::Expected;
 
-/// Which server reads a key, as Ozone's own tags name it.
+/// A server that reads a key, as in Ozone's own tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[allow(missing_docs)]
@@ -20,29 +20,29 @@ pub enum Tag {
 
 /// A type of configuration value.
 pub trait Value: Sized {
-    /// What a person calls it, such as `duration`.
+    /// Display name of the type, such as `duration`.
     const TYPE: &'static str;
-    /// Reads it.
+    /// Parses a value.
     ///
     /// # Errors
-    /// When it is no such value.
+    /// If the value is malformed.
     fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected>;
 }
 
-/// What is known of a key besides the type of its value.
+/// The declaration of a key, apart from the type of its value.
 #[derive(Debug)]
 pub struct KeySpec {
     /// Ozone's name, such as `ozone.om.address`.
     pub name: &'static str,
-    /// The default as one would write it in a file; empty means unset.
+    /// The default in the syntax of a file; empty means unset.
     pub default: &'static str,
     /// The paragraphs of its documentation.
     pub doc: &'static [&'static str],
     /// The roles that read it.
     pub tags: &'static [Tag],
-    /// The only values allowed, when it is a choice.
+    /// The only allowed values, if it is a choice.
     pub choices: &'static [&'static str],
-    /// What a value looks like, such as `duration`.
+    /// Name of the value's type, such as `duration`.
     pub type_name: &'static str,
     pub(crate) check: fn(&str, &KeySpec) -> Result<(), Expected>,
 }
@@ -58,7 +58,7 @@ impl KeySpec {
         env_name(self.name)
     }
 
-    /// Whether its value must not be shown.
+    /// Returns `true` if its value must be hidden.
     pub fn is_secret(&self) -> bool {
         is_secret(self.name)
     }
@@ -109,7 +109,7 @@ impl<T: Value> Key<T> {
         self.spec.name
     }
 
-    /// All that is declared about the key.
+    /// The declaration of the key.
     pub const fn spec(&self) -> &KeySpec {
         &self.spec
     }

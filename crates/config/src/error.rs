@@ -1,4 +1,4 @@
-//! Why a configuration was refused: always with the place to go and mend it.
+//! Errors of a configuration, each with the place to correct.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::origin::Origin;
 
-/// A value is not of its type. Says how one is written.
+/// A value that is not of its key's type, with the expected syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct Expected(pub Cow<'static, str>);
@@ -29,10 +29,10 @@ pub enum ConfigError {
     Refused { key: String, value: String, origin: Origin, reason: &'static str },
     #[error("-D {given}: expected key=value")]
     Definition { given: String },
-    #[error("{key}: substitution of ${{...}} goes round in circles in '{value}'")]
+    #[error("{key}: circular substitution of ${{...}} in '{value}'")]
     Circular { key: String, value: String },
     #[error(
-        "neither {key} nor {fallback} is set: a data directory is needed (set one in ozone-site.xml, or with -D {fallback}=DIR)"
+        "neither {key} nor {fallback} is set: a data directory is required (set one in ozone-site.xml, or with -D {fallback}=DIR)"
     )]
     NoDirectory { key: String, fallback: String },
 }

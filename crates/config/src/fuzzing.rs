@@ -2,7 +2,7 @@
 
 use crate::{Builder, Configuration, keys};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name, with valid inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let mut targets = crate::source::fuzzing::targets();
     let definitions =
@@ -15,7 +15,7 @@ pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     targets
 }
 
-/// A definition, as `-D` gives it, is a configuration or refused.
+/// A definition, as given with `-D`, results in a configuration or an error.
 fn value(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let defined = Configuration::builder().define(&*text).and_then(Builder::build);

@@ -3,17 +3,17 @@
 //! * [`keys`] holds the declarations: one static per key, grouped by the server that reads it. **To
 //!   add a key**, add its doc comment and one line to the file of its group, nothing else:
 //!   ```text
-//!   /// How long a thing lasts.
+//!   /// Timeout of a thing.
 //!   OZONE_THING_TIMEOUT: Duration = "ozone.thing.timeout", "30s", [OM];
 //!   ```
-//!   and read it with `conf.get(&keys::om::OZONE_THING_TIMEOUT)`.
+//! and read it with `conf.get(&keys::om::OZONE_THING_TIMEOUT)`.
 //! * [`Configuration`] holds the values: built once from the defaults, a file, the environment and
 //!   `-D` (later wins), checked as a whole, then read without failing. It is passed in; there is no
 //!   global.
-//! * [`Origin`] tells for each value where it came from, down to the line of a file.
-//! * [`refused`] lists Ozone's keys that promise safety which is not there, [`renamed`] those that
-//!   Ozone calls otherwise by now.
-//! * [`published`] lists all keys of Ozone, and says of those that have no effect why.
+//! * [`Origin`] is the source of each value, down to the line of a file.
+//! * [`refused`] lists Ozone's keys that enable missing safety features, [`renamed`] the keys that
+//!   Ozone has renamed.
+//! * [`published`] lists all keys of Ozone, with the reasons of those without effect.
 //! * [`mod@reference`] renders the reference documentation from the declarations.
 //!
 //! Sources: an `ozone-site.xml`, or a TOML file with the same names (nested tables are joined with

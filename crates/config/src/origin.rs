@@ -1,16 +1,16 @@
-//! Where a value came from.
+//! Origin of a configuration value.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// The source of one value, precise enough to go and change it.
+/// The source of one value, precise enough to find and change it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The declared default.
     Default,
     /// A line of a file.
     File {
-        /// The file as it was named.
+        /// The path of the file, as given.
         path: PathBuf,
         /// Counted from 1.
         line: usize,
@@ -19,7 +19,7 @@ pub enum Origin {
     Environment(String),
     /// `-D` on the command line.
     CommandLine,
-    /// Worked out from another key, or set by the program; says which.
+    /// Derived from another key, or set by the program; with its name.
     Derived(String),
 }
 

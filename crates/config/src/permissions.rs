@@ -13,7 +13,7 @@ const SYMBOLS: &str = "rwxrwxrwx";
 pub struct DirPermissions(u32);
 
 impl DirPermissions {
-    /// Its owner alone may do anything: Ozone's default.
+    /// Access for the owner only: Ozone's default.
     pub const OWNER: Self = Self(0o700);
 
     /// The bits of the mode, at most `0o777`.
@@ -26,7 +26,7 @@ impl Value for DirPermissions {
     const TYPE: &'static str = "permissions";
 
     fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
-        // Ozone looks for one of these letters to tell the two forms apart.
+        // Ozone distinguishes the two forms by these letters.
         let mode = match raw.contains(['r', 'w', 'x']) {
             true => symbolic(raw),
             false => octal(raw),

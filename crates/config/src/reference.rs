@@ -1,4 +1,4 @@
-//! The reference of all keys as Markdown, made from their declarations.
+//! The reference of all keys in Markdown, generated from their declarations.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub fn markdown() -> String {
     text + &refused_keys() + &judged_keys() + &keys_without_effect() + &renamed_keys()
 }
 
-/// The keys with which nothing starts.
+/// The keys that prevent the start.
 fn refused_keys() -> String {
     let mut text = String::from(
         "\n## Keys that are refused\n\n\
@@ -53,7 +53,7 @@ fn refused_keys() -> String {
     text
 }
 
-/// Ozone's keys about access, limits and safety, with what becomes of each.
+/// Ozone's keys about access, limits and safety, with the state of each.
 fn judged_keys() -> String {
     let mut text = String::from(
         "\n## Keys about access, limits and safety\n\n\
@@ -80,7 +80,7 @@ fn judged_keys() -> String {
     text
 }
 
-/// The keys that have no effect, with the reasons.
+/// The keys without effect, with the reasons.
 fn keys_without_effect() -> String {
     let mut text = String::from(
         "\n## Keys without effect\n\n\
@@ -109,7 +109,7 @@ fn renamed_keys() -> String {
     text
 }
 
-/// The entry of one key.
+/// Returns the entry of one key.
 pub fn entry(spec: &KeySpec) -> String {
     let default =
         if spec.default.is_empty() { "unset".to_string() } else { format!("`{}`", spec.default) };
@@ -129,7 +129,7 @@ pub fn entry(spec: &KeySpec) -> String {
     text
 }
 
-/// A role's name as it is spoken of.
+/// Display name of a role.
 pub fn role(tag: Tag) -> &'static str {
     match tag {
         Tag::Om => "OM",

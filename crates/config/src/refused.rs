@@ -1,38 +1,38 @@
-//! Keys of Ozone that promise safety which is not there: with such a value nothing starts.
+//! Keys of Ozone that enable safety features which are missing here. Such a value prevents the
+//! start.
 //!
-//! A key belongs here when, in Ozone, it makes a cluster safer than ours is. An operator that sets
-//! it counts on that, so a warning is not enough. **To add one**, add a line to [`REFUSED`];
-//! `make docs` adds it to docs/reference/configuration.md.
+//! A key belongs here if it makes an Ozone cluster safer than ours is. An operator who sets it
+//! relies on that, so a warning is not sufficient. **To add one**, add a line to [`REFUSED`]; `make
+//! docs` adds it to docs/reference/configuration.md.
 
 use std::collections::BTreeMap;
 
 use crate::error::ConfigError;
 use crate::setting::Setting;
 
-/// A key with the values that it may have.
+/// A key and its accepted values.
 #[derive(Debug)]
 pub struct Refused {
     /// Ozone's or Hadoop's name, such as `ozone.security.enabled`.
     pub key: &'static str,
-    /// The values that ask for nothing that is not there, in any case; no value at all is always
-    /// one.
+    /// The accepted values, in any case; an empty value is always accepted.
     pub accepted: &'static [&'static str],
-    /// What there is not.
+    /// The missing feature.
     pub reason: &'static str,
 }
 
-const NO_KERBEROS: &str = "there is no Kerberos: the user is the one that the client names";
-const NO_TLS: &str = "there is no TLS: everything goes over the network as it is";
+const NO_KERBEROS: &str = "there is no Kerberos: the client sends the user's name";
+const NO_TLS: &str = "there is no TLS: all traffic is unencrypted";
 const NO_TOKENS: &str = "there are no tokens: a DataNode serves every client that reaches it";
-const NO_PROTOCOL_ACLS: &str = "calls of protocols are not checked against users";
+const NO_PROTOCOL_ACLS: &str = "protocols have no service-level authorization";
 
-const NO_KMS: &str = "there is no key provider: keys of a bucket cannot be encrypted";
+const NO_KMS: &str = "there is no key provider: buckets cannot be encrypted";
 
-const PLACEMENT: &str = "there are no other placement policies: replicas are in two racks, those of an erasure-coded \
-                         container in as many as there are, or racks do not matter";
+const PLACEMENT: &str = "there are no other placement policies: replicas are placed in two racks, those of an erasure-coded \
+                         container in all racks, or racks are ignored";
 
-const ORIGINS: &str = "of a container that stays QUASI_CLOSED three replicas are kept and the last \
-                       one of each origin, however many origins there are";
+const ORIGINS: &str = "a container stuck in QUASI_CLOSED keeps three replicas and the most recent \
+                       one of each origin";
 
 const fn refused(
     key: &'static str,
@@ -42,7 +42,7 @@ const fn refused(
     Refused { key, accepted, reason }
 }
 
-/// Every key that is refused, in groups.
+/// Every rejected key, in groups.
 pub static REFUSED: &[Refused] = &[
     // Authentication.
     refused(
@@ -52,7 +52,7 @@ pub static REFUSED: &[Refused] = &[
     ),
     refused("hadoop.security.authentication", &["simple"], NO_KERBEROS),
     refused("ozone.security.http.kerberos.enabled", &["false"], NO_KERBEROS),
-    refused("ozone.http.filter.initializers", &[], "web pages and S3 have no filters in front"),
+    refused("ozone.http.filter.initializers", &[], "web pages and S3 support no filters"),
     refused("ozone.om.http.auth.type", &["simple"], NO_KERBEROS),
     refused("hdds.scm.http.auth.type", &["simple"], NO_KERBEROS),
     refused("hdds.datanode.http.auth.type", &["simple"], NO_KERBEROS),
@@ -67,8 +67,8 @@ pub static REFUSED: &[Refused] = &[
     refused("ozone.s3g.kerberos.keytab.file", &[], NO_KERBEROS),
     refused("hdds.block.token.enabled", &["false"], NO_TOKENS),
     refused("hdds.container.token.enabled", &["false"], NO_TOKENS),
-    refused("hdds.prometheus.endpoint.token", &[], "everybody may read the metrics"),
-    // What is seen on the way.
+    refused("hdds.prometheus.endpoint.token", &[], "metrics need no token"),
+    // Encryption in transit.
     refused("hdds.grpc.tls.enabled", &["false"], NO_TLS),
     refused("ozone.http.policy", &["HTTP_ONLY"], NO_TLS),
     refused("ozone.https.client.need-auth", &["false"], NO_TLS),
@@ -78,7 +78,7 @@ pub static REFUSED: &[Refused] = &[
         &["unrestricted"],
         "algorithms are not restricted to those of a standard",
     ),
-    // What is on the disks.
+    // Encryption at rest.
     refused("hadoop.security.key.provider.path", &[], NO_KMS),
     refused("dfs.encryption.key.provider.uri", &[], NO_KMS),
     // Authorization.
@@ -103,7 +103,7 @@ pub static REFUSED: &[Refused] = &[
             "org.apache.hadoop.ozone.security.acl.OzoneAccessAuthorizer",
             "OzoneAccessAuthorizer",
         ],
-        "only the native authorizer is there, Ranger and others are not",
+        "only the native authorizer is available, not Ranger or others",
     ),
     refused(
         "hadoop.security.group.mapping",
@@ -113,32 +113,32 @@ pub static REFUSED: &[Refused] = &[
             "org.apache.hadoop.security.ShellBasedUnixGroupsMapping",
             "org.apache.hadoop.security.NullGroupsMapping",
         ],
-        "groups come from the account files of the machine, or from \
-         hadoop.user.group.static.mapping.overrides: no directory server is asked",
+        "groups come from the host's account files, or from \
+         hadoop.user.group.static.mapping.overrides: directory servers are not supported",
     ),
     refused(
         "hadoop.security.sensitive-config-keys",
         &[],
-        "the page /conf leaves out what the default of this key names, and no more",
+        "the page /conf hides only the keys of this key's default",
     ),
     refused(
         "ozone.om.enable.ofs.shared.tmp.dir",
         &["false"],
-        "there is no shared ofs://tmp in which users cannot delete what others made",
+        "there is no shared ofs://tmp in which users cannot delete files of others",
     ),
-    refused("ozone.om.multitenancy.enabled", &["false"], "tenants are not kept apart"),
+    refused("ozone.om.multitenancy.enabled", &["false"], "tenants are not isolated"),
     refused(
         "ozone.om.object.creation.ignore.client.acls",
         &["false"],
-        "ACLs that a client sends are taken",
+        "ACLs sent by a client are applied",
     ),
-    refused("ozone.om.user.rights", &["ALL"], "owners of new objects get all rights"),
+    refused("ozone.om.user.rights", &["ALL"], "owners of new objects receive all rights"),
     refused(
         "ozone.om.group.rights",
         &["READ, LIST", "READ,LIST"],
-        "the owner's group gets READ and LIST on new objects",
+        "the owner's group receives READ and LIST on new objects",
     ),
-    // Where replicas are, and whether they are still good.
+    // Placement and integrity of replicas.
     refused(
         "ozone.scm.datanode.disallow.same.peers",
         &["false"],
@@ -166,19 +166,19 @@ pub static REFUSED: &[Refused] = &[
     refused(
         "hdds.datanode.check.empty.container.dir.on.delete",
         &["false"],
-        "a container is empty when it has no rows of blocks: its folder is not looked at",
+        "a container is empty if it has no block records: its directory is not checked",
     ),
     refused(
         "hdds.scm.replication.push",
         &["true"],
-        "a DataNode that has a replica sends it; none is fetched by the one that gets it",
+        "replicas are pushed by a DataNode that has one; pulling is not supported",
     ),
     refused("hdds.scm.replication.quasi.closed.stuck.best.origin.copies", &["3"], ORIGINS),
     refused("hdds.scm.replication.quasi.closed.stuck.other.origin.copies", &["1"], ORIGINS),
 ];
 
 impl Refused {
-    /// Whether the key may have this value.
+    /// Returns `true` if the key may have this value.
     pub fn accepts(&self, value: &str) -> bool {
         let value = value.trim();
         value.is_empty()
@@ -186,7 +186,7 @@ impl Refused {
     }
 }
 
-/// Refuses a value that promises what is not there.
+/// Rejects a value that enables a missing feature.
 pub(crate) fn check(key: &str, setting: &Setting) -> Result<(), ConfigError> {
     match REFUSED.iter().find(|refused| refused.key == key) {
         Some(refused) if !refused.accepts(&setting.resolved) => Err(ConfigError::Refused {
@@ -199,7 +199,7 @@ pub(crate) fn check(key: &str, setting: &Setting) -> Result<(), ConfigError> {
     }
 }
 
-/// Refuses the first such value among all.
+/// Rejects the first such value among all settings.
 pub(crate) fn check_all(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
     settings.iter().try_for_each(|(key, setting)| check(key, setting))
 }

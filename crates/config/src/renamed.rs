@@ -1,6 +1,6 @@
-//! Keys that Ozone renamed: a key under its old name is the key under its new one.
+//! Keys that Ozone renamed: the deprecated name of a key is an alias of the current one.
 
-/// Old name and new name of each, as Ozone 2.2.0 has them (`OzoneConfiguration.addDeprecatedKeys`).
+/// Deprecated and current name of each, as in Ozone 2.2.0 (`OzoneConfiguration.addDeprecatedKeys`).
 pub const RENAMED: &[(&str, &str)] = &[
     ("ozone.datanode.pipeline.limit", "ozone.scm.datanode.pipeline.limit"),
     ("hdds.ratis.raft.server.rpcslowness.timeout", "hdds.ratis.raft.server.rpc.slowness.timeout"),
@@ -86,7 +86,7 @@ pub const RENAMED: &[(&str, &str)] = &[
     ("hdds.tracing.enabled", "ozone.tracing.enabled"),
 ];
 
-/// The name that a key has now.
+/// The current name of a key.
 pub fn current(name: &str) -> &str {
     RENAMED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }

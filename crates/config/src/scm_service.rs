@@ -1,5 +1,5 @@
 //! The SCMs of a service: `ozone.scm.service.ids`, `ozone.scm.nodes.SERVICE` and the addresses of
-//! each node. Every client of SCM needs them, so they are put together here once.
+//! each node. Every client of SCM needs them, so they are collected here.
 
 use crate::keys::scm as keys;
 use crate::{Configuration, HostPort, Key};
@@ -21,7 +21,7 @@ pub struct ScmNode {
     pub http: HostPort,
 }
 
-/// Several SCMs that are one Raft group.
+/// Several SCMs that form one Raft group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScmService {
     /// Its id.
@@ -31,7 +31,7 @@ pub struct ScmService {
 }
 
 impl Configuration {
-    /// The SCM service that is configured; `None` when there is one SCM without a service.
+    /// Returns the configured SCM service; `None` for a single SCM without a service.
     pub fn scm_service(&self) -> Option<ScmService> {
         let chosen = self.get(&keys::OZONE_SCM_DEFAULT_SERVICE_ID);
         let mut ids = self.get(&keys::OZONE_SCM_SERVICE_IDS).into_iter();
@@ -47,9 +47,9 @@ impl Configuration {
     fn scm_node(&self, service: &str, node_id: String) -> ScmNode {
         let suffix = format!("{service}.{node_id}");
         let host = self.get_for(&keys::OZONE_SCM_ADDRESS, &suffix);
-        // Only the host counts there; each endpoint has a port of its own.
+        // Only the host is used; each endpoint has a port of its own.
         let host = HostPort::parse_with(&host, Some(0)).map_or(host, |address| address.host);
-        // Without a host of its own a node is where its clients find it.
+        // The default host of a node is that of its client address.
         let host = match host.is_empty() {
             true => self.get_for(&keys::OZONE_SCM_CLIENT_ADDRESS, &suffix).host,
             false => host,

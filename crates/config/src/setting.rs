@@ -8,6 +8,6 @@ pub(crate) struct Setting {
     pub raw: String,
     pub resolved: String,
     pub origin: Origin,
-    /// The name that the key was set by, when it is an old one.
+    /// The name under which the key was set, if that is a deprecated one.
     pub given_as: Option<String>,
 }

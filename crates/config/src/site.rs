@@ -1,8 +1,8 @@
-//! A configuration file as Ozone's clients read it.
+//! Configuration files for Ozone's clients.
 
 use quick_xml::escape::escape;
 
-/// The text of an `ozone-site.xml` with these settings, in their order.
+/// Renders an `ozone-site.xml` with these settings, in their order.
 pub fn site_xml<'a>(settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = String::from("<configuration>\n");
     for (name, value) in settings {

@@ -1,11 +1,11 @@
-//! Groups of users that the configuration gives, as Hadoop writes them: `ann=staff,ops;bob=`.
+//! Static groups of users, in Hadoop's syntax: `ann=staff,ops;bob=`.
 
 use std::collections::BTreeMap;
 
 use crate::declare::{KeySpec, Value};
 use crate::error::Expected;
 
-/// The groups of users that the configuration gives, whatever others say of them.
+/// The static groups of users, which override all other sources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StaticGroups(pub BTreeMap<String, Vec<String>>);
 

@@ -2,12 +2,12 @@
 //!
 //! `${some.key}` is the value of that key, `${env.NAME}` an environment variable, with
 //! `${env.NAME:-default}` and `${env.NAME-default}` as in a shell; `${user.name}`, `${user.home}`
-//! and `${java.io.tmpdir}` are known. What cannot be resolved stays as it is written.
+//! and `${java.io.tmpdir}` are supported. An expression that cannot be resolved is kept unchanged.
 
-/// Hadoop's own bound on nested substitutions.
+/// Limit of nested substitutions, the same as Hadoop's.
 const MAX_SUBSTITUTIONS: usize = 20;
 
-/// Two substitutions that need each other.
+/// Two substitutions that depend on each other.
 #[derive(Debug)]
 pub(crate) struct Circular;
 
@@ -32,7 +32,7 @@ pub(crate) fn substitute(
     if innermost(&text, from).is_none() { Ok(text) } else { Err(Circular) }
 }
 
-/// The first `${...}` from `from` on that holds no other: positions of its `$` and its `}`.
+/// Finds the first innermost `${...}` from `from` on: the positions of its `$` and its `}`.
 fn innermost(text: &str, from: usize) -> Option<(usize, usize)> {
     let close = from + text.get(from..)?.find('}')?;
     match text.get(from..close)?.rfind("${") {
@@ -41,7 +41,7 @@ fn innermost(text: &str, from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// The names that are not keys.
+/// Resolves names that are not keys.
 pub(crate) fn system(name: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     match name {
         "user.name" => return env("USER"),

@@ -1,6 +1,6 @@
 //! The declared key nearest to a mistyped one.
 
-/// The candidate that needs the fewest edits, if few enough to be meant.
+/// Returns the candidate with the fewest edits, if they are few enough for a typing error.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! The types a value can have, and how each is written.
+//! Types of configuration values and their syntax.
 
 use std::fmt;
 use std::net::{ToSocketAddrs, UdpSocket};
@@ -29,7 +29,7 @@ number! {
 
 impl Value for f64 {
     const TYPE: &'static str = "number";
-    /// Also with Java's `f` behind it (`0.9f`), as Ozone's own files have it.
+    /// Also accepts Java's suffix `f` (`0.9f`), which Ozone's own files use.
     fn parse(raw: &str, _: &KeySpec) -> Result<Self, Expected> {
         let number = raw.strip_suffix(['f', 'F']).unwrap_or(raw);
         number
@@ -54,7 +54,7 @@ impl Value for bool {
 impl Value for String {
     const TYPE: &'static str = "text";
     fn parse(raw: &str, spec: &KeySpec) -> Result<Self, Expected> {
-        // A choice is handed out as declared, however it was capitalised.
+        // Return a choice as declared, regardless of its capitalization.
         let choice = spec.choices.iter().find(|c| c.eq_ignore_ascii_case(raw));
         Ok(choice.map_or_else(|| raw.to_string(), |c| c.to_string()))
     }
@@ -67,7 +67,7 @@ impl Value for PathBuf {
     }
 }
 
-/// A path, also when written as `file:///path`, as Ozone allows.
+/// A path, also in the form `file:///path`, as Ozone allows.
 fn path(raw: &str) -> PathBuf {
     PathBuf::from(raw.strip_prefix("file://").unwrap_or(raw))
 }
@@ -86,7 +86,7 @@ impl Value for Vec<PathBuf> {
     }
 }
 
-/// A data directory, and what kind of disk it is on: `[SSD]/path`, as HDFS and Ozone write it.
+/// A data directory and its storage type: `[SSD]/path`, in the syntax of HDFS and Ozone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataDir {
     /// The directory.
@@ -96,7 +96,7 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// The storage types that there are; the first is that of a directory that names none.
+    /// All storage types; the first is the default.
     pub const STORAGE_TYPES: [&'static str; 3] = ["DISK", "SSD", "ARCHIVE"];
 }
 
@@ -206,7 +206,7 @@ impl Value for ByteSize {
 
 impl std::str::FromStr for ByteSize {
     type Err = Expected;
-    /// Or says what was expected.
+    /// Returns the expected syntax as the error.
     fn from_str(raw: &str) -> Result<Self, Expected> {
         let expected = || Expected("a size, such as 4MB, 16KB or 5GB".into());
         let (number, unit) = split_unit(raw);
@@ -239,17 +239,17 @@ fn split_unit(raw: &str) -> (&str, &str) {
     (number.trim(), unit.trim())
 }
 
-/// `host:port`. A missing port is the one of the key's default; port 0 means any free port.
+/// `host:port`. A missing port is that of the key's default; port 0 is a random free port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct HostPort {
-    /// Host name or address, IPv6 without its brackets.
+    /// Host name or address; IPv6 without brackets.
     pub host: String,
-    /// Port; 0 when any free one will do.
+    /// Port; 0 for a random free port.
     pub port: u16,
 }
 
 impl HostPort {
-    /// From its parts.
+    /// Builds an address from its parts.
     pub fn new(host: impl Into<String>, port: u16) -> Self {
         HostPort { host: host.into(), port }
     }
@@ -264,15 +264,15 @@ impl HostPort {
         HostPort::new(host, self.port)
     }
 
-    /// Whether this machine has the address: only then can a socket be bound to it. Asks the
-    /// resolver.
+    /// Returns `true` if this machine has the address, so that a socket can be bound to it. Queries
+    /// the resolver.
     pub fn is_local(&self) -> bool {
         let found = (self.host.as_str(), 0).to_socket_addrs();
         found.is_ok_and(|mut all| all.any(|a| UdpSocket::bind(a).is_ok()))
     }
 
-    /// The one of several servers whose address this machine has; `None` when there is none such,
-    /// or more than one. A server that is alone is it.
+    /// Returns the only one of several servers whose address this machine has; `None` if there is
+    /// none or more than one. A single server is always returned.
     pub fn only_local<T>(servers: &[T], address: impl Fn(&T) -> &HostPort) -> Option<&T> {
         if let [only] = servers {
             return Some(only);
@@ -281,7 +281,7 @@ impl HostPort {
         here.next().filter(|_| here.next().is_none())
     }
 
-    /// Reads `host:port`, `[v6]:port` or `host` alone, then with `default_port`.
+    /// Parses `host:port`, `[v6]:port` or `host`, the last with `default_port`.
     pub fn parse_with(raw: &str, default_port: Option<u16>) -> Option<HostPort> {
         let raw = raw.trim();
         let raw = raw.split_once("://").map_or(raw, |(_, rest)| rest.trim_end_matches('/'));

@@ -1,38 +1,38 @@
-//! What the user should know though the configuration can be used.
+//! Warnings about a configuration that can still be used.
 
 use std::fmt::{self, Display};
 
 use crate::error::did_you_mean;
 use crate::origin::Origin;
 
-/// Something the user should know though the configuration can be used.
+/// A warning about a configuration that can still be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// A key that is not declared.
     Unknown {
         /// Its name.
         key: String,
-        /// Where it is set.
+        /// Origin of the value.
         origin: Origin,
-        /// A declared key it may have been meant for.
+        /// A declared key with a similar name.
         suggestion: Option<String>,
     },
-    /// A key of Ozone or Hadoop that does nothing here.
+    /// A key of Ozone or Hadoop without effect.
     WithoutEffect {
         /// Its name.
         key: String,
-        /// Where it is set.
+        /// Origin of the value.
         origin: Origin,
-        /// Why it needs to do nothing.
+        /// The reason it needs no effect.
         reason: &'static str,
     },
-    /// A key under a name that it had once.
+    /// A key under a deprecated name.
     Renamed {
-        /// The name it is set by.
+        /// The deprecated name.
         key: String,
-        /// Its name now.
+        /// Its current name.
         current: String,
-        /// Where it is set.
+        /// Origin of the value.
         origin: Origin,
     },
 }

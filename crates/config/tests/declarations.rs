@@ -1,4 +1,4 @@
-//! The inventory of keys holds together.
+//! The inventory of keys is consistent.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ fn every_key_is_documented_in_a_sentence_and_says_which_roles_read_it() {
         let known = ["ozone.", "hdds.", "trioxide.", "net.topology."]
             .iter()
             .any(|prefix| spec.name.starts_with(prefix));
-        // Most of Hadoop's keys are for others than us.
+        // Most of Hadoop's keys are for other programs.
         let known =
             known || ["fs.", "hadoop.", "ipc."].iter().any(|prefix| spec.name.starts_with(prefix));
         assert!(known, "{} would not be reported when mistyped", spec.name);

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use config::{Builder, Configuration};
 
-/// A file with this content, and the directory that keeps it.
+/// A file with this content, and its temporary directory.
 fn file(name: &str, content: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);

@@ -1,4 +1,4 @@
-//! Which source wins, and that one can tell.
+//! Precedence of the sources, and the origin of each value.
 
 use config::keys::om::OZONE_OM_ADDRESS;
 use config::{ConfigError, Configuration, Origin};

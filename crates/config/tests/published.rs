@@ -21,7 +21,7 @@ fn every_published_key_has_a_verdict() {
             key.name
         );
     }
-    // As many as the release has; keys.tsv must not lose lines that cannot be read.
+    // The number of keys in the release; keys.tsv must not lose malformed lines.
     assert_eq!(names.len(), 771);
     let about = |kind| published::all().filter(|key| key.kind == kind).count();
     assert_eq!((about(Kind::Access), about(Kind::Limit), about(Kind::Safety)), (182, 188, 125));
@@ -94,7 +94,7 @@ fn a_key_without_effect_is_warned_of_with_its_reason_and_can_stop_the_start() {
     let conf = builder.build().unwrap();
     let [warning] = conf.warnings() else { panic!("{:?}", conf.warnings()) };
     let text = warning.to_string();
-    assert!(text.contains(&format!("{key} has no effect: a disk has as many workers")), "{text}");
+    assert!(text.contains(&format!("{key} has no effect: the worker threads of a disk")), "{text}");
     let (_dir, builder) = with_site(&[(key, "64"), ("trioxide.config.unknown.keys", "error")]);
     let error = builder.build().unwrap_err();
     assert!(matches!(error, ConfigError::WithoutEffect { .. }), "{error}");
@@ -131,7 +131,7 @@ fn what_hadoops_files_beside_ozones_say_counts() {
     let refused = build().unwrap_err();
     assert!(matches!(refused, ConfigError::Refused { .. }), "{refused}");
     assert!(refused.to_string().contains("core-site.xml:1"), "{refused}");
-    // Ozone's own file is behind it, and what is for other programs is no warning.
+    // Ozone's own file takes precedence, and keys of other programs cause no warning.
     let both = "<configuration><property><name>ozone.administrators</name><value>ann</value></property>\
                 <property><name>hadoop.no.such.key</name><value>1</value></property>\
                 <property><name>hadoop.proxyuser.hue.hosts</name><value>*</value></property></configuration>";

@@ -1,4 +1,4 @@
-//! Unknown and malformed values are named with their place.
+//! Errors about unknown and malformed values include their place.
 
 use config::{ConfigError, Configuration};
 

@@ -1,4 +1,4 @@
-//! Keys work under the names that they had once.
+//! Deprecated names of keys work.
 
 use config::keys::{datanode, scm};
 use config::renamed::RENAMED;

@@ -1,4 +1,4 @@
-//! Keys that promise safety which is not there stop the start.
+//! Keys that enable missing safety features prevent the start.
 
 use config::refused::REFUSED;
 use config::{ConfigError, Configuration, keys, reference};
@@ -49,7 +49,7 @@ fn values_that_ask_for_nothing_are_accepted() {
             assert!(defined(refused.key, &value.to_ascii_uppercase()).is_ok(), "{}", refused.key);
         }
     }
-    // What the default of a declared key is, is no promise.
+    // The default of a declared key enables no missing feature.
     for spec in keys::all() {
         if let Some(refused) = REFUSED.iter().find(|refused| refused.key == spec.name) {
             assert!(refused.accepts(spec.default), "{}", spec.name);

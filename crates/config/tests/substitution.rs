@@ -25,7 +25,7 @@ fn resolve(value: &str) -> Result<PathBuf, ConfigError> {
         .unwrap()
         .define(format!("ozone.om.db.dirs={value}"))
         .unwrap();
-    // The loop itself is refused wherever it stands; leave it out where it is not the matter.
+    // The loop itself is an error anywhere; leave it out of the other cases.
     let conf = if value.contains("loop") { conf } else { conf.define("loop.a=").unwrap() };
     conf.build().map(|c| c.get(&OZONE_OM_DB_DIRS).unwrap_or_default())
 }

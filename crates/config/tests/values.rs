@@ -1,4 +1,4 @@
-//! How values are written.
+//! The syntax of values.
 
 use std::time::Duration;
 

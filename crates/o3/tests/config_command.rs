@@ -98,7 +98,7 @@ fn what_promises_safety_that_is_not_there_starts_nothing() {
 fn one_key_is_explained() {
     let explained = stdout(&run(&["config", "get", "ozone.scm.block.size", "--explain"]));
     for part in
-        ["ozone.scm.block.size = 256MB", "from: default", "type: size", "Largest block of a key."]
+        ["ozone.scm.block.size = 256MB", "from: default", "type: size", "Maximum size of a block."]
     {
         assert!(explained.contains(part), "{explained}");
     }

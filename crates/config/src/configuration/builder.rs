@@ -1,4 +1,4 @@
-//! Building a [`Configuration`]: sources in order of precedence, substitution, derivation, checks.
+//! Builds a [`Configuration`]: sources in order of precedence, substitution, derivation, checks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,21 +18,21 @@ use crate::suggest;
 use crate::value::HostPort;
 use crate::warning::Warning;
 
-/// Names of the file looked for in a configuration directory, in this order.
+/// File names searched for in a configuration directory, in this order.
 const FILE_NAMES: [&str; 2] = ["ozone-site.xml", "ozone-site.toml"];
 
-/// Hadoop's own files beside it, which Ozone reads before it: what they say of security counts.
+/// Hadoop's own files in the same directory, with lower precedence, as in Ozone. Their security
+/// settings are checked.
 const HADOOP_FILES: [&str; 2] = ["hdfs-site.xml", "core-site.xml"];
 
-/// The prefix that Ozone's container images use to put keys into the environment, as if they stood
-/// in `ozone-site.xml`.
+/// Prefix by which Ozone's container images set keys of `ozone-site.xml` in the environment.
 const CONTAINER_IMAGE_PREFIX: &str = "OZONE-SITE.XML_";
 
-/// The same of [`HADOOP_FILES`], whose keys any file of Ozone's comes before.
+/// The same for [`HADOOP_FILES`], over which all of Ozone's files take precedence.
 const HADOOP_IMAGE_PREFIXES: [&str; 2] = ["HDFS-SITE.XML_", "CORE-SITE.XML_"];
 
-/// Prefixes of the names we answer for: an unknown key under one of them is reported, others belong
-/// to other programs.
+/// Prefixes of our own key names. Unknown keys with one of them are reported; other keys belong to
+/// other programs.
 const OWN_PREFIXES: [&str; 8] =
     ["ozone.", "hdds.", "trioxide.", "net.topology.", "hadoop.", "dfs.", "ssl.", "ipc."];
 
@@ -45,15 +45,15 @@ pub struct Builder {
     definitions: Vec<(String, String)>,
 }
 
-/// A value as it is written.
+/// A raw value.
 struct Written {
     raw: String,
     origin: Origin,
-    /// The name that it stands under, when that is an old one.
+    /// The name under which it was set, if that is a deprecated one.
     given_as: Option<String>,
 }
 
-/// The values of all sources, by the names that keys have now; what is put in later wins.
+/// The values of all sources by current key name; later insertions win.
 #[derive(Default)]
 struct Given(BTreeMap<String, Written>);
 
@@ -67,10 +67,10 @@ impl Given {
 
 impl Builder {
     /// Adds a file (XML, or TOML by its extension), or the `ozone-site.xml` or `ozone-site.toml` of
-    /// a directory, behind the `hdfs-site.xml` and `core-site.xml` in it.
+    /// a directory, with precedence over the `hdfs-site.xml` and `core-site.xml` in it.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no XML or TOML.
+    /// If the file cannot be read, or is not valid XML or TOML.
     pub fn file(mut self, path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let mut path = path.as_ref().to_path_buf();
         self.paths.push(path.clone());
@@ -94,10 +94,10 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds what the directory named by `OZONE_CONF_DIR` holds, if that is set and holds anything.
+    /// Adds the files of the directory in `OZONE_CONF_DIR`, if that is set and contains any.
     ///
     /// # Errors
-    /// When a file in that directory cannot be read, or is no XML or TOML.
+    /// If a file in that directory cannot be read, or is not valid XML or TOML.
     pub fn conf_dir(self) -> Result<Self, ConfigError> {
         let Some(dir) = std::env::var_os("OZONE_CONF_DIR").map(PathBuf::from) else {
             return Ok(self);
@@ -126,7 +126,7 @@ impl Builder {
 
     /// Adds the process's environment.
     pub fn env(self) -> Self {
-        // Variables that are not text cannot be meant for us.
+        // Variables that are not UTF-8 are not ours.
         let text = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
@@ -139,10 +139,10 @@ impl Builder {
         self
     }
 
-    /// Resolves, derives and checks everything.
+    /// Resolves, derives and checks all settings.
     ///
     /// # Errors
-    /// When a value is refused, by its key or by another key.
+    /// If a value is invalid, by itself or because of another key.
     pub fn build(self) -> Result<Configuration, ConfigError> {
         let given = self.merged();
         let mut settings = BTreeMap::new();
@@ -175,7 +175,7 @@ impl Builder {
         self.paths.iter().try_fold(fresh, |builder, path| builder.file(path))
     }
 
-    /// All sources laid over each other.
+    /// Merges all sources.
     fn merged(&self) -> Given {
         let mut given = Given::default();
         for prefix in HADOOP_IMAGE_PREFIXES {
@@ -184,7 +184,7 @@ impl Builder {
         for (name, value, origin) in &self.file {
             given.put(name, value, origin.clone());
         }
-        // Old names first: where both are set, the new one counts.
+        // Deprecated names first: if both are set, the current one wins.
         let names = RENAMED.iter().map(|(old, _)| *old);
         let names = names.chain(refused::REFUSED.iter().map(|refused| refused.key));
         let names = names.chain(keys::all().map(|spec| spec.name));
@@ -234,7 +234,7 @@ fn check(settings: &BTreeMap<String, Setting>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Keys that are set by a name they had once. One that has no effect under its new name is told of
+/// Keys that are set under a deprecated name. One without effect under its current name is reported
 /// as unknown, too.
 fn renamed_keys(settings: &BTreeMap<String, Setting>) -> Vec<Warning> {
     let renamed = |(name, setting): (&String, &Setting)| {
@@ -244,7 +244,7 @@ fn renamed_keys(settings: &BTreeMap<String, Setting>) -> Vec<Warning> {
     settings.iter().filter_map(renamed).collect()
 }
 
-/// Whether a setting stands in a file of Hadoop's, which is for many programs.
+/// Returns `true` if a setting is from one of Hadoop's files, which many programs share.
 fn of_hadoop(origin: &Origin) -> bool {
     match origin {
         Origin::File { path, .. } => HADOOP_FILES.iter().any(|name| path.ends_with(name)),
@@ -269,7 +269,7 @@ fn unknown_keys(settings: &BTreeMap<String, Setting>) -> Result<Vec<Warning>, Co
         match published::verdict(name) {
             Some(Verdict::Works | Verdict::Refused) => {}
             Some(Verdict::WithoutEffect(reason)) => {
-                // What Ozone does anyway asks for nothing.
+                // A value that is Ozone's default asks for nothing.
                 if published::is_default(name, &setting.resolved) || of_hadoop(&origin) {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! The values of all keys, with where each came from.
+//! The values of all keys, with the origin of each.
 
 pub(crate) mod builder;
 
@@ -23,21 +23,21 @@ use crate::{refused, renamed};
 pub struct Entry {
     /// The key's name.
     pub key: String,
-    /// The value in effect, with `${...}` resolved; hidden when it is a secret.
+    /// The value in effect, with `${...}` resolved; hidden if it is a secret.
     pub value: String,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
-    /// The name that it is set by, when that is not its name any more.
+    /// The name under which it is set, if that is a deprecated one.
     pub given_as: Option<String>,
-    /// Its declaration; `None` when the key is set but not declared.
+    /// Its declaration; `None` if the key is set but not declared.
     pub spec: Option<&'static KeySpec>,
 }
 
-/// What it was made of, to make it again.
+/// The sources of a configuration, to build it again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources {
     pub builder: Builder,
-    /// What a program set afterwards.
+    /// Values that a program set afterwards.
     pub derived: Vec<(String, String)>,
 }
 
@@ -68,11 +68,11 @@ impl Configuration {
         Configuration { inner: Arc::new(Inner { settings, warnings, sources }) }
     }
 
-    /// What its sources say now: files are read again; the environment, definitions and what a
-    /// program set are as they were.
+    /// Builds the configuration from its sources again: files are read again; the environment,
+    /// definitions and values set by a program stay.
     ///
     /// # Errors
-    /// When a file cannot be read or says something impossible by now.
+    /// If a file cannot be read or has an invalid value.
     pub fn reloaded(&self) -> Result<Configuration, ConfigError> {
         let sources = &self.inner.sources;
         let fresh = sources.builder.reread()?.build()?;
@@ -112,17 +112,18 @@ impl Configuration {
         }
     }
 
-    /// Where the value of a key came from.
+    /// The origin of a key's value.
     pub fn origin<T: Value>(&self, key: &'static Key<T>) -> Origin {
         self.inner.settings.get(key.name()).map_or(Origin::Default, |s| s.origin.clone())
     }
 
-    /// Whether a key is set by anything but its default.
+    /// Returns `true` if a key is set by anything but its default.
     pub fn is_set<T: Value>(&self, key: &'static Key<T>) -> bool {
         self.inner.settings.contains_key(key.name())
     }
 
-    /// Whether a key is set to nothing, for which [`get`](Self::get) gives the default.
+    /// Returns `true` if a key is set to an empty value, for which [`get`](Self::get) returns the
+    /// default.
     pub fn is_empty<T: Value>(&self, key: &'static Key<T>) -> bool {
         self.inner.settings.get(key.name()).is_some_and(|setting| setting.resolved.is_empty())
     }
@@ -151,8 +152,8 @@ impl Configuration {
         }
     }
 
-    /// The address of a role's web port: the one of `address`, with or without `suffix`, and where
-    /// neither is set the default port on the host that the role itself listens on.
+    /// The address of a role's web port: the one of `address`, with or without `suffix`, and if
+    /// neither is set, the default port on the host that the role itself listens on.
     pub fn web_address(
         &self,
         address: &'static Key<HostPort>,
@@ -166,10 +167,10 @@ impl Configuration {
         }
     }
 
-    /// The directory a key names, or `ozone.metadata.dirs` when it is unset.
+    /// The directory of a key, or `ozone.metadata.dirs` if it is unset.
     ///
     /// # Errors
-    /// When neither is set.
+    /// If neither is set.
     pub fn directory(&self, key: &'static Key<Option<PathBuf>>) -> Result<PathBuf, ConfigError> {
         self.get(key).or_else(|| self.get(&keys::hdds::OZONE_METADATA_DIRS)).ok_or_else(|| {
             ConfigError::NoDirectory {
@@ -179,8 +180,8 @@ impl Configuration {
         })
     }
 
-    /// The permissions of a role's directory: those of `key` when a key of the role's own `named`
-    /// the directory, those of `ozone.metadata.dirs` when it fell back to that.
+    /// The permissions of a role's directory: those of `key` if the directory is set by the role's
+    /// own key `named`, those of `ozone.metadata.dirs` if it is the fallback.
     pub fn directory_permissions(
         &self,
         named: bool,
@@ -192,11 +193,10 @@ impl Configuration {
         }
     }
 
-    /// A configuration that differs in one key, for a role started by a program.
+    /// A copy that differs in one key, for a role started by a program.
     ///
     /// # Panics
-    /// When a key gets a value it cannot have; [`Configuration::try_with`] returns the error
-    /// instead.
+    /// If the value is invalid for the key; [`Configuration::try_with`] returns the error instead.
     pub fn with(&self, key: &str, value: impl Display) -> Configuration {
         match self.try_with(key, value) {
             Ok(configuration) => configuration,
@@ -204,10 +204,10 @@ impl Configuration {
         }
     }
 
-    /// A configuration that differs in one key, or why it cannot.
+    /// A copy that differs in one key.
     ///
     /// # Errors
-    /// When the value is refused.
+    /// If the value is invalid.
     pub fn try_with(&self, key: &str, value: impl Display) -> Result<Configuration, ConfigError> {
         let (key, given) = (renamed::current(key), key);
         let value = value.to_string();
@@ -232,12 +232,12 @@ impl Configuration {
         Ok(Configuration::new(settings, self.inner.warnings.clone(), sources))
     }
 
-    /// What the user should know, such as unknown keys.
+    /// Warnings for the user, such as unknown keys.
     pub fn warnings(&self) -> &[Warning] {
         &self.inner.warnings
     }
 
-    /// Every declared key and every other one that is set, by name.
+    /// Every declared key and every other key that is set, by name.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries: BTreeMap<&str, Entry> = keys::all()
             .map(|spec| {
@@ -261,18 +261,18 @@ impl Configuration {
         entries.into_values().collect()
     }
 
-    /// One line of that listing; a key is found by an old name, too.
+    /// One line of that listing; deprecated names are accepted.
     pub fn entry(&self, name: &str) -> Option<Entry> {
         let name = renamed::current(name);
         self.entries().into_iter().find(|entry| entry.key == name)
     }
 
-    /// The value of any key that is set, declared or not, as it is written in its source.
+    /// The raw value of any key that is set, declared or not.
     pub fn raw(&self, name: &str) -> Option<&str> {
         self.inner.settings.get(name).map(|s| s.raw.as_str())
     }
 
-    /// The declared key nearest to a name that is not declared.
+    /// The declared key most similar to an undeclared name.
     pub fn suggest(name: &str) -> Option<&'static str> {
         crate::suggest::nearest(name, keys::all().map(|spec| spec.name))
     }

@@ -1,5 +1,5 @@
-//! Every configuration key, grouped by the server that reads it. The crate's documentation tells
-//! how to add one.
+//! Every configuration key, grouped by the server that reads it. The crate's documentation
+//! describes how to add one.
 
 pub use crate::declare::KeySpec;
 
@@ -20,13 +20,13 @@ pub fn all() -> impl Iterator<Item = &'static KeySpec> {
         .copied()
 }
 
-/// The declaration of a key by its name.
+/// The declaration of a key, by its name.
 pub fn find(name: &str) -> Option<&'static KeySpec> {
     all().find(|spec| spec.name == name)
 }
 
-/// The declaration behind a name, also one with a service and node behind it
-/// (`ozone.om.address.service.om1`), or with a server's port in it (`ipc.9862.backoff.enable`).
+/// The declaration of a name, also of one with a service and node suffix
+/// (`ozone.om.address.service.om1`) or a server's port (`ipc.9862.backoff.enable`).
 pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
     find(name).or_else(|| of_a_port(name)).or_else(|| {
         SUFFIXED
@@ -36,10 +36,10 @@ pub(crate) fn declaration(name: &str) -> Option<&'static KeySpec> {
     })
 }
 
-/// How keys of [`ipc`] begin.
+/// Prefix of the keys of [`ipc`].
 const IPC: &str = "ipc.";
 
-/// The name of a key of [`ipc`] for one port.
+/// Name of a key of [`ipc`] for one port.
 pub(crate) fn at_port(name: &str, port: u16) -> String {
     name.replacen(IPC, &format!("{IPC}{port}."), 1)
 }

@@ -1,9 +1,9 @@
-//! What Apache Ozone 2.2.0 publishes as its keys, and what becomes of each here.
+//! Published keys of Apache Ozone 2.2.0, and their state here.
 //!
 //! `keys.tsv` has every key of `ozone-default.xml` and of the `@Config` classes, with its default
-//! and what it is about; `clients/java/settings.py` compares it with the published jars. A key that
-//! is set either works, or stops the start, or has a line in [`WITHOUT_EFFECT`] that says why it
-//! needs no effect; tests/published.rs fails for a key with none of these.
+//! and its kind; `clients/java/settings.py` compares it with the published jars. Each key either
+//! works, or prevents the start, or has a line in [`WITHOUT_EFFECT`] with the reason it needs no
+//! effect; tests/published.rs fails for a key without one of these.
 
 mod without_effect;
 
@@ -15,14 +15,14 @@ use crate::refused::REFUSED;
 
 pub use without_effect::{WITHOUT_EFFECT, WithoutEffect};
 
-/// What a key is about.
+/// The subject of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Rights: what a user may do or see.
+    /// Access control.
     Access,
-    /// How much there may be of something.
+    /// A limit.
     Limit,
-    /// Whether what is stored stays, and is what was stored.
+    /// Durability and integrity of data.
     Safety,
     /// Anything else.
     Other,
@@ -40,29 +40,29 @@ impl Kind {
     }
 }
 
-/// A key that Ozone publishes.
+/// A key published by Ozone.
 #[derive(Debug, Clone, Copy)]
 pub struct Published {
     /// Its name.
     pub name: &'static str,
-    /// Its default; empty when it has none.
+    /// Its default; empty if it has none.
     pub default: &'static str,
-    /// What it is about.
+    /// Its subject.
     pub kind: Kind,
 }
 
-/// What becomes of a key that is set.
+/// State of a key that is set.
 #[derive(Debug, Clone, Copy)]
 pub enum Verdict {
     /// It works.
     Works,
-    /// With a value that asks for more than there is, nothing starts.
+    /// Prevents the start if its value asks for an unsupported feature.
     Refused,
-    /// It has no effect, for a reason.
+    /// It has no effect, for the given reason.
     WithoutEffect(&'static str),
 }
 
-/// Every key that Ozone publishes, by name.
+/// Every key published by Ozone, in the order of names.
 pub fn all() -> impl Iterator<Item = Published> {
     include_str!("keys.tsv").lines().filter_map(|line| {
         let mut columns = line.split('\t');
@@ -71,7 +71,7 @@ pub fn all() -> impl Iterator<Item = Published> {
     })
 }
 
-/// What becomes of a key; `None` for one that nobody has judged.
+/// Returns the state of a key; `None` for an unclassified one.
 pub fn verdict(key: &str) -> Option<Verdict> {
     if REFUSED.iter().any(|refused| refused.key == key) {
         return Some(Verdict::Refused);
@@ -79,12 +79,12 @@ pub fn verdict(key: &str) -> Option<Verdict> {
     if keys::declaration(key).is_some() {
         return Some(Verdict::Works);
     }
-    // The longest pattern knows most.
+    // The longest pattern is the most specific.
     let covering = WITHOUT_EFFECT.iter().filter(|entry| entry.covers(key));
     covering.max_by_key(|entry| entry.pattern.len()).map(|e| Verdict::WithoutEffect(e.reason))
 }
 
-/// Whether a value is the one that Ozone takes for the key when it is not set.
+/// Returns `true` if a value is Ozone's default of the key.
 pub(crate) fn is_default(key: &str, value: &str) -> bool {
     static DEFAULTS: LazyLock<HashMap<&str, &str>> =
         LazyLock::new(|| all().map(|key| (key.name, key.default)).collect());

@@ -1,21 +1,21 @@
 //! Keys of Apache Ozone 2.2.0 and of Hadoop that have no effect, each with the reason.
 //!
-//! A key belongs here when ignoring it makes nothing less safe, takes no limit away and lets nobody
-//! in: what it would do is done anyway, is done in another way that has its own key, or is about
-//! something that is refused as a whole ([`refused`](crate::refused)). **To add one**, add a line;
+//! A key belongs here if ignoring it reduces no safety, removes no limit and grants no access:
+//! its behaviour is the default here, or has another key, or belongs to a feature that is
+//! rejected as a whole ([`refused`](crate::refused)). **To add one**, add a line;
 //! `make docs` adds it to docs/reference/configuration.md.
 
-/// A key, or all keys that begin in one way, without effect.
+/// A key, or all keys with a prefix, without effect.
 #[derive(Debug)]
 pub struct WithoutEffect {
-    /// The name; a `*` at its end stands for any rest. Also with a service and node behind it.
+    /// The name; a `*` at its end matches any suffix. Also matches a service and node suffix.
     pub pattern: &'static str,
-    /// Why it has none.
+    /// The reason.
     pub reason: &'static str,
 }
 
 impl WithoutEffect {
-    /// Whether it is about this key.
+    /// Returns `true` if the pattern matches this key.
     pub fn covers(&self, key: &str) -> bool {
         match self.pattern.strip_suffix('*') {
             Some(start) => key.starts_with(start),
@@ -30,54 +30,52 @@ const fn of(pattern: &'static str, reason: &'static str) -> WithoutEffect {
     WithoutEffect { pattern, reason }
 }
 
-const RECON: &str = "Recon is Ozone's own program, which reads it";
+const RECON: &str = "only Ozone's Recon reads it";
 const JAVA_CLIENT: &str =
-    "Ozone's Java client reads it; the client of o3 has timeouts, retries and buffers of its own";
-const KERBEROS: &str = "there is no Kerberos; a setting that asks for it is refused";
-const TLS: &str = "there is no TLS; a setting that asks for it is refused";
+    "only Ozone's Java client reads it; our client has timeouts, retries and buffers of its own";
+const KERBEROS: &str = "there is no Kerberos; settings that enable it are refused";
+const TLS: &str = "there is no TLS; settings that enable it are refused";
 const CERTIFICATES: &str =
-    "there are no certificates and no tokens; a setting that asks for them is refused";
-const KMS: &str = "there is no key provider; a setting that asks for one is refused";
-const TENANTS: &str = "there are no tenants; a setting that asks for them is refused";
-const THREADS: &str = "requests share the threads of the process; trioxide.om.limit.* and trioxide.server.max.connections \
-                       bound them";
-const MEMORY: &str = "data in flight has one bound in a process, trioxide.memory.limit";
-const RATIS: &str = "the Raft log is not Ratis': its files, queues and timeouts are its own";
+    "there are no certificates and no tokens; settings that enable them are refused";
+const KMS: &str = "there is no key provider; settings that enable one are refused";
+const TENANTS: &str = "there are no tenants; settings that enable them are refused";
+const THREADS: &str = "requests share the process's threads; trioxide.om.limit.* and trioxide.server.max.connections \
+                       limit them";
+const MEMORY: &str = "trioxide.memory.limit limits all data in flight of a process";
+const RATIS: &str = "the Raft implementation is not Ratis; its files, queues and timeouts differ";
 const ELECTION: &str =
-    "elections follow trioxide.om.election.timeout and trioxide.scm.election.timeout";
-const ANSWERS: &str = "answers of calls that may come again are kept within a bound of their own";
+    "election timeouts are trioxide.om.election.timeout and trioxide.scm.election.timeout";
+const ANSWERS: &str = "the retry cache has a fixed size";
 const ROCKSDB: &str =
-    "tables are RocksDB with settings of its own; what is acknowledged is in the synced Raft log";
+    "RocksDB has fixed settings here; acknowledged writes are in the synced Raft log";
 const COMPACTION: &str =
-    "hdds.range.compaction.service.* and ozone.om.range.compaction.service.* say what is compacted";
-const LOCKS: &str = "no such locks: a Raft group applies its commands one after the other";
+    "hdds.range.compaction.service.* and ozone.om.range.compaction.service.* control compaction";
+const LOCKS: &str = "there are no such locks: a Raft group applies its commands sequentially";
 const CACHES: &str = "caches have keys of their own, trioxide.*.cache.size";
-const SNAPSHOT_FILES: &str = "a snapshot has no files of its own: nothing is opened, filtered, pruned or defragmented for it";
+const SNAPSHOT_FILES: &str =
+    "a snapshot has no files of its own that would be opened, filtered, pruned or defragmented";
 const CHECKPOINTS: &str =
-    "an OM that was away gets its tables over Raft, within trioxide.om.snapshot.rate";
+    "a lagging OM receives its tables over Raft, throttled by trioxide.om.snapshot.rate";
 const JVM: &str = "it is a setting of Java";
-const METRICS: &str = "metrics are counters and histograms, over which Prometheus takes intervals";
-const DATASTREAM: &str = "data is written by requests, not by Ratis' streaming";
-const DELETION: &str = "deletions give way to clients by trioxide.block.deleting.share.with.clients, and no part of them \
-                        waits for a lock or a timeout";
-const QUEUES: &str = "queues of reports and commands have bounds of their own";
-const WORKERS: &str =
-    "a disk has as many workers as keep it busy, whatever they read, write, copy or delete";
-const DISK_CHECK: &str = "hdds.datanode.disk.check.io.test.count tests count, failed ones among them as \
-                          hdds.datanode.disk.check.io.failures.tolerated says; a check that times out fails the disk";
-const PORTS: &str =
-    "servers talk with each other through trioxide.datanode.port and their Raft ports";
+const METRICS: &str = "metrics are counters and histograms; Prometheus computes intervals";
+const DATASTREAM: &str = "data is written by requests; Ratis' data streaming is not supported";
+const DELETION: &str = "trioxide.block.deleting.share.with.clients throttles deletions; they wait for no locks \
+                        and have no timeouts";
+const QUEUES: &str = "queues of reports and commands have fixed limits";
+const WORKERS: &str = "the worker threads of a disk serve all reads, writes, copies and deletions";
+const DISK_CHECK: &str = "hdds.datanode.disk.check.io.test.count and \
+                          hdds.datanode.disk.check.io.failures.tolerated decide; a check that times out fails the disk";
+const PORTS: &str = "servers communicate over trioxide.datanode.port and their Raft ports";
 const FREON: &str = "freon has no web page";
-const SPACE: &str = "the file system is asked for its free space when it is needed";
-const CHOICE: &str = "containers, pipelines and their leaders are chosen by load; racks, storage types and free space count \
-                      as their own keys say";
-const ALWAYS_LINEARIZABLE: &str = "what OM's leader answers is always linearizable; followers answer as \
-                                   ozone.client.follower.read.* and ozone.om.follower.read.* say";
-const LOG_LINES: &str = "trioxide.log.filter says what is logged";
-const SCM_CLIENT: &str =
-    "calls to SCM are repeated within their own deadline, at another SCM first";
+const SPACE: &str = "free space is queried from the file system on demand";
+const CHOICE: &str = "containers, pipelines and their leaders are chosen by load; racks, storage types and free space \
+                      have keys of their own";
+const ALWAYS_LINEARIZABLE: &str = "reads from OM's leader are always linearizable; for followers see \
+                                   ozone.client.follower.read.* and ozone.om.follower.read.*";
+const LOG_LINES: &str = "trioxide.log.filter selects log lines";
+const SCM_CLIENT: &str = "calls to SCM are retried until a deadline, on another SCM first";
 const NO_SECURITY: &str =
-    "there is neither Kerberos nor TLS for it to act on; a setting that asks for them is refused";
+    "there is neither Kerberos nor TLS; settings that enable them are refused";
 const HADOOP_FILES: &str =
     "it is a setting of Hadoop's own servers, clients or tools, which Ozone does not read";
 
@@ -98,7 +96,7 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.fs.listing.page.size", JAVA_CLIENT),
     of("ozone.fs.datastream.*", DATASTREAM),
     of("ozone.rest.client.*", "there is no such client"),
-    of("ozone.scm.chunk.size", "ozone.client.stream.buffer.size is the size of chunks"),
+    of("ozone.scm.chunk.size", "ozone.client.stream.buffer.size sets the size of chunks"),
     of("ozone.UnsafeByteOperations.enabled", JVM),
     of("ozone.om.transport.class", JAVA_CLIENT),
     of("ozone.om.admin.protocol.*", JAVA_CLIENT),
@@ -145,24 +143,24 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.om.multitenancy.ranger.*", TENANTS),
     of(
         "ozone.authorization.enabled",
-        "it counts where ozone.security.enabled is true, which is refused; ozone.acl.enabled says whether ACLs count",
+        "it requires ozone.security.enabled, which is refused; ozone.acl.enabled enables ACLs",
     ),
-    of("ozone.s3g.secret.http.*", "there is no such endpoint: ozone s3 getsecret makes secrets"),
+    of("ozone.s3g.secret.http.*", "there is no such endpoint: ozone s3 getsecret creates secrets"),
     of("hdds.profiler.endpoint.enabled", "there is no profiler on the web pages"),
-    of("ozone.http.basedir", "web pages are in the program itself"),
+    of("ozone.http.basedir", "web pages are built into the binary"),
     of(
         "ozone.audit.log.debug.cmd.list.*",
-        "the audit log has all writes, and reads as trioxide.audit.reads says",
+        "the audit log contains all writes, and reads if trioxide.audit.reads is set",
     ),
-    of("hdds.datanode.plugins", "there are no plug-ins, which are Java's"),
+    of("hdds.datanode.plugins", "Java plug-ins are not supported"),
     // Servers.
     of(
         "hadoop.http.idle_timeout.ms",
-        "trioxide.server.idle.timeout is the time of the S3 gateway; connections of status pages have none",
+        "trioxide.server.idle.timeout applies to the S3 gateway; connections to status pages have no idle timeout",
     ),
     of("hdds.datanode.handler.count", THREADS),
     of("hdds.datanode.read.threadpool", THREADS),
-    of("hdds.datanode.grpc.so.backlog", "the backlog of a port is that of the system"),
+    of("hdds.datanode.grpc.so.backlog", "the backlog of a port is the system's default"),
     of("ozone.om.handler.count.key", THREADS),
     of("ozone.om.read.threadpool", THREADS),
     of("ozone.om.grpc.*", THREADS),
@@ -176,7 +174,7 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.scm.event.*", THREADS),
     of(
         "ozone.service.shutdown.timeout",
-        "trioxide.shutdown.timeout is the time that a role has to stop",
+        "trioxide.shutdown.timeout is the timeout of a role's shutdown",
     ),
     of("ozone.network.*", JVM),
     of("hdds.metrics.*", METRICS),
@@ -198,7 +196,7 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("hdds.datanode.replication.port", PORTS),
     of("hdds.container.ratis.datastream.*", DATASTREAM),
     of("hdds.ratis.raft.server.datastream.*", DATASTREAM),
-    of("hdds.container.ratis.enabled", "SCM makes pipelines of Raft in any case"),
+    of("hdds.container.ratis.enabled", "SCM always creates Raft pipelines"),
     of("hdds.container.ratis.rpc.type", RATIS),
     of("hdds.container.ratis.log.*", RATIS),
     of("hdds.container.ratis.segment.*", RATIS),
@@ -209,17 +207,14 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
         "a follower that lost the bytes of an entry fetches them from a peer that stored them",
     ),
     of("hdds.ratis.raft.server.delete.ratis.log.directory", RATIS),
-    of("hdds.ratis.raft.server.leaderelection.pre-vote", "an election always has its pre-vote"),
+    of("hdds.ratis.raft.server.leaderelection.pre-vote", "elections always have a pre-vote"),
     of("hdds.ratis.raft.server.log.appender.*", RATIS),
     of("hdds.ratis.raft.server.rpc.request.timeout", RATIS),
     of("hdds.ratis.raft.server.write.element-limit", MEMORY),
     of("hdds.ratis.server.num.snapshots.retained", RATIS),
     of("hdds.ratis.server.retry-cache.timeout.duration", ANSWERS),
     of("hdds.raft.server.rpc.first-election.timeout", ELECTION),
-    of(
-        "hdds.command.status.report.interval",
-        "what became of commands goes with the next heartbeat",
-    ),
+    of("hdds.command.status.report.interval", "the next heartbeat reports the status of commands"),
     of("hdds.container.action.max.limit", QUEUES),
     of("hdds.pipeline.action.max.limit", QUEUES),
     of("hdds.datanode.command.queue.limit", QUEUES),
@@ -231,48 +226,42 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("hdds.datanode.container.checksum.lock.stripes", LOCKS),
     of("hdds.datanode.container.client.cache.*", CACHES),
     of("ozone.container.cache.*", CACHES),
-    of("hdds.datanode.container.db.dir", "the tables of a disk lie on the disk itself"),
+    of("hdds.datanode.container.db.dir", "the tables of a disk are on the disk itself"),
     of("hdds.datanode.container.schema.v3.*", "there is one database for each disk"),
     of("hdds.container.checksum.verification.enabled", "checksums are always verified"),
-    of(
-        "hdds.container.scrub.dev.*",
-        "hdds.container.scrub.enabled says whether replicas are scanned, as a whole",
-    ),
-    of("hdds.container.replication.compression", "copies travel as they are stored"),
-    of("hdds.datanode.replication.work.dir", "what arrives lies on the disk that it is for"),
+    of("hdds.container.scrub.dev.*", "hdds.container.scrub.enabled controls all scans"),
+    of("hdds.container.replication.compression", "replicas are copied as they are stored"),
+    of("hdds.datanode.replication.work.dir", "received replicas are written to their final disk"),
     of("hdds.datanode.df.refresh.period", SPACE),
     of("hdds.datanode.du.*", SPACE),
     of("hdds.datanode.disk.check.io.test.enabled", DISK_CHECK),
     of(
         "hdds.datanode.disk.check.rocksdb.check.io.test.enabled",
-        "tables are read and written by every request: an error of theirs fails the disk",
+        "every request uses the tables: an I/O error fails the disk",
     ),
     of("hdds.datanode.disk.check.sliding.window.timeout", DISK_CHECK),
     of("hdds.datanode.disk.check.timeout.*", DISK_CHECK),
-    of("hdds.datanode.dns.*", "hdds.datanode.hostname is the name that others reach a DataNode by"),
-    of(
-        "hdds.datanode.use.datanode.hostname",
-        "DataNodes reach each other by the addresses that they registered with",
-    ),
+    of("hdds.datanode.dns.*", "hdds.datanode.hostname is the name of a DataNode"),
+    of("hdds.datanode.use.datanode.hostname", "DataNodes use each other's registered addresses"),
     of(
         "hdds.datanode.storage.utilization.*",
-        "a disk takes no more than hdds.datanode.volume.min.free.space.* leave, and SCM places by what is free",
+        "hdds.datanode.volume.min.free.space.* limit the use of a disk, and SCM places by free space",
     ),
     of(
         "ozone.scm.datanode.ratis.volume.free-space.min",
-        "the Raft logs' directories are on the disks whose free space SCM places by; a log that has no room acknowledges nothing",
+        "SCM places by the free space of the disks with the Raft logs; a log on a full disk acknowledges nothing",
     ),
     of("ozone.chunk.read.*", MEMORY),
     of(
         "ozone.scm.container.layout",
-        "small blocks are packed into segments, others are a file each",
+        "small blocks are packed into segment files, others have a file each",
     ),
     of("ozone.scm.keyvalue.container.deletion-choosing.policy", DELETION),
     of("ozone.block.deleting.service.timeout", DELETION),
     of("ozone.block.deleting.service.workers", DELETION),
     of("hdds.heartbeat.initial-interval", "a DataNode registers as soon as SCM answers"),
-    of("ozone.scm.heartbeat.rpc-retry-count", "heartbeats go on until SCM answers"),
-    of("ozone.scm.heartbeat.rpc-retry-interval", "heartbeats go on until SCM answers"),
+    of("ozone.scm.heartbeat.rpc-retry-count", "heartbeats are retried until SCM answers"),
+    of("ozone.scm.heartbeat.rpc-retry-interval", "heartbeats are retried until SCM answers"),
     of("ozone.scm.heartbeat.log.warn.interval.count", LOG_LINES),
     // OM.
     of("ozone.om.allow.leader.skip.linearizable.read", ALWAYS_LINEARIZABLE),
@@ -280,7 +269,7 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.om.ha.raft.server.retrycache.expirytime", ANSWERS),
     of("ozone.om.ratis.server.retry.cache.timeout", ANSWERS),
     of("ozone.om.ha.raft.server.log.appender.*", RATIS),
-    of("ozone.om.ratis.server.leaderelection.pre-vote", "an election always has its pre-vote"),
+    of("ozone.om.ratis.server.leaderelection.pre-vote", "elections always have a pre-vote"),
     of("ozone.om.leader.election.minimum.timeout.duration", ELECTION),
     of("ozone.om.ratis.minimum.timeout", ELECTION),
     of("ozone.om.ratis.server.failure.timeout.duration", RATIS),
@@ -288,11 +277,11 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.om.ratis.server.request.timeout", RATIS),
     of(
         "ozone.om.ratis.server.pending.write.element-limit",
-        "trioxide.om.limit.writes and trioxide.om.limit.waiting bound writes",
+        "trioxide.om.limit.writes and trioxide.om.limit.waiting limit writes",
     ),
     of(
         "ozone.om.unflushed.transaction.max.count",
-        "trioxide.om.limit.writes and trioxide.om.limit.waiting bound writes",
+        "trioxide.om.limit.writes and trioxide.om.limit.waiting limit writes",
     ),
     of("ozone.om.ratis.events.max.limit", QUEUES),
     of("ozone.om.ratis.log.*", RATIS),
@@ -305,25 +294,22 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.om.upgrade.finalization.*", CHECKPOINTS),
     of(
         "ozone.om.upgrade.quota.recalculate.enabled",
-        "what volumes and buckets use is counted with every change",
+        "every change updates the usage of volumes and buckets",
     ),
     of(
         "ozone.om.container.location.*",
-        "locations of containers are cached within a bound of their own, and asked for anew when a read fails",
+        "the cache of container locations has a fixed size and is refreshed when a read fails",
     ),
     of(
         "ozone.om.network.topology.refresh.duration",
-        "OM finds out racks itself, by net.topology.*",
+        "OM resolves racks itself, with net.topology.*",
     ),
     of("ozone.om.hierarchical.*", LOCKS),
     of("ozone.om.key.path.lock.enabled", LOCKS),
     of("ozone.om.lock.fair", LOCKS),
-    of(
-        "ozone.om.client.trash.core.pool.size",
-        "checkpoints of the trash are removed one after the other",
-    ),
-    of("ozone.om.open.key.cleanup.service.timeout", "a pass ends with its limit per task"),
-    of("ozone.om.open.mpu.cleanup.service.timeout", "a pass ends with its limit per task"),
+    of("ozone.om.client.trash.core.pool.size", "trash checkpoints are deleted sequentially"),
+    of("ozone.om.open.key.cleanup.service.timeout", "a run ends at its limit per task"),
+    of("ozone.om.open.mpu.cleanup.service.timeout", "a run ends at its limit per task"),
     of("ozone.om.snapshot.cache.*", SNAPSHOT_FILES),
     of("ozone.om.snapshot.checkpoint.*", SNAPSHOT_FILES),
     of("ozone.om.snapshot.compact.*", SNAPSHOT_FILES),
@@ -334,21 +320,21 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.om.snapshot.diff.disable.native.libs", SNAPSHOT_FILES),
     of("ozone.om.snapshot.diff.max.jobs.purge.per.task", SNAPSHOT_FILES),
     of("ozone.om.snapshot.directory.*", SNAPSHOT_FILES),
-    of("ozone.om.snapshot.force.full.diff", "a comparison is always exact"),
+    of("ozone.om.snapshot.force.full.diff", "snapshot diffs are always exact"),
     of("ozone.om.snapshot.load.native.lib", SNAPSHOT_FILES),
     of("ozone.om.snapshot.local.data.*", SNAPSHOT_FILES),
     of("ozone.om.snapshot.prune.*", SNAPSHOT_FILES),
     of("ozone.om.snapshot.rocksdb.metrics.enabled", SNAPSHOT_FILES),
     of(
         "ozone.snapshot.deep.cleaning.enabled",
-        "what no snapshot shows any more is always reclaimed",
+        "data that no snapshot references is always reclaimed",
     ),
     of("ozone.snapshot.defrag.*", SNAPSHOT_FILES),
     of(
         "ozone.snapshot.deleting.limit.per.task",
-        "ozone.snapshot.key.deleting.limit.per.task bounds a pass",
+        "ozone.snapshot.key.deleting.limit.per.task limits a run",
     ),
-    of("ozone.snapshot.deleting.service.timeout", "a pass ends with its limit per task"),
+    of("ozone.snapshot.deleting.service.timeout", "a run ends at its limit per task"),
     of("ozone.snapshot.directory.*", SNAPSHOT_FILES),
     of("ozone.snapshot.filtering.*", SNAPSHOT_FILES),
     of("ozone.sst.filtering.service.timeout", SNAPSHOT_FILES),
@@ -360,16 +346,19 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.scm.pipeline.leader-choose.policy", CHOICE),
     of("ozone.scm.pending.container.roll.interval", CHOICE),
     of("hdds.scm.safemode.log.interval", LOG_LINES),
-    of("hdds.scm.safemode.pipeline.creation", "pipelines are made as soon as DataNodes register"),
+    of(
+        "hdds.scm.safemode.pipeline.creation",
+        "pipelines are created as soon as DataNodes register",
+    ),
     of(
         "ozone.scm.close.container.wait.duration",
-        "an order to close a container waits for nothing: a writer that is refused goes on in another block",
+        "containers are closed at once: a rejected writer continues in another block",
     ),
     of("ozone.scm.container.lock.stripes", LOCKS),
     of("ozone.scm.datanode.admin.monitor.logging.limit", LOG_LINES),
     of(
         "ozone.scm.expired.container.replica.op.scrub.interval",
-        "a copy or deletion counts as failed when its time is over",
+        "a copy or deletion fails when its timeout expires",
     ),
     of("ozone.scm.grpc.port", CHECKPOINTS),
     of("ozone.scm.ha.dbtransactionbuffer.flush.interval", ROCKSDB),
@@ -383,22 +372,22 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ozone.scm.ha.ratis.rpc.type", RATIS),
     of("ozone.scm.ha.ratis.segment.*", RATIS),
     of("ozone.scm.ha.ratis.server.failure.timeout.duration", RATIS),
-    of("ozone.scm.ha.ratis.server.leaderelection.pre-vote", "an election always has its pre-vote"),
+    of("ozone.scm.ha.ratis.server.leaderelection.pre-vote", "elections always have a pre-vote"),
     of("ozone.scm.ha.ratis.server.retry.cache.timeout", ANSWERS),
     of("ozone.scm.ha.ratis.snapshot.dir", CHECKPOINTS),
     of("ozone.scm.ratis.events.max.limit", QUEUES),
-    of("ozone.scm.skip.bootstrap.validation", "the cluster's id is always compared"),
+    of("ozone.scm.skip.bootstrap.validation", "the cluster id is always checked"),
     // S3 gateway.
     of(
         "ozone.s3g.client.buffer.size",
-        "what a GET reads ahead is bounded by trioxide.memory.limit, in whole chunks",
+        "a GET reads ahead whole chunks, limited by trioxide.memory.limit",
     ),
     of(
         "ozone.s3g.list-keys.shallow.enabled",
-        "a listing with a delimiter always passes over what is below it",
+        "a listing with a delimiter always skips the keys below a common prefix",
     ),
     // Hadoop's.
-    of("hadoop.proxyuser.*", "there is no Kerberos: the user is the one that the client names"),
+    of("hadoop.proxyuser.*", "there is no Kerberos: the client sends the user's name"),
     of("hadoop.security.auth_to_local*", KERBEROS),
     of("hadoop.kerberos.*", KERBEROS),
     of("hadoop.http.authentication.*", KERBEROS),
@@ -407,10 +396,10 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("hadoop.security.group.mapping.*", "a mapping that reads it is refused"),
     of(
         "hadoop.security.groups.negative-cache.secs",
-        "hadoop.security.groups.cache.secs holds for users without groups, too",
+        "hadoop.security.groups.cache.secs applies to users without groups, too",
     ),
-    of("hadoop.security.groups.cache.*", "groups are looked up by the request that needs them"),
-    of("hadoop.security.groups.shell.*", "no command is run for groups"),
+    of("hadoop.security.groups.cache.*", "groups are resolved by the request that needs them"),
+    of("hadoop.security.groups.shell.*", "groups are not resolved by commands"),
     of("hadoop.security.crypto.*", KMS),
     of("hadoop.security.dns.*", KERBEROS),
     of("hadoop.security.token.service.use_ip", CERTIFICATES),
@@ -424,6 +413,6 @@ pub static WITHOUT_EFFECT: &[WithoutEffect] = &[
     of("ipc.client.*", JAVA_CLIENT),
     of("ipc.ping.interval", JAVA_CLIENT),
     of("ipc.server.*", THREADS),
-    of("ipc.maximum.response.length", "messages of Hadoop RPC have a bound of their own"),
-    of("ipc.maximum.data.length", "messages of Hadoop RPC have a bound of their own"),
+    of("ipc.maximum.response.length", "the maximum size of Hadoop RPC messages is fixed"),
+    of("ipc.maximum.data.length", "the maximum size of Hadoop RPC messages is fixed"),
 ];

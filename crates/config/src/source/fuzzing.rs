@@ -2,7 +2,7 @@
 
 use super::{toml, xml};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name, with valid inputs.
 pub(crate) fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let site = "<?xml version=\"1.0\"?>\n<configuration>\n<!-- a comment -->\n<property>\
         <name>ozone.om.address</name><value>${env.HOST}:9862 &amp; <![CDATA[raw]]></value>\

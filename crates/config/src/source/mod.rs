@@ -1,4 +1,4 @@
-//! Reading files: each source gives names, values as written, and the line of each.
+//! Reading of configuration files: each source returns names, raw values and line numbers.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::error::ConfigError;
 
-/// One setting as a file has it.
+/// One setting of a file.
 #[derive(Debug)]
 pub(crate) struct Raw {
     pub name: String,
@@ -17,14 +17,14 @@ pub(crate) struct Raw {
     pub line: usize,
 }
 
-/// A file that is not what its name says: the line and what is wrong there.
+/// A malformed file: the line and the problem.
 #[derive(Debug)]
 pub(crate) struct Malformed {
     pub line: usize,
     pub message: String,
 }
 
-/// Reads a file, as TOML when its name ends so, else as Hadoop's XML.
+/// Reads a file, as TOML if its extension is `toml`, otherwise as Hadoop's XML.
 pub(crate) fn read(path: &Path) -> Result<Vec<Raw>, ConfigError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ConfigError::Unreadable { path: path.into(), source })?;

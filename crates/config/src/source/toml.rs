@@ -13,7 +13,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
     })?;
     let mut found = Vec::new();
     walk(text, "", table.get_ref(), &mut found)?;
-    // A table is a map: put the settings back into the order of the file.
+    // A table is a map: restore the order of the file.
     found.sort_by_key(|raw: &Raw| raw.line);
     Ok(found)
 }

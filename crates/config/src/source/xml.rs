@@ -1,6 +1,6 @@
 //! Hadoop's XML: `<configuration><property><name/><value/></property>…`.
 //!
-//! `<description>`, `<tag>`, `<final>` and `<source>` are passed over. An `xi:include` is refused
+//! `<description>`, `<tag>`, `<final>` and `<source>` are skipped. An `xi:include` is an error
 //! rather than ignored.
 
 use quick_xml::Reader;
@@ -8,7 +8,7 @@ use quick_xml::events::Event;
 
 use super::{Malformed, Raw, line_of};
 
-/// What the reader is inside of.
+/// The property that is being read.
 #[derive(Default)]
 struct Property {
     open: bool,
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
                 }
                 b"xi:include" | b"include" => {
                     return Err(fail(
-                        "xi:include is not supported: put the settings into this file".into(),
+                        "xi:include is not supported: move the settings into this file".into(),
                     ));
                 }
                 b"name" | b"value" if property.open => property.text = Some(String::new()),
@@ -54,7 +54,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
                 b"configuration" => seen_root = true,
                 b"xi:include" | b"include" => {
                     return Err(fail(
-                        "xi:include is not supported: put the settings into this file".into(),
+                        "xi:include is not supported: move the settings into this file".into(),
                     ));
                 }
                 b"value" if property.open => property.value = Some(String::new()),
@@ -102,7 +102,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
                             message: "a <property> without a <name>".into(),
                         });
                     };
-                    // A property without a value says nothing, as in Hadoop.
+                    // A property without a value is ignored, as in Hadoop.
                     if let Some(value) = done.value {
                         found.push(Raw {
                             name,
@@ -117,7 +117,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
             Event::Eof if property.open => {
                 return Err(fail("the file ends inside a <property>".into()));
             }
-            // Half written, perhaps: what is missing would silently take its defaults.
+            // Perhaps a partly written file, whose missing keys would silently take their defaults.
             Event::Eof if root_open => {
                 return Err(fail("the file ends before </configuration>".into()));
             }
@@ -128,7 +128,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Raw>, Malformed> {
     }
 }
 
-/// `<property name="…" value="…"/>`, which Hadoop takes too.
+/// `<property name="…" value="…"/>`, which Hadoop also accepts.
 fn attributes(
     tag: &quick_xml::events::BytesStart<'_>,
     text: &str,
