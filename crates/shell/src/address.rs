@@ -1,4 +1,4 @@
-//! Where a command points: `o3://host:port/volume/bucket/key` and its shorter forms.
+//! Addresses of commands: `o3://host:port/volume/bucket/key` and its shorter forms.
 
 use client::Client;
 use config::Configuration;
@@ -14,7 +14,7 @@ pub(crate) struct Address {
     key: Option<String>,
 }
 
-/// OM's port when an address names none.
+/// OM's default port.
 const OM_PORT: u16 = 9862;
 
 impl Address {
@@ -45,7 +45,7 @@ impl Address {
         Ok(Self { om, volume, bucket, key })
     }
 
-    /// A client of the cluster that the address or the configuration names.
+    /// Returns a client of the cluster of the address, or else of the configuration.
     pub(crate) fn client(&self, conf: &Configuration) -> Result<Client, ShellError> {
         let Some(om) = &self.om else { return Ok(Client::connect(conf)?) };
         let om = match om.rsplit_once(':') {
@@ -57,12 +57,12 @@ impl Address {
         Ok(Client::new(options)?)
     }
 
-    /// Volume, bucket and key, as far as they are named.
+    /// Volume, bucket and key, as far as present.
     pub(crate) fn parts(&self) -> (Option<&str>, Option<&str>, Option<&str>) {
         (self.volume.as_deref(), self.bucket.as_deref(), self.key.as_deref())
     }
 
-    /// What it names, in the words of Ozone's tools.
+    /// The level of the address, in the terms of Ozone's tools.
     pub(crate) fn scope(&self) -> &'static str {
         match self.parts() {
             (_, _, Some(_)) => "Key",
@@ -72,7 +72,7 @@ impl Address {
         }
     }
 
-    /// The volume, when the address names just one or nothing.
+    /// The volume, or `None` for the root. Fails for a bucket or key.
     pub(crate) fn volume_or_root(&self) -> Result<Option<&str>, ShellError> {
         if self.bucket.is_some() {
             return Err(ShellError::Usage(
@@ -82,12 +82,12 @@ impl Address {
         Ok(self.volume.as_deref())
     }
 
-    /// The volume, and nothing below it.
+    /// The volume. Fails for a bucket or key.
     pub(crate) fn volume(&self) -> Result<&str, ShellError> {
         self.volume_or_root()?.ok_or_else(|| ShellError::Usage("Volume name is required".into()))
     }
 
-    /// The volume, and the bucket if there is one, but no key.
+    /// The volume, and the bucket if present. Fails for a key.
     pub(crate) fn volume_or_bucket(&self) -> Result<(&str, Option<&str>), ShellError> {
         if self.key.is_some() {
             return Err(ShellError::Usage("Key address is not supported.".into()));
@@ -99,7 +99,7 @@ impl Address {
         Ok((volume, self.bucket.as_deref()))
     }
 
-    /// Volume and bucket, and nothing below.
+    /// Volume and bucket. Fails for a key.
     pub(crate) fn bucket(&self) -> Result<(&str, &str), ShellError> {
         if self.key.is_some() {
             return Err(ShellError::Usage(
@@ -128,7 +128,7 @@ impl Address {
     }
 }
 
-/// A scheme and what follows its colon. A colon elsewhere is part of a name.
+/// Splits a scheme from the text after its colon. A colon elsewhere is part of a name.
 fn scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     (!scheme.is_empty() && !scheme.contains('/') && rest.starts_with('/')).then_some((scheme, rest))

@@ -1,30 +1,29 @@
-//! Why a command failed, in Ozone's words where Ozone has some.
+//! Errors of commands, in Ozone's wording where Ozone has one.
 
 use std::error::Error;
 use std::io;
 
-/// Why a command failed.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// The cluster refused or failed.
+    /// An error of the cluster or the client.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// A database on disk cannot be read or changed.
+    /// A database on disk cannot be read or written.
     #[error(transparent)]
     Store(#[from] metastore::Error),
-    /// An argument makes no sense.
+    /// An invalid argument.
     #[error("{0}")]
     Usage(String),
-    /// The command found something that it must not touch, or nothing where there must be
-    /// something.
+    /// The command found a state that it must not change, or no data where it expects some.
     #[error("{0}")]
     Refused(String),
-    /// A local file or stream failed.
+    /// An error of a local file or stream.
     #[error("{what}: {source}")]
     Local {
         /// The file or stream.
         what: String,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -35,12 +34,13 @@ impl ShellError {
         move |source| Self::Local { what, source }
     }
 
-    /// Whether a reader of our output went away, which is no failure (`o3 sh key list | head`).
+    /// Returns `true` if the reader of our output closed it, which is no failure (`o3 sh key list |
+    /// head`).
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Local { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The error, and on lines of their own what caused it and is not said yet.
+    /// The error and, on separate lines, its causes that it does not include.
     pub(crate) fn with_causes(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();

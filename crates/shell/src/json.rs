@@ -1,23 +1,23 @@
-//! JSON as Jackson's default pretty printer writes it.
+//! JSON in the format of Jackson's default pretty printer.
 //!
-//! Objects open a line for every field, arrays go on in the same line, a colon has a space on both
-//! sides, and what is empty has a space inside.
+//! Each field of an object is on its own line, arrays continue on the same line, a colon has a
+//! space on both sides, and empty objects and arrays contain a space.
 
 use serde_json::Value;
 
-/// The text of a value.
+/// Formats a value.
 pub(crate) fn pretty(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value, 0);
     out
 }
 
-/// The text of a value that stands as an element of a top-level array.
+/// Formats a value as an element of a top-level array.
 pub(crate) fn element(value: &Value) -> String {
     pretty(value)
 }
 
-/// The text of a value that stands in a field of a top-level object.
+/// Formats a value as a field of a top-level object.
 pub(crate) fn field(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value, 1);

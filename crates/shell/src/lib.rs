@@ -6,13 +6,13 @@
 //! * [`RepairCommand`], [`run_repair`]: `o3 repair ldb|om|scm|datanode`
 //! * [`WhyCommand`], [`run_why`]: `o3 why container|datanode|safemode`
 //! * `volume/`, `bucket/`, `key/`, `acl/`, `admin/`, `debug/`: a folder is a noun, a file is a verb
-//! * `render/`: what a thing looks like as JSON, in Ozone's order of fields
-//! * `json`: JSON as Jackson's default pretty printer writes it, which scripts have come to read
+//! * `render/`: JSON of each type, in Ozone's order of fields
+//! * `json`: JSON as Jackson's default pretty printer writes it, which scripts parse
 //! * `address`: `o3://host:port/volume/bucket/key` and its shorter forms
 //!
 //! Results go to standard output, everything else to standard error. A command that fails prints
-//! `STATUS_NAME message` and exits with 255, as Ozone's shell does; one that is written wrong exits
-//! with 2.
+//! `STATUS_NAME message` and exits with 255, as Ozone's shell does; one with invalid arguments
+//! exits with 2.
 
 mod acl;
 mod address;
@@ -44,10 +44,10 @@ pub use error::ShellError;
 pub use repair::RepairCommand;
 pub use why::WhyCommand;
 
-/// The exit status of a command that fails: Ozone's shell exits with -1.
+/// The exit status of a failed command: Ozone's shell exits with -1.
 const FAILED: u8 = 255;
 
-/// The verbs of a noun, and what all of them understand.
+/// The commands of a noun, with their common options.
 #[derive(Debug, Clone, Args)]
 pub struct Noun<C: Subcommand> {
     /// More verbose output. Show the causes of errors.
@@ -57,7 +57,7 @@ pub struct Noun<C: Subcommand> {
     pub(crate) command: C,
 }
 
-/// What users do.
+/// Commands for users.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ShCommand {
     /// Volumes: create, info, list, update, delete, quotas.
@@ -93,12 +93,12 @@ pub fn run_admin(command: AdminCommand, conf: Configuration) -> LocalBoxFuture<'
     })
 }
 
-/// Answers why something is as it is.
+/// Explains a state.
 pub fn run_why(command: WhyCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
     Box::pin(async move { finish(why::run(command, &conf).await, false) })
 }
 
-/// Runs a command that looks at what is stored.
+/// Runs a command that inspects stored data.
 pub fn run_debug(command: DebugCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
     Box::pin(async move {
         let verbose = command.is_verbose();
@@ -106,7 +106,7 @@ pub fn run_debug(command: DebugCommand, conf: Configuration) -> LocalBoxFuture<'
     })
 }
 
-/// Runs a command that changes what is stored.
+/// Runs a command that changes stored data.
 pub fn run_repair(command: RepairCommand) -> LocalBoxFuture<'static, ExitCode> {
     Box::pin(async move {
         let verbose = command.is_verbose();

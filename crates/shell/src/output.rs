@@ -1,4 +1,4 @@
-//! Standard output, and long listings that are printed as they come.
+//! Standard output, and long listings that are printed incrementally.
 
 use std::io::{BufWriter, Stdout, Write, stdout};
 
@@ -59,7 +59,7 @@ impl FieldPrinter {
         Self { out: BufWriter::new(stdout()), name, count: 0 }
     }
 
-    /// Whether anything was written.
+    /// Returns `true` if anything was written.
     pub(crate) fn has_begun(&self) -> bool {
         self.count > 0
     }
@@ -74,7 +74,7 @@ impl FieldPrinter {
         write!(self.out, "{before}{}", json::field(value)).map_err(failed)
     }
 
-    /// Ends the array, and the object with one more field.
+    /// Ends the array, and adds one more field to the object.
     pub(crate) fn end(&mut self, name: &str, value: &Value) -> Result<(), ShellError> {
         let before = match self.count {
             0 => format!("{{\n  \"{}\" : [ ]", self.name),
@@ -105,31 +105,31 @@ pub(crate) async fn list<T>(
     Ok(Listed { count, more })
 }
 
-/// What came of a listing.
+/// Result of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// Items printed.
     pub(crate) count: usize,
-    /// Whether the limit kept others back.
+    /// Returns `true` if the limit truncated the listing.
     pub(crate) more: bool,
 }
 
-/// Which part of a listing is wanted.
+/// Arguments of a listing.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ListArgs {
-    /// At most so many entries.
+    /// Maximum number of entries.
     #[arg(short = 'l', long = "length", default_value_t = 100, value_name = "N")]
     pub(crate) length: usize,
-    /// All entries.
+    /// List all entries.
     #[arg(short = 'a', long, conflicts_with = "length")]
     pub(crate) all: bool,
-    /// Only entries whose name begins so.
+    /// Only entries whose name begins with this prefix.
     #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
     pub(crate) prefix: String,
     /// Only entries after this name.
     #[arg(short = 's', long, default_value = "", value_name = "NAME")]
     pub(crate) start: String,
-    /// Accepted for symmetry: listings are JSON in any case.
+    /// Accepted for compatibility: listings are always JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

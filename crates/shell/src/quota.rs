@@ -1,4 +1,4 @@
-//! Quotas as they are written on a command line.
+//! Syntax of quotas on the command line.
 
 use config::ByteSize;
 
@@ -10,7 +10,7 @@ pub(crate) const NONE: i64 = -1;
 /// Quota flags of create and setquota.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct QuotaArgs {
-    /// Most bytes, replicas included: 10GB, 1TB.
+    /// Maximum bytes, replicas included: 10GB, 1TB.
     #[arg(
         long = "space-quota",
         visible_alias = "quota",
@@ -18,7 +18,7 @@ pub(crate) struct QuotaArgs {
         value_name = "SIZE"
     )]
     space: Option<String>,
-    /// Most buckets of a volume, most keys of a bucket.
+    /// Maximum number of buckets of a volume or keys of a bucket.
     #[arg(long = "namespace-quota", allow_negative_numbers = true, value_name = "N")]
     namespace: Option<i64>,
 }
@@ -38,12 +38,12 @@ fn size(text: &str) -> Result<i64, ShellError> {
 }
 
 impl QuotaArgs {
-    /// Bytes, `None` when not given.
+    /// Bytes; `None` if not given.
     pub(crate) fn bytes(&self) -> Result<Option<i64>, ShellError> {
         self.space.as_deref().map(size).transpose()
     }
 
-    /// Names, `None` when not given.
+    /// Names; `None` if not given.
     pub(crate) fn names(&self) -> Result<Option<i64>, ShellError> {
         match self.namespace {
             Some(n) if n <= 0 => {
@@ -53,7 +53,7 @@ impl QuotaArgs {
         }
     }
 
-    /// Both, of which at least one must be given.
+    /// Both quotas, of which at least one must be given.
     pub(crate) fn required(&self) -> Result<(Option<i64>, Option<i64>), ShellError> {
         match (self.bytes()?, self.names()?) {
             (None, None) => {
@@ -67,16 +67,16 @@ impl QuotaArgs {
 /// Flags of clrquota.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ClearArgs {
-    /// Lift the space quota.
+    /// Clear the space quota.
     #[arg(long = "space-quota")]
     space: bool,
-    /// Lift the namespace quota.
+    /// Clear the namespace quota.
     #[arg(long = "namespace-quota")]
     namespace: bool,
 }
 
 impl ClearArgs {
-    /// What to set, of which at least one must be given.
+    /// The values to set, of which at least one must be given.
     pub(crate) fn required(&self) -> Result<(Option<i64>, Option<i64>), ShellError> {
         if !self.space && !self.namespace {
             let text = "At least one of the quota clear flag is required.";

@@ -1,4 +1,4 @@
-//! Replication as it is written on a command line.
+//! Syntax of replication on the command line.
 
 use config::Configuration;
 use types::ReplicationConfig;
@@ -16,12 +16,12 @@ pub(crate) struct ReplicationArgs {
     replication: Option<String>,
 }
 
-/// There is no such replication type.
+/// An unknown replication type.
 #[derive(Debug, thiserror::Error)]
 #[error("types are RATIS, STAND_ALONE and EC")]
 pub(crate) struct UnknownType;
 
-/// A replication type, as it is called on the wire.
+/// A replication type, by its name on the wire.
 pub(crate) fn kind(text: &str) -> Result<String, UnknownType> {
     let kind = text.to_ascii_uppercase();
     match kind.as_str() {
@@ -31,7 +31,7 @@ pub(crate) fn kind(text: &str) -> Result<String, UnknownType> {
 }
 
 impl ReplicationArgs {
-    /// What is asked for, or what the configuration says; `None` leaves it to the bucket or the
+    /// The replication of the flags or the configuration; `None` leaves it to the bucket or the
     /// cluster.
     pub(crate) fn config_or(
         &self,
@@ -45,7 +45,7 @@ impl ReplicationArgs {
         })
     }
 
-    /// What is asked for; `None` leaves it to the bucket or cluster.
+    /// The replication of the flags; `None` leaves it to the bucket or cluster.
     pub(crate) fn config(&self) -> Result<Option<ReplicationConfig>, ShellError> {
         let (kind, value) = match (self.kind.as_deref(), self.replication.as_deref()) {
             (None, None) => return Ok(None),

@@ -1,18 +1,19 @@
-//! Storage policies as they are written on a command line.
+//! Syntax of storage policies on the command line.
 
 use types::StoragePolicy;
 
-/// What takes a bucket's policy away.
+/// The value that removes a bucket's policy.
 const UNSET: &str = "NONE";
 
-/// Which disks the keys of a bucket belong on.
+/// Storage policy options of a bucket.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct BucketPolicyArgs {
     /// Storage policy of its keys: HOT (SSD, else DISK), WARM (DISK) or COLD (ARCHIVE); NONE for
-    /// the cluster's. Keys that are there follow when the mover runs: o3 admin mover.
+    /// the cluster's default. Existing keys are moved by o3 admin mover.
     #[arg(long = "storagepolicy", visible_alias = "storage-policy", value_parser = policy, value_name = "POLICY")]
     policy: Option<String>,
-    /// Whether keys are written to the policy's second kind of disks when the first has no room.
+    /// Write keys to disks of the policy's fallback type if those of the first have no space: true
+    /// or false.
     #[arg(
         long = "allowFallBackStoragePolicy",
         visible_alias = "allow-fallback-storage-policy",
@@ -22,12 +23,12 @@ pub(crate) struct BucketPolicyArgs {
 }
 
 impl BucketPolicyArgs {
-    /// Whether nothing is asked for.
+    /// Returns `true` if no option is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.policy.is_none() && self.fallback.is_none()
     }
 
-    /// The entries of a bucket's metadata that say so; an empty value takes one away.
+    /// The metadata entries of a bucket for these options; an empty value removes one.
     pub(crate) fn metadata(&self) -> Vec<(String, String)> {
         let policy = self.policy.as_deref().map(|policy| {
             let value = if policy == UNSET { "" } else { policy };
@@ -39,22 +40,22 @@ impl BucketPolicyArgs {
     }
 }
 
-/// Which disks a key belongs on.
+/// Storage policy options of a key.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct KeyPolicyArgs {
-    /// Storage policy of the key: HOT (SSD, else DISK), WARM (DISK) or COLD (ARCHIVE); the
-    /// bucket's when absent.
+    /// Storage policy of the key: HOT (SSD, else DISK), WARM (DISK) or COLD (ARCHIVE); by default
+    /// the bucket's.
     #[arg(long = "storagepolicy", visible_alias = "storage-policy", value_name = "POLICY")]
     policy: Option<StoragePolicy>,
 }
 
 impl KeyPolicyArgs {
-    /// Whether nothing is asked for.
+    /// Returns `true` if no option is given.
     pub(crate) fn is_empty(&self) -> bool {
         self.policy.is_none()
     }
 
-    /// Sets the entry of a key's metadata that says so.
+    /// Sets the metadata entry of a key for these options.
     pub(crate) fn set(&self, metadata: &mut Vec<(String, String)>) {
         let Some(policy) = self.policy else { return };
         metadata.retain(|(name, _)| name != StoragePolicy::METADATA_KEY);

@@ -14,7 +14,7 @@ use proto::ozone::{
 use crate::address::Address;
 use crate::{ShellError, output, render};
 
-/// What can be done with the ACL of anything.
+/// ACL commands of volumes, buckets and keys.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AclCommand {
     /// Add one or more new ACLs.
@@ -27,7 +27,7 @@ pub enum AclCommand {
     Getacl(Get),
 }
 
-/// Which entries, and of what.
+/// Arguments of a change.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 sh bucket addacl -a user:ann:rw,group:staff:l /vol1/bucket1"
@@ -50,17 +50,17 @@ pub struct Change {
     acls: Vec<OzoneAclInfo>,
 }
 
-/// Of what.
+/// Arguments of getacl.
 #[derive(Debug, Clone, Args)]
 pub struct Get {
     /// The volume, bucket or key.
     address: String,
-    /// Of a bucket that is a link: the ACL of the bucket that it stands for.
+    /// Show the ACL of the source bucket if the bucket is a link.
     #[arg(long)]
     source: bool,
 }
 
-/// What an address has to name.
+/// The level of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     /// A volume.
@@ -101,7 +101,7 @@ fn request(command: Type) -> OmRequest {
     OmRequest { cmd_type: command as i32, ..OmRequest::default() }
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(
     command: AclCommand,
     level: Level,
@@ -148,7 +148,7 @@ pub(crate) async fn run(
     }
 }
 
-/// The bucket that a link stands for, or the bucket itself when it is no link.
+/// The source bucket of a link, or the bucket itself if it is no link.
 async fn source_of(
     client: &Client,
     address: &Address,
@@ -170,14 +170,14 @@ async fn source_of(
     Ok(OzoneObj { res_type, store_type, path })
 }
 
-/// False when it was there already.
+/// Returns `false` if the ACL existed already.
 async fn add(client: &Client, obj: OzoneObj, acl: OzoneAclInfo) -> Result<bool, ShellError> {
     let add = AddAclRequest { obj, acl, modification_time: None };
     let add = OmRequest { add_acl_request: Some(Box::new(add)), ..request(Type::AddAcl) };
     Ok(send(client, add).await?.add_acl_response.is_some_and(|r| r.response))
 }
 
-/// False when it was not there.
+/// Returns `false` if the ACL did not exist.
 async fn remove(client: &Client, obj: OzoneObj, acl: OzoneAclInfo) -> Result<bool, ShellError> {
     let remove = RemoveAclRequest { obj, acl, modification_time: None };
     let remove =

@@ -1,4 +1,4 @@
-//! Entries of an ACL as they are written: `user:ann:rw[ACCESS]`.
+//! Syntax of ACL entries: `user:ann:rw[ACCESS]`.
 
 use bytes::Bytes;
 use proto::ozone::OzoneAclInfo;
@@ -7,7 +7,7 @@ use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 /// A letter for each right, in the order of their bits.
 const LETTERS: [char; 9] = ['r', 'w', 'c', 'l', 'd', 'x', 'y', 'a', 'n'];
 
-/// An entry that cannot be read.
+/// A malformed entry.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AclError {
     #[error("{0} is no ACL: write user:ann:rw or group:staff:a[DEFAULT]")]
@@ -22,7 +22,7 @@ pub(super) enum AclError {
     Right { right: char },
 }
 
-/// Parses `type:name:rights[scope]`; the scope is ACCESS when not given.
+/// Parses `type:name:rights[scope]`; the scope is ACCESS by default.
 pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, AclError> {
     let form = || AclError::Form(text.to_owned());
     let (kind, rest) = text.trim().split_once(':').ok_or_else(form)?;
@@ -36,7 +36,7 @@ pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, AclError> {
     let scope = OzoneAclScope::from_str_name(&scope.to_ascii_uppercase())
         .ok_or_else(|| AclError::Scope(scope.to_owned()))?;
     let name = match kind {
-        // Everybody needs no name.
+        // These types have no name.
         OzoneAclType::World | OzoneAclType::Anonymous => kind.as_str_name(),
         _ if name.is_empty() => return Err(form()),
         _ => name,
@@ -49,7 +49,7 @@ pub(super) fn parse(text: &str) -> Result<OzoneAclInfo, AclError> {
     })
 }
 
-/// Letters as a little-endian bit set, without empty bytes at its end.
+/// Letters as a little-endian bit set, without trailing zero bytes.
 fn rights(letters: &str) -> Result<Bytes, AclError> {
     if letters.is_empty() {
         return Err(AclError::NoRight);
@@ -70,7 +70,7 @@ fn rights(letters: &str) -> Result<Bytes, AclError> {
     })
 }
 
-/// The entry as Ozone prints it.
+/// Formats an entry as Ozone prints it.
 pub(super) fn show(acl: &OzoneAclInfo) -> String {
     let kind = OzoneAclType::try_from(acl.r#type).map_or("UNKNOWN", |t| t.as_str_name());
     let scope = OzoneAclScope::try_from(acl.acl_scope).map_or("UNKNOWN", |s| s.as_str_name());

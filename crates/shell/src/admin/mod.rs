@@ -21,7 +21,7 @@ use config::{Configuration, HostPort};
 
 use crate::{Noun, ShellError};
 
-/// What administrators do.
+/// Commands for administrators.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AdminCommand {
     /// DataNodes: list, info, usageinfo, decommission, maintenance, recommission, status,
@@ -48,17 +48,17 @@ pub enum AdminCommand {
     /// Storage policies: usageinfo, check.
     #[command(name = "storagepolicy")]
     StoragePolicy(Noun<storagepolicy::StoragePolicyCommand>),
-    /// Bring keys to the disks where their storage policy wants them.
+    /// Move keys to disks that match their storage policy.
     Mover(mover::Mover),
     /// Background services of every server: list, run, pause, resume.
     Service(Noun<service::ServiceCommand>),
-    /// Which DataNodes are in which rack.
+    /// Print the DataNodes of each rack.
     #[command(name = "printTopology", visible_alias = "print-topology")]
     PrintTopology(topology::PrintTopology),
 }
 
 impl AdminCommand {
-    /// Whether causes of an error are wanted.
+    /// Returns `true` if the causes of an error are to be printed.
     pub(crate) fn is_verbose(&self) -> bool {
         match self {
             Self::Datanode(noun) => noun.verbose,
@@ -78,10 +78,10 @@ impl AdminCommand {
     }
 }
 
-/// Which SCM to ask.
+/// The SCM of a command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScmArgs {
-    /// The SCM to ask, host:port; the configured one, of several the one that leads, when absent.
+    /// Address of the SCM, host:port; by default the configured one, or the leader of several.
     #[arg(long, value_name = "HOST:PORT")]
     scm: Option<String>,
 }
@@ -101,12 +101,12 @@ impl ScmArgs {
     }
 }
 
-/// Which SCM to ask, by its address or by its service.
+/// The SCM of a command, by its address or its service.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ScmServiceArgs {
     #[command(flatten)]
     scm: ScmArgs,
-    /// The SCM service, when several are configured; Ozone's -id is the same.
+    /// Id of the SCM service, if several are configured; Ozone's -id is the same.
     #[arg(long = "service-id", value_name = "ID", conflicts_with = "scm")]
     service: Option<String>,
 }
@@ -124,7 +124,7 @@ impl ScmServiceArgs {
     }
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         AdminCommand::Datanode(noun) => datanode::run(noun.command, conf).await,
@@ -145,7 +145,7 @@ pub(crate) async fn run(command: AdminCommand, conf: &Configuration) -> Result<(
     }
 }
 
-/// A message of SCM that makes no sense.
+/// A malformed message from SCM.
 pub(crate) fn nonsense(e: types::WireError) -> ShellError {
     ShellError::Refused(format!("SCM sent an invalid answer: {e}"))
 }

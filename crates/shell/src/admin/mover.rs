@@ -13,27 +13,27 @@ use super::storagepolicy::keys::{Found, keys, usual};
 use crate::address::Address;
 use crate::{ShellError, output};
 
-/// Keys in a row that end up on other disks, after which there is no point in going on.
+/// Number of consecutive keys on wrong disks after which the mover stops.
 const HOPELESS: u64 = 10;
 
-/// Bring keys to the disks where their storage policy wants them, by writing them again; one that
-/// is changed meanwhile keeps the change.
+/// Move keys to disks that match their storage policy, by rewriting them. A key that is changed
+/// concurrently keeps the change.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin mover /vol1/bucket1\n  \
     o3 admin mover /vol1/bucket1/logs/ --max-rate 50MB --threads 2")]
 pub struct Mover {
-    /// A volume, a bucket, or a bucket and the beginning of keys: /vol1/bucket1/logs/
+    /// A volume, a bucket, or a bucket and a key prefix: /vol1/bucket1/logs/
     address: String,
-    /// Move nothing, and say what would be moved.
+    /// Move nothing; print what would be moved.
     #[arg(long)]
     dry_run: bool,
-    /// Keys at a time.
+    /// Number of keys moved in parallel.
     #[arg(short = 't', long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
-    /// Bytes a second of each key at most, such as 50MB.
+    /// Maximum bytes per second of each key, such as 50MB.
     #[arg(long, value_name = "SIZE")]
     max_rate: Option<ByteSize>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -52,7 +52,7 @@ struct Counts {
     failed: u64,
 }
 
-/// What became of a key.
+/// Result for a key.
 enum Outcome {
     InPlace,
     Due(u64),

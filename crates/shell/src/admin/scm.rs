@@ -7,12 +7,12 @@ use serde_json::{Map, Value, json};
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// What can be asked about SCM.
+/// Commands for SCM.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScmCommand {
     /// Show the leader and the followers.
     Roles(Roles),
-    /// Make another SCM the leader.
+    /// Transfer leadership to another SCM.
     Transfer(Transfer),
     /// Remove an SCM from the service.
     Decommission(Decommission),
@@ -21,21 +21,21 @@ pub enum ScmCommand {
 /// Remove an SCM from the service.
 #[derive(Debug, Clone, Args)]
 pub struct Decommission {
-    /// The id of the SCM, as `roles` shows it, or its node id.
+    /// Id of the SCM, as shown by `roles`, or its node id.
     #[arg(long = "nodeid", visible_alias = "node-id", value_name = "ID")]
     node: String,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// Make another SCM the leader.
+/// Transfer leadership to another SCM.
 #[derive(Debug, Clone, Args)]
 #[group(required = true, multiple = false, id = "to")]
 pub struct Transfer {
-    /// The id of the SCM that shall lead, as `roles` shows it, or its node id.
+    /// Id of the new leader, as shown by `roles`, or its node id.
     #[arg(short = 'n', long = "newLeaderId", group = "to")]
     new_leader: Option<String>,
-    /// Whichever is fit.
+    /// Choose any other SCM.
     #[arg(short, long, group = "to")]
     random: bool,
     #[command(flatten)]
@@ -45,14 +45,14 @@ pub struct Transfer {
 /// Show the leader and the followers.
 #[derive(Debug, Clone, Args)]
 pub struct Roles {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: ScmCommand, conf: &Configuration) -> Result<(), ShellError> {
     let args = match command {
         ScmCommand::Roles(args) => args,
@@ -79,7 +79,7 @@ async fn decommission(args: Decommission, conf: &Configuration) -> Result<(), Sh
     }
 }
 
-/// By their hosts, as Ozone prints them; SCMs that share one are told apart by their ports.
+/// The roles by host, as Ozone prints them; SCMs on one host are distinguished by port.
 fn by_host(roles: &[String]) -> Map<String, Value> {
     let mut all = Map::new();
     for (host, value) in roles.iter().filter_map(|r| role(r)) {

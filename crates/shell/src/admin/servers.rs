@@ -1,4 +1,4 @@
-//! Servers of every role that are asked about themselves.
+//! Requests to the servers of every role.
 
 use clap::{Args, ValueEnum};
 use client::{ClientOptions, ScmClient};
@@ -9,10 +9,10 @@ use types::{DatanodeDetails, PortName};
 use crate::ShellError;
 use crate::admin::nonsense;
 
-/// Servers asked at a time.
+/// Number of servers queried in parallel.
 const AT_A_TIME: usize = 64;
 
-/// Roles of servers that answer about themselves.
+/// Roles of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ServerRole {
     Om,
@@ -20,7 +20,7 @@ pub(crate) enum ServerRole {
     Datanode,
 }
 
-/// Which servers.
+/// The servers of a command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ServerArgs {
     /// Only servers of this role; may be given several times.
@@ -31,7 +31,7 @@ pub(crate) struct ServerArgs {
     node: Vec<String>,
 }
 
-/// A server, by all that it may be called.
+/// A server, with all its names.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) role: ServerRole,
@@ -39,7 +39,7 @@ pub(crate) struct Server {
     names: Vec<String>,
 }
 
-/// What a server answered.
+/// Response of a server.
 pub(crate) struct Answer<T> {
     pub(crate) server: Server,
     pub(crate) told: client::Result<T>,
@@ -56,7 +56,7 @@ impl ServerRole {
 }
 
 impl<T> Answer<T> {
-    /// The server, for people, with its id where it told it.
+    /// Heading of a server in human-readable output, with its id if known.
     pub(crate) fn heading(&self, id: Option<&str>) -> String {
         let Server { role, address, .. } = &self.server;
         match id {
@@ -65,7 +65,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// A server that did not answer.
+    /// A failed server as JSON.
     pub(crate) fn failed_json(&self, error: &client::Error) -> Value {
         let Server { role, address, .. } = &self.server;
         json!({ "role": role.name(), "address": address, "error": error.to_string() })
@@ -73,10 +73,10 @@ impl<T> Answer<T> {
 }
 
 impl ServerArgs {
-    /// Keeps the answers of the servers that `--node` names: OMs and SCMs tell their ids.
+    /// Keeps the responses of the servers given by `--node`; OMs and SCMs report their ids.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(crate) fn retain<T>(
         &self,
         answers: &mut Vec<Answer<T>>,
@@ -98,11 +98,11 @@ impl ServerArgs {
         }
     }
 
-    /// The servers of the roles that are meant, in the order of roles, then as servers are
-    /// configured or SCM lists them.
+    /// The servers of the selected roles, in the order of roles, then of the configuration or of
+    /// SCM's list.
     ///
     /// # Errors
-    /// When SCM does not say which DataNodes there are.
+    /// If SCM cannot list the DataNodes.
     pub(crate) async fn of_roles(
         &self,
         options: &ClientOptions,
@@ -123,7 +123,7 @@ impl ServerArgs {
         if wanted(ServerRole::Datanode) {
             for node in ScmClient::new(options).nodes(None, None).await? {
                 let details = DatanodeDetails::from_wire(&node.node_id).map_err(nonsense)?;
-                // One without the port is no server of ours.
+                // A DataNode without the port is not one of ours.
                 let Some(address) = details.address(&PortName::Native) else { continue };
                 let named = details
                     .port(&PortName::Native)
@@ -137,7 +137,7 @@ impl ServerArgs {
     }
 }
 
-/// Asks servers, many at a time; the answers are in their order.
+/// Calls servers in parallel; the responses are in their order.
 pub(crate) async fn each<T, F: Future<Output = client::Result<T>>>(
     servers: Vec<Server>,
     ask: impl Fn(String) -> F,

@@ -11,31 +11,31 @@ use types::{DatanodeDetails, PortName};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// Health in the order that it is shown.
+/// Health states in the order of output.
 const STATES: [&str; 3] = ["HEALTHY", "STALE", "DEAD"];
 
-/// Print which DataNodes are in which rack.
+/// Print the DataNodes of each rack.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin printTopology\n  o3 admin printTopology --order")]
 pub struct PrintTopology {
-    /// Rack by rack.
+    /// Group by rack.
     #[arg(short, long)]
     order: bool,
-    /// With the id of each DataNode.
+    /// Show the id of each DataNode.
     #[arg(short, long)]
     full: bool,
     /// Only DataNodes in this operational state: IN_SERVICE, DECOMMISSIONING, ...
     #[arg(long, visible_alias = "os", value_name = "STATE")]
     operational_state: Option<String>,
-    /// Only DataNodes of this health: HEALTHY, STALE, DEAD.
+    /// Only DataNodes in this health state: HEALTHY, STALE, DEAD.
     #[arg(long, visible_alias = "ns", value_name = "STATE")]
     node_state: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
-    /// Show more: the causes of an error.
+    /// More verbose output. Show the causes of errors.
     #[arg(long)]
     pub(crate) verbose: bool,
 }
@@ -100,7 +100,7 @@ fn text(node: &Node, d: &DatanodeDetails, full: bool) -> String {
     }
 }
 
-/// Ports that tools of Ozone know; our own is left out.
+/// Ports that Ozone's tools support; ours is omitted.
 fn ports(node: &DatanodeDetails) -> String {
     let known = node.ports.iter().filter(|p| p.name != PortName::Native);
     known.map(|p| format!("{}={}", p.name, p.value)).collect::<Vec<_>>().join(",")

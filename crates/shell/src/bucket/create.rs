@@ -18,11 +18,11 @@ use crate::storage_policy::BucketPolicyArgs;
 pub struct Create {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Layout: obs (OBJECT_STORE), fso (FILE_SYSTEM_OPTIMIZED) or legacy; the cluster's default
-    /// when absent.
+    /// Layout: obs (OBJECT_STORE), fso (FILE_SYSTEM_OPTIMIZED) or legacy; by default the cluster's
+    /// default.
     #[arg(short = 'l', long, value_parser = layout, value_name = "LAYOUT")]
     layout: Option<BucketLayoutProto>,
-    /// Owner; the caller when absent.
+    /// Owner; by default the caller.
     #[arg(short = 'u', long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]
@@ -33,7 +33,7 @@ pub struct Create {
     storage: BucketPolicyArgs,
 }
 
-/// There is no such layout of a bucket.
+/// An unknown bucket layout.
 #[derive(Debug, thiserror::Error)]
 #[error("layouts are obs, fso and legacy")]
 struct UnknownLayout;

@@ -10,23 +10,23 @@ use proto::ozone::Status;
 use crate::address::Address;
 use crate::{ShellError, output};
 
-/// Keys deleted in one request.
+/// Number of keys deleted in one request.
 const BATCH: u32 = 1_000;
 
-/// Delete a bucket. It must be empty, or -r empties it first.
+/// Delete an empty bucket; -r deletes its keys first.
 #[derive(Debug, Clone, Args)]
 pub struct Delete {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Delete all its keys as well.
+    /// Delete all keys of the bucket, too.
     #[arg(short = 'r', long)]
     recursive: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short = 'y', long)]
     yes: bool,
 }
 
-/// Asks for a yes, unless `yes` says it; whether to go on.
+/// Asks for confirmation unless `yes` is set; returns `true` to continue.
 pub(crate) fn confirm(yes: bool, what: &str) -> Result<bool, ShellError> {
     if yes {
         return Ok(true);
@@ -45,12 +45,11 @@ pub(crate) fn confirm(yes: bool, what: &str) -> Result<bool, ShellError> {
     Ok(agreed)
 }
 
-/// Deletes every key of a bucket. A link has none of its own: those of the bucket that it stands
-/// for stay.
+/// Deletes every key of a bucket. A link has no keys; those of its source bucket remain.
 pub(crate) async fn empty(client: &Client, volume: &str, bucket: &str) -> Result<(), ShellError> {
     match client.bucket_info(volume, bucket).await {
         Ok(info) if info.source_bucket.is_some() => return Ok(()),
-        // Only links make a loop.
+        // Only links can form a loop.
         Err(error) if error.is_status(Status::DetectedLoopInBucketLinks) => return Ok(()),
         info => drop(info?),
     }

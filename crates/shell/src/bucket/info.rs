@@ -11,7 +11,7 @@ use crate::{ShellError, output, render};
 pub struct Info {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Accepted for symmetry: the output is JSON in any case.
+    /// Accepted for compatibility: the output is always JSON.
     #[arg(long)]
     json: bool,
 }

@@ -7,13 +7,13 @@ use config::Configuration;
 use crate::ShellError;
 use crate::address::Address;
 
-/// Make a bucket that is another name of one.
+/// Create a link to a bucket.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 sh bucket link /vol1/bucket1 /s3v/bucket1")]
 pub struct Link {
-    /// The bucket that is there: /vol1/bucket1
+    /// The source bucket: /vol1/bucket1
     source: String,
-    /// The link to be made: /s3v/bucket1
+    /// The link to create: /s3v/bucket1
     target: String,
 }
 

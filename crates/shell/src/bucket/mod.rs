@@ -15,7 +15,7 @@ use config::Configuration;
 use crate::ShellError;
 use crate::acl::{self, AclCommand};
 
-/// What can be done with buckets.
+/// Commands for buckets.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BucketCommand {
     /// Create a bucket.
@@ -25,24 +25,24 @@ pub enum BucketCommand {
     /// List buckets of a volume.
     #[command(visible_alias = "ls")]
     List(list::List),
-    /// Give a bucket another owner.
+    /// Change the owner or storage policy of a bucket.
     Update(update::Update),
-    /// Make a bucket that is another name of one.
+    /// Create a link to a bucket.
     Link(link::Link),
-    /// Delete a bucket; with -r all that is in it.
+    /// Delete a bucket; with -r also its keys.
     Delete(delete::Delete),
     /// Set quotas of a bucket.
     Setquota(quota::SetQuota),
-    /// Lift quotas of a bucket.
+    /// Clear quotas of a bucket.
     Clrquota(quota::ClearQuota),
-    /// Set the replication of keys to come.
+    /// Set the default replication of new keys.
     SetReplicationConfig(replication::SetReplicationConfig),
     /// Its ACL.
     #[command(flatten)]
     Acl(AclCommand),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: BucketCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         BucketCommand::Create(args) => create::run(args, conf).await,

@@ -18,7 +18,7 @@ pub struct SetQuota {
     quota: QuotaArgs,
 }
 
-/// Lift quotas of a bucket.
+/// Clear quotas of a bucket.
 #[derive(Debug, Clone, Args)]
 pub struct ClearQuota {
     /// The bucket: /vol1/bucket1
@@ -42,12 +42,12 @@ async fn change(
     Ok(address.client(conf)?.change_bucket(volume, bucket, change).await?)
 }
 
-/// Runs setquota.
+/// Runs `setquota`.
 pub(crate) async fn set(args: SetQuota, conf: &Configuration) -> Result<(), ShellError> {
     change(&args.address, args.quota.required()?, conf).await
 }
 
-/// Runs clrquota.
+/// Runs `clrquota`.
 pub(crate) async fn clear(args: ClearQuota, conf: &Configuration) -> Result<(), ShellError> {
     change(&args.address, args.clear.required()?, conf).await
 }

@@ -8,7 +8,7 @@ use crate::ShellError;
 use crate::address::Address;
 use crate::replication::ReplicationArgs;
 
-/// Set the replication of keys to come; keys that are there keep theirs.
+/// Set the default replication of new keys; existing keys are unchanged.
 #[derive(Debug, Clone, Args)]
 pub struct SetReplicationConfig {
     /// The bucket: /vol1/bucket1

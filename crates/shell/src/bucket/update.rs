@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::storage_policy::BucketPolicyArgs;
 use crate::{ShellError, output, render};
 
-/// Give a bucket another owner or storage policy, and show it.
+/// Change the owner or storage policy of a bucket, and show it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 sh bucket update /vol1/bucket1 --storagepolicy COLD")]
 pub struct Update {
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: Update, conf: &Configuration) -> Result<(), ShellE
         return Err(ShellError::Usage("--user or --storagepolicy says what to change".into()));
     }
     let client = address.client(conf)?;
-    // OM takes an owner alone.
+    // OM accepts the owner only in a request of its own.
     if let Some(user) = args.user {
         let change = BucketChange { owner: Some(user), ..BucketChange::default() };
         client.change_bucket(volume, bucket, change).await?;

@@ -1,4 +1,4 @@
-//! `o3 debug`: what is stored where, and whether it is right.
+//! `o3 debug`: inspection of stored data.
 
 mod check;
 mod datanode;
@@ -10,7 +10,7 @@ use config::Configuration;
 
 use crate::{Noun, ShellError};
 
-/// What is looked at.
+/// Commands for stored data.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DebugCommand {
     /// Replicas of keys: verify, chunk-info.
@@ -19,13 +19,13 @@ pub enum DebugCommand {
     Ldb(ldb::LdbArgs),
     /// Data directories of a stopped DataNode: check-containers.
     Datanode(Noun<datanode::DatanodeCommand>),
-    /// Find what defects of earlier releases may have left in the databases of a stopped OM and
-    /// SCM. Nothing is changed.
+    /// Find traces of defects of earlier releases in the databases of a stopped OM and SCM. Nothing
+    /// is changed.
     Check(check::Check),
 }
 
 impl DebugCommand {
-    /// Whether causes of an error are wanted.
+    /// Returns `true` if the causes of an error are to be printed.
     pub(crate) fn is_verbose(&self) -> bool {
         match self {
             Self::Replicas(noun) => noun.verbose,
@@ -36,7 +36,7 @@ impl DebugCommand {
     }
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: DebugCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         DebugCommand::Replicas(noun) => replicas::run(noun.command, conf).await,

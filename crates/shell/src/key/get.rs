@@ -12,16 +12,16 @@ use super::progress;
 use crate::ShellError;
 use crate::address::Address;
 
-/// Fetch a key into a file. A file that is there is left alone, unless --force says otherwise.
+/// Download a key to a file. An existing file is not overwritten without --force.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 sh key get /vol1/bucket1/logs/a.gz ./a.gz\n  \
     o3 sh key get /vol1/bucket1/logs/a.gz ./dir/")]
 pub struct Get {
     /// The key: /vol1/bucket1/key1
     address: String,
-    /// The file, or a directory to put it in under the last part of its name.
+    /// The file, or a directory, in which the file is named after the last part of the key.
     file: PathBuf,
-    /// Overwrite the file if it is there.
+    /// Overwrite an existing file.
     #[arg(short = 'f', long)]
     force: bool,
 }
@@ -42,8 +42,8 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
         )));
     }
     let (reader, pieces) = address.client(conf)?.begin_key(&path).await?;
-    // Under another name until it is whole, so that a broken transfer leaves nothing that looks
-    // whole.
+    // Use a temporary name until the file is complete, so that an interrupted transfer leaves no
+    // file that looks complete.
     let mut partial = file.clone().into_os_string();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(partial);
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: Get, conf: &Configuration) -> Result<(), ShellErro
     tokio::fs::rename(&partial, &file).await.map_err(ShellError::local(name))
 }
 
-/// Writes to `to`; what fails is told of `name`, the file that was asked for.
+/// Writes to `to`; errors refer to `name`, the requested file.
 async fn fetch(
     mut pieces: Pieces,
     length: u64,

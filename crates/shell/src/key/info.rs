@@ -6,12 +6,12 @@ use config::Configuration;
 use crate::address::Address;
 use crate::{ShellError, output, render};
 
-/// Show a key as JSON, with where its blocks are.
+/// Show a key and the locations of its blocks as JSON.
 #[derive(Debug, Clone, Args)]
 pub struct Info {
     /// The key: /vol1/bucket1/key1
     address: String,
-    /// Accepted for symmetry: the output is JSON in any case.
+    /// Accepted for compatibility: the output is always JSON.
     #[arg(long)]
     json: bool,
 }

@@ -49,7 +49,7 @@ async fn of_bucket(
     output::list(client.list_keys(listing), limit, render).await
 }
 
-/// Up to `limit` keys over all buckets, which come by name.
+/// Lists up to `limit` keys of all buckets, in the order of bucket names.
 async fn of_volume(
     client: &Client,
     volume: &str,
@@ -72,7 +72,7 @@ async fn of_volume(
     Ok(())
 }
 
-/// Says that there is more than what was shown.
+/// Reports that the listing was truncated.
 fn print_truncation(shown: usize) {
     eprintln!(
         "Listing first {shown} entries of the result. Use --length (-l) to override max returned \

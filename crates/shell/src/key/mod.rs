@@ -17,12 +17,12 @@ use config::Configuration;
 use crate::ShellError;
 use crate::acl::{self, AclCommand};
 
-/// What can be done with keys.
+/// Commands for keys.
 #[derive(Debug, Clone, Subcommand)]
 pub enum KeyCommand {
     /// Store a file as a key.
     Put(put::Put),
-    /// Fetch a key into a file.
+    /// Download a key to a file.
     Get(get::Get),
     /// Print a key.
     Cat(cat::Cat),
@@ -36,7 +36,7 @@ pub enum KeyCommand {
     Rename(rename::Rename),
     /// Copy a key within its bucket.
     Cp(cp::Cp),
-    /// Write a key again with another replication.
+    /// Rewrite a key with another replication.
     Rewrite(rewrite::Rewrite),
     /// Delete a key.
     Delete(delete::Delete),
@@ -45,7 +45,7 @@ pub enum KeyCommand {
     Acl(AclCommand),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: KeyCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         KeyCommand::Put(args) => put::run(args, conf).await,

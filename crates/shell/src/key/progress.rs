@@ -1,13 +1,13 @@
-//! A bar for long transfers, on a terminal only.
+//! A progress bar for long transfers, only on a terminal.
 
 use std::io::{IsTerminal, stderr};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Transfers below it are over before anybody looks.
+/// Minimum size of a transfer with a progress bar.
 const SHOWN_FROM: u64 = 32 << 20;
 
-/// A bar for `bytes` bytes; one without end when the length is not known.
+/// A progress bar for `bytes` bytes; indeterminate if the length is unknown.
 pub(crate) fn bar(bytes: Option<u64>) -> ProgressBar {
     if !stderr().is_terminal() || bytes.is_some_and(|b| b < SHOWN_FROM) {
         return ProgressBar::hidden();

@@ -14,10 +14,10 @@ use crate::address::Address;
 use crate::replication::ReplicationArgs;
 use crate::storage_policy::KeyPolicyArgs;
 
-/// Bytes read at once.
+/// Size of a read in bytes.
 const PIECE: usize = 4 << 20;
 
-/// Store a file, or standard input, as a key; a key that is there is replaced.
+/// Store a file or standard input as a key; an existing key is replaced.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 sh key put /vol1/bucket1/logs/a.gz ./a.gz\n  \
     tar c dir | o3 sh key put /vol1/bucket1/dir.tar -")]
@@ -26,10 +26,10 @@ pub struct Put {
     address: String,
     /// The file; - is standard input.
     file: PathBuf,
-    /// Store only if the key is there and has this generation (`key info` shows it).
+    /// Store only if the key exists with this generation (shown by `key info`).
     #[arg(long = "expectedGeneration", visible_alias = "expected-generation", value_name = "N")]
     expected_generation: Option<u64>,
-    /// Accepted for Ozone's sake: every write streams.
+    /// Accepted for compatibility: every write streams.
     #[arg(long)]
     stream: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ async fn store(
     let mut writer = client.create_key(key).await?;
     let bar = progress::bar(len);
     loop {
-        // A piece of its own each time: the writer keeps it until it is acknowledged.
+        // A new buffer each time: the writer keeps it until it is acknowledged.
         let want = len.map_or(PIECE, |l| PIECE.min((l as usize).max(1)));
         let mut piece = BytesMut::with_capacity(want);
         while piece.len() < want {

@@ -11,8 +11,8 @@ use crate::address::Address;
 use crate::replication::ReplicationArgs;
 use crate::storage_policy::KeyPolicyArgs;
 
-/// Write a key again with another replication or storage policy. If somebody changes the key
-/// meanwhile, their change stays and the command fails.
+/// Rewrite a key with another replication or storage policy. If the key is changed concurrently,
+/// the change is kept and the command fails.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 sh key rewrite -t RATIS -r ONE /vol1/bucket1/key1")]
 pub struct Rewrite {

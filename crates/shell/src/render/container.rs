@@ -28,13 +28,13 @@ pub(crate) fn container(c: &ContainerInfoProto) -> Value {
         ),
         "usedBytes": c.used_bytes,
         "numberOfKeys": c.number_of_keys,
-        // SCM does not tell: Java's client shows the time of the answer.
+        // SCM does not report it: Java's client shows the time of the response.
         "lastUsed": now(),
         "owner": c.owner,
         "containerID": c.container_id,
         "deleteTransactionId": c.delete_transaction_id(),
         "sequenceId": c.sequence_id(),
-        // Nor this: Java's client shows what a container begins with.
+        // SCM does not report it, either: Java's client shows the initial value.
         "healthState": "HEALTHY",
         "open": state == "OPEN",
         "deleted": state == "DELETED",
@@ -82,8 +82,7 @@ pub(crate) fn info(
     Ok(value)
 }
 
-/// `container info` for a person. `write` is the state of the pipeline it is written through, if
-/// that is still there.
+/// `container info` for people. `write` is the state of its pipeline, if that still exists.
 pub(crate) fn text(
     c: &ContainerWithPipeline,
     replicas: &[ScmContainerReplicaProto],
@@ -132,7 +131,7 @@ pub(crate) fn text(
     ))
 }
 
-/// What is said of the disk of a replica, when it is none of the usual type.
+/// The disk of a replica, if it is not of the default type.
 fn storage(of: StorageTypeProto) -> String {
     match of {
         StorageTypeProto::Disk => String::new(),

@@ -1,4 +1,4 @@
-//! What happened to a container.
+//! Events of a container.
 
 use client::ContainerHistory;
 use proto::container_location::ContainerEventProto;
@@ -19,7 +19,7 @@ fn line(event: &ContainerEventProto) -> String {
     }
 }
 
-/// The same as an array; times in milliseconds since 1970.
+/// The events as an array; times in milliseconds since 1970.
 pub(crate) fn json(history: &ContainerHistory) -> Value {
     let event = |e: &ContainerEventProto| json!({ "first": e.first, "last": e.last, "times": e.times, "event": e.text });
     history.events.iter().map(event).collect()

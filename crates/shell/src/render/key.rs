@@ -23,7 +23,7 @@ pub(crate) fn listed(volume: &str, bucket: &str, k: &BasicKeyInfo) -> Value {
     })
 }
 
-/// Everything about a key, with where its blocks are.
+/// All information about a key, including the locations of its blocks.
 pub(crate) fn key(k: &KeyInfo) -> Value {
     let mut offset = 0;
     let locations: Vec<Value> = k

@@ -1,4 +1,4 @@
-//! What things look like as JSON, in Ozone's order of fields.
+//! JSON of each type, in Ozone's order of fields.
 
 pub(crate) mod acl;
 pub(crate) mod bucket;
@@ -22,7 +22,7 @@ pub(crate) fn pairs(pairs: &[KeyValue]) -> Value {
     map.into()
 }
 
-/// A quota: what was never set shows as no limit.
+/// A quota; one that was never set is shown as no limit.
 pub(crate) fn quota(quota: i64) -> Value {
     quota.into()
 }

@@ -8,7 +8,7 @@ fn port(p: &Port) -> Value {
     json!({ "name": p.name.as_str(), "value": p.value })
 }
 
-/// Ports that tools of Ozone know; our own is left out.
+/// Ports that Ozone's tools support; ours is omitted.
 fn ports(node: &DatanodeDetails) -> Vec<Value> {
     node.ports.iter().filter(|p| p.name != PortName::Native).map(port).collect()
 }
@@ -17,7 +17,7 @@ fn op_state(state: OperationalState) -> &'static str {
     state.to_wire().as_str_name()
 }
 
-/// Health as SCM sees it.
+/// Health in SCM.
 pub(crate) fn health(node: &Node) -> &'static str {
     node.node_states
         .first()
@@ -25,7 +25,7 @@ pub(crate) fn health(node: &Node) -> &'static str {
         .map_or("UNKNOWN", |s| s.as_str_name())
 }
 
-/// What an operator wants of it, as SCM knows.
+/// Operational state in SCM.
 pub(crate) fn operational(node: &Node, details: &DatanodeDetails) -> &'static str {
     op_state(
         node.node_operational_states
@@ -34,7 +34,7 @@ pub(crate) fn operational(node: &Node, details: &DatanodeDetails) -> &'static st
     )
 }
 
-/// An id with the bytes Java shows beside it.
+/// An id with the bytes that Java prints next to it.
 pub(crate) fn id(id: impl ToString) -> Value {
     json!({ "uuid": id.to_string(), "byteString": { "validUtf8": true, "empty": false } })
 }

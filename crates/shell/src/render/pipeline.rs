@@ -44,7 +44,7 @@ pub(crate) fn pipeline(p: &Pipeline) -> Value {
     if let Some(leader) = p.suggested_leader {
         value["suggestedLeaderId"] = node::id(leader);
     }
-    // Java's client knows no better than the time of the answer.
+    // Java's client shows the time of the response, too.
     value["stateEnterTime"] = now().into();
     value["empty"] = p.members.is_empty().into();
     value["type"] = kind(p).into();
@@ -90,7 +90,7 @@ pub(crate) fn line(p: &Pipeline) -> String {
     )
 }
 
-/// `datanode list`: how one DataNode takes part.
+/// `datanode list`: the role of one DataNode.
 pub(crate) fn membership(p: &Pipeline, node: types::DatanodeId) -> String {
     let role = if p.leader == Some(node) { "Leader" } else { "Follower" };
     format!("{}/{}/{}/{}/{role}", p.id, p.config, kind(p), state(p.state))

@@ -1,4 +1,4 @@
-//! How the replicas of a container compare.
+//! Comparison of the replicas of a container.
 
 use proto::hdds::{ContainerInfoProto, ScmContainerReplicaProto};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// What `JsonUtils` of Ozone 2.2.0 makes of the same.
+    /// The output of `JsonUtils` of Ozone 2.2.0 for the same.
     #[test]
     fn it_looks_like_ozones() {
         let c = ContainerInfoProto {

@@ -4,7 +4,7 @@ use proto::hdds::EcReplicationConfig;
 use serde_json::{Value, json};
 use types::ReplicationConfig;
 
-/// A replication as Ozone's classes show themselves.
+/// A replication in the format of Ozone's classes.
 pub(crate) fn config(config: &ReplicationConfig) -> Value {
     match config {
         ReplicationConfig::Ratis(factor) => json!({
@@ -31,7 +31,7 @@ pub(crate) fn config(config: &ReplicationConfig) -> Value {
     }
 }
 
-/// The triple that messages carry; null when it makes no sense.
+/// The triple of the messages; null if it is invalid.
 pub(crate) fn wire(kind: i32, factor: Option<i32>, ec: Option<&EcReplicationConfig>) -> Value {
     ReplicationConfig::from_wire(kind, factor, ec).map_or(Value::Null, |c| config(&c))
 }

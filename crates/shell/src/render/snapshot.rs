@@ -1,4 +1,4 @@
-//! Snapshots, and what changed between two of them.
+//! Snapshots and snapshot diffs.
 
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::{
@@ -30,7 +30,7 @@ pub(crate) fn snapshot(info: &SnapshotInfo) -> Value {
     })
 }
 
-/// The sign of a kind of change.
+/// The symbol of a kind of change.
 fn sign(entry: &DiffReportEntryProto) -> &'static str {
     match entry.diff_type() {
         DiffTypeProto::Create => "+",
@@ -94,7 +94,7 @@ pub(crate) fn diff(answer: &SnapshotDiffResponse) -> Value {
     value
 }
 
-/// A comparison.
+/// A diff job.
 pub(crate) fn job(job: &SnapshotDiffJobProto) -> Value {
     json!({
         "volumeName": job.volume(),

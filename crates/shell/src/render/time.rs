@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// Milliseconds since 1970 as ISO 8601 in UTC; whole seconds show no fraction, as Java prints.
+/// Milliseconds since 1970 as ISO 8601 in UTC; whole seconds have no fraction, as in Java.
 pub(crate) fn millis(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis);
     let form = if ms.is_multiple_of(1_000) { SecondsFormat::Secs } else { SecondsFormat::Millis };

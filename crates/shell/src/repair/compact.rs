@@ -9,7 +9,7 @@ use metastore::OfflineStore;
 use super::Care;
 use crate::ShellError;
 
-/// Compact a table of a database whose server is stopped: what was deleted in it goes.
+/// Compact a table of a database whose server is stopped, which drops its tombstones.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 repair ldb compact --db /data/om/om.db --cf keyTable")]
 pub struct Compact {
@@ -23,9 +23,9 @@ pub struct Compact {
     care: Care,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &Compact) -> Result<(), ShellError> {
-    // Also to see that both are there.
+    // Also checks that both exist.
     OfflineStore::open_read_only(&args.db)?.estimated_rows(&args.table)?;
     let what = format!("{} of {} is rewritten.", args.table, args.db.display());
     let change = args.care.confirm(&what)?;

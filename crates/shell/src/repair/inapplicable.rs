@@ -1,18 +1,18 @@
-//! Repairs of Ozone's that have nothing to repair here.
+//! Repairs of Ozone that do not apply here.
 
 use clap::Args;
 
 use crate::ShellError;
 
-/// Whatever Ozone's verb takes.
+/// All arguments of Ozone's command.
 #[derive(Debug, Clone, Args)]
 pub struct Inapplicable {
-    /// Not looked at.
+    /// Ignored.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     words: Vec<String>,
 }
 
-/// Says why.
+/// Returns the reason as an error.
 pub(super) fn refuse(why: &str) -> ShellError {
     ShellError::Refused(format!("This does not apply here: {why}."))
 }

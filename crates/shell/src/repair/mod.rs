@@ -1,5 +1,5 @@
-//! `o3 repair`: databases of stopped servers are changed, with Ozone's verbs. A database that a
-//! server has open is locked, so that none of these can meet one.
+//! `o3 repair`: changes to the databases of stopped servers, with Ozone's commands. A database that
+//! a server has open is locked, so that none of these commands can access it.
 
 mod compact;
 mod fso_tree;
@@ -18,7 +18,7 @@ use inapplicable::Inapplicable;
 use snapshot_chain::Chain;
 use update_transaction::{OfOm, OfScm, UpdateTransaction};
 
-/// Whose data is repaired.
+/// Commands for the data of each server.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RepairCommand {
     /// Any database: compact.
@@ -31,45 +31,45 @@ pub enum RepairCommand {
     Datanode(Noun<DatanodeCommand>),
 }
 
-/// What is done to any database.
+/// Commands for any database.
 #[derive(Debug, Clone, Subcommand)]
 pub enum LdbCommand {
     /// Compact a table of a database whose server is stopped.
     Compact(compact::Compact),
 }
 
-/// What is done to OM's data.
+/// Commands for OM's data.
 #[derive(Debug, Clone, Subcommand)]
 pub enum OmCommand {
-    /// Find and delete entries of FILE_SYSTEM_OPTIMIZED buckets whose directory is not there. OM
-    /// must be stopped.
+    /// Find and delete entries of FILE_SYSTEM_OPTIMIZED buckets whose parent directory is missing.
+    /// OM must be stopped.
     FsoTree(FsoTree),
     /// Snapshots: chain.
     Snapshot(Noun<SnapshotCommand>),
-    /// Set how far in the Raft log om.db says that it is. OM must be stopped.
+    /// Set the position in the Raft log recorded in om.db. OM must be stopped.
     UpdateTransaction(UpdateTransaction),
-    /// Does not apply: an entry of the log that cannot be applied stops no OM here.
+    /// Does not apply: a log entry that cannot be applied does not stop an OM here.
     #[command(visible_alias = "srt")]
     SkipRatisTransaction(Inapplicable),
 }
 
-/// What is done to OM's snapshots.
+/// Commands for OM's snapshots.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SnapshotCommand {
-    /// Set which snapshots a snapshot says that it follows. OM must be stopped.
+    /// Set the previous snapshots recorded in a snapshot. OM must be stopped.
     Chain(Chain),
 }
 
-/// What is done to SCM's data.
+/// Commands for SCM's data.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ScmCommand {
-    /// Set how far in the Raft log scm.db says that it is. SCM must be stopped.
+    /// Set the position in the Raft log recorded in scm.db. SCM must be stopped.
     UpdateTransaction(UpdateTransaction),
     /// Does not apply: this SCM has no certificates.
     Cert(Inapplicable),
 }
 
-/// What would be done to DataNodes' data.
+/// Commands for DataNodes' data, which do not apply.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DatanodeCommand {
     /// Does not apply: all containers have schema V3 here.
@@ -77,7 +77,7 @@ pub enum DatanodeCommand {
 }
 
 impl RepairCommand {
-    /// Whether causes of an error are wanted.
+    /// Returns `true` if the causes of an error are to be printed.
     pub(crate) fn is_verbose(&self) -> bool {
         match self {
             Self::Ldb(noun) => noun.verbose,
@@ -88,7 +88,7 @@ impl RepairCommand {
     }
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) fn run(command: RepairCommand) -> Result<(), ShellError> {
     match command {
         RepairCommand::Ldb(Noun { command: LdbCommand::Compact(args), .. }) => compact::run(&args),
@@ -115,23 +115,23 @@ pub(crate) fn run(command: RepairCommand) -> Result<(), ShellError> {
     }
 }
 
-/// How careful a repair is.
+/// Precautions of a repair.
 #[derive(Debug, Clone, Args)]
 struct Care {
-    /// Say what would be done, and change nothing.
+    /// Print the changes without making them.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask. Ozone's also skips the look for a running server, which the lock of a database
-    /// does not allow here.
+    /// Do not ask for confirmation. Ozone's option also skips the check for a running server, which
+    /// the lock of a database does not allow here.
     #[arg(long)]
     force: bool,
 }
 
 impl Care {
-    /// Asks whether to go on; `true` when something may be changed.
+    /// Asks for confirmation; `true` if changes are allowed.
     ///
     /// # Errors
-    /// When the answer is no, or none can be had.
+    /// If the answer is no, or there is no terminal.
     fn confirm(&self, what: &str) -> Result<bool, ShellError> {
         if self.dry_run || self.force {
             return Ok(!self.dry_run);
@@ -147,7 +147,7 @@ impl Care {
         }
     }
 
-    /// A line of output, marked when nothing is done.
+    /// Prints a line, marked in a dry run.
     fn say(&self, text: &str) -> Result<(), ShellError> {
         let mark = if self.dry_run { "[dry run] " } else { "" };
         crate::output::line(format!("{mark}{text}"))

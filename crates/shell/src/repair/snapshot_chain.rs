@@ -14,9 +14,9 @@ use super::Care;
 use crate::ShellError;
 use crate::address::Address;
 
-/// Set which snapshots a snapshot says that it follows. OM must be stopped; of several OMs all must
-/// be, and each one's database is changed. Nothing here depends on it but published readers of the
-/// table: what a snapshot shows is found without it.
+/// Set the previous snapshots recorded in a snapshot. OM must be stopped; of several OMs all must
+/// be stopped, and the database of each must be changed. Only external readers of the table use the
+/// chain: snapshots are read without it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 repair om snapshot chain vol1/bucket1 tuesday --db /data/om/om.db --gp ID --pp ID --dry-run")]
@@ -28,17 +28,17 @@ pub struct Chain {
     /// The database's directory, such as /data/om/om.db.
     #[arg(long, value_name = "DIR")]
     db: PathBuf,
-    /// Id of the snapshot that was made before it in any bucket.
+    /// Id of the previous snapshot of all buckets.
     #[arg(long = "gp", visible_alias = "global-previous", value_name = "ID")]
     global_previous: Uuid,
-    /// Id of the snapshot that was made before it of this bucket.
+    /// Id of the previous snapshot of this bucket.
     #[arg(long = "pp", visible_alias = "path-previous", value_name = "ID")]
     path_previous: Uuid,
     #[command(flatten)]
     care: Care,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &Chain) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Chain) -> Result<(), ShellError> {
     args.care.say("Snapshot info is updated")
 }
 
-/// The snapshot's row, once it is sure that it may follow the two.
+/// The snapshot's row, after the check that it may follow the two snapshots.
 fn find(args: &Chain, bucket: &str, key: &[u8]) -> Result<SnapshotInfo, ShellError> {
     let store = OfflineStore::open_read_only(&args.db)?;
     let table = Table::SnapshotInfoTable.name();
@@ -73,7 +73,7 @@ fn find(args: &Chain, bucket: &str, key: &[u8]) -> Result<SnapshotInfo, ShellErr
     let mut rows = store.iter(table, IterRange::all())?;
     rows.first();
     while let Some((row, value)) = rows.row()? {
-        // Rows that are damaged are no reason not to mend this one.
+        // Malformed rows do not prevent the repair of this one.
         if let Ok(info) = SnapshotInfo::decode(value) {
             ids.extend(info.snapshot_id.as_ref().map(uuid_from_wire));
             if row == key {

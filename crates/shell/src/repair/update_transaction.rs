@@ -8,12 +8,11 @@ use metastore::{OfflineChange, OfflineStore};
 use super::Care;
 use crate::ShellError;
 
-/// The one row of either table.
+/// The only row of either table.
 const KEY: &[u8] = b"#TRANSACTIONINFO";
 
-/// Set how far in the Raft log a database says that it is. What lies behind that in the log is
-/// applied again at the next start, what lies before is not: a wrong position loses or repeats
-/// changes.
+/// Set the position in the Raft log recorded in a database. Later entries of the log are applied
+/// again at the next start, earlier ones are not: a wrong position loses or repeats changes.
 #[derive(Debug, Clone, Args)]
 pub struct UpdateTransaction {
     /// The database's directory, such as /data/om/om.db.
@@ -29,7 +28,7 @@ pub struct UpdateTransaction {
     care: Care,
 }
 
-/// Where a role has its position.
+/// The table with the position of a role.
 pub(super) trait Role {
     /// The table.
     const TABLE: &'static str;
@@ -48,7 +47,7 @@ impl Role for OfScm {
     const TABLE: &'static str = "scmTransactionInfos";
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run<R: Role>(args: &UpdateTransaction) -> Result<(), ShellError> {
     let known = OfflineStore::open_read_only(&args.db)?.get(R::TABLE, KEY)?;
     let known = known.map(|value| String::from_utf8_lossy(&value).into_owned());

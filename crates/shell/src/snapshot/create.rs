@@ -6,18 +6,18 @@ use config::Configuration;
 use crate::ShellError;
 use crate::address::Address;
 
-/// Make a snapshot of a bucket. What it has is read under /vol1/bucket1/.snapshot/NAME/.
+/// Create a snapshot of a bucket. Its keys are under /vol1/bucket1/.snapshot/NAME/.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 sh snapshot create /vol1/bucket1 monday\n  \
     o3 sh key list /vol1/bucket1 --prefix .snapshot/monday/")]
 pub struct Create {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Name of the snapshot; the time when absent.
+    /// Name of the snapshot; by default the current time.
     name: Option<String>,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -15,7 +15,7 @@ pub struct Delete {
     name: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Delete, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -9,36 +9,36 @@ use proto::ozone::snapshot_diff_response::JobStatusProto;
 use crate::address::Address;
 use crate::{ShellError, output, render};
 
-/// Show what changed from one snapshot of a bucket to another: without options the comparison
-/// begins, with --get-report what came of it is shown.
+/// Compare two snapshots of a bucket: without options the comparison starts, with --get-report its
+/// result is shown.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 sh snapshot diff /vol1/bucket1 monday tuesday\n  \
     o3 sh snapshot diff /vol1/bucket1 monday tuesday --get-report")]
 pub struct Diff {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Snapshot that the changes begin at.
+    /// Snapshot at the start of the changes.
     from: String,
-    /// Snapshot that they lead to.
+    /// Snapshot at the end of the changes.
     to: String,
     /// Show the report.
     #[arg(short = 'r', long)]
     get_report: bool,
-    /// Most entries of the report; OM may give fewer.
+    /// Maximum number of entries of the report; OM may return fewer.
     #[arg(short = 'p', long, default_value_t = 1000, value_name = "N")]
     page_size: u32,
-    /// Where the report goes on: the token that its last page ended with.
+    /// Start of the page: the token at the end of the previous page.
     #[arg(short = 't', long, default_value = "", value_name = "TOKEN")]
     token: String,
     /// Cancel the comparison.
     #[arg(short = 'c', long, conflicts_with = "get_report")]
     cancel: bool,
-    /// The report as JSON.
+    /// Print the report as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Diff, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Diff, conf: &Configuration) -> Result<(), ShellErr
     }
 }
 
-/// What people read.
+/// The human-readable output.
 fn text(answer: &SnapshotDiffResponse) -> String {
     match answer.job_status() {
         JobStatusProto::Done => {

@@ -15,7 +15,7 @@ pub struct Info {
     name: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -16,7 +16,7 @@ pub struct List {
     list: ListArgs,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

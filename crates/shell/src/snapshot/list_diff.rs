@@ -6,21 +6,21 @@ use config::Configuration;
 use crate::address::Address;
 use crate::{ShellError, output, render};
 
-/// List comparisons of a bucket's snapshots as JSON.
+/// List the snapshot diffs of a bucket as JSON.
 #[derive(Debug, Clone, Args)]
 pub struct ListDiff {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Those of one status: queued, in_progress, done, failed, rejected, cancelled.
+    /// Only diffs with this status: queued, in_progress, done, failed, rejected, cancelled.
     #[arg(long, default_value = "in_progress", value_name = "STATUS")]
     job_status: String,
-    /// Those of every status.
+    /// List diffs with any status.
     #[arg(long, conflicts_with = "job_status")]
     all_status: bool,
-    /// At most so many entries.
+    /// Maximum number of entries.
     #[arg(short = 'l', long = "length", default_value_t = 100, value_name = "N")]
     length: usize,
-    /// All entries.
+    /// List all entries.
     #[arg(short = 'a', long, conflicts_with = "length")]
     all: bool,
     /// Only entries after this job.
@@ -28,7 +28,7 @@ pub struct ListDiff {
     start: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: ListDiff, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

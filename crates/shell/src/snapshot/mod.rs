@@ -13,29 +13,29 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with snapshots of buckets.
+/// Commands for snapshots of buckets.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SnapshotCommand {
-    /// Make a snapshot of a bucket.
+    /// Create a snapshot of a bucket.
     Create(create::Create),
     /// Show a snapshot.
     Info(info::Info),
     /// List snapshots of a bucket.
     #[command(visible_alias = "ls")]
     List(list::List),
-    /// Show what changed from one snapshot to another.
+    /// Show the changes between two snapshots.
     #[command(visible_alias = "snapshotDiff")]
     Diff(diff::Diff),
-    /// List comparisons of a bucket's snapshots.
+    /// List the snapshot diffs of a bucket.
     #[command(name = "listDiff", visible_aliases = ["listDiffJob", "lsDiff", "lsDiffJob"])]
     ListDiff(list_diff::ListDiff),
-    /// Give a snapshot another name.
+    /// Rename a snapshot.
     Rename(rename::Rename),
     /// Delete a snapshot.
     Delete(delete::Delete),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: SnapshotCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         SnapshotCommand::Create(args) => create::run(args, conf).await,

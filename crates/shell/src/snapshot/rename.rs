@@ -6,18 +6,18 @@ use config::Configuration;
 use crate::ShellError;
 use crate::address::Address;
 
-/// Give a snapshot another name; OM allows it when ozone.om.snapshot.rename.allowed is true.
+/// Rename a snapshot; requires ozone.om.snapshot.rename.allowed.
 #[derive(Debug, Clone, Args)]
 pub struct Rename {
     /// The bucket: /vol1/bucket1
     address: String,
-    /// Present name of the snapshot.
+    /// Current name of the snapshot.
     from: String,
-    /// Its new name.
+    /// New name of the snapshot.
     to: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) async fn run(args: Rename, conf: &Configuration) -> Result<(), ShellError> {
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;

@@ -14,7 +14,7 @@ use crate::quota::{NONE, QuotaArgs};
 pub struct Create {
     /// The volume: /vol1
     address: String,
-    /// Owner; the caller when absent.
+    /// Owner; by default the caller.
     #[arg(short = 'u', long, value_name = "NAME")]
     user: Option<String>,
     #[command(flatten)]

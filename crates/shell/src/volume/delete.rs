@@ -8,15 +8,15 @@ use crate::address::Address;
 use crate::bucket::delete::{confirm, empty};
 use crate::{ShellError, output};
 
-/// Delete a volume. It must be empty, or -r empties it first.
+/// Delete an empty volume; -r deletes its buckets and keys first.
 #[derive(Debug, Clone, Args)]
 pub struct Delete {
     /// The volume: /vol1
     address: String,
-    /// Delete its buckets and all their keys as well.
+    /// Delete its buckets and all their keys, too.
     #[arg(short = 'r', long)]
     recursive: bool,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(short = 'y', long)]
     yes: bool,
 }

@@ -17,10 +17,10 @@ pub struct List {
     /// The cluster: / or o3://host:port/
     #[arg(default_value = "/")]
     address: String,
-    /// Only volumes of this user; the caller's when absent.
+    /// Only volumes of this user; by default the caller's.
     #[arg(short = 'u', long, value_name = "NAME")]
     user: Option<String>,
-    /// Volumes of everybody.
+    /// List volumes of all users.
     #[arg(long, conflicts_with = "user")]
     all_users: bool,
     #[command(flatten)]

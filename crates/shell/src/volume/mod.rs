@@ -13,7 +13,7 @@ use config::Configuration;
 use crate::ShellError;
 use crate::acl::{self, AclCommand};
 
-/// What can be done with volumes.
+/// Commands for volumes.
 #[derive(Debug, Clone, Subcommand)]
 pub enum VolumeCommand {
     /// Create a volume.
@@ -23,20 +23,20 @@ pub enum VolumeCommand {
     /// List volumes.
     #[command(visible_alias = "ls")]
     List(list::List),
-    /// Give a volume another owner.
+    /// Change the owner of a volume.
     Update(update::Update),
-    /// Delete a volume; with -r all that is in it.
+    /// Delete a volume; with -r also its buckets and keys.
     Delete(delete::Delete),
     /// Set quotas of a volume.
     Setquota(quota::SetQuota),
-    /// Lift quotas of a volume.
+    /// Clear quotas of a volume.
     Clrquota(quota::ClearQuota),
     /// Its ACL.
     #[command(flatten)]
     Acl(AclCommand),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: VolumeCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         VolumeCommand::Create(args) => create::run(args, conf).await,

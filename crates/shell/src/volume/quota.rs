@@ -20,7 +20,7 @@ pub struct SetQuota {
     quota: QuotaArgs,
 }
 
-/// Lift quotas of a volume.
+/// Clear quotas of a volume.
 #[derive(Debug, Clone, Args)]
 pub struct ClearQuota {
     /// The volume: /vol1
@@ -39,12 +39,12 @@ async fn change(
     Ok(address.client(conf)?.change_volume(address.volume()?, change).await?)
 }
 
-/// Runs setquota.
+/// Runs `setquota`.
 pub(crate) async fn set(args: SetQuota, conf: &Configuration) -> Result<(), ShellError> {
     change(&args.address, args.quota.required()?, conf).await
 }
 
-/// Runs clrquota.
+/// Runs `clrquota`.
 pub(crate) async fn clear(args: ClearQuota, conf: &Configuration) -> Result<(), ShellError> {
     change(&args.address, args.clear.required()?, conf).await
 }

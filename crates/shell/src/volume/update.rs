@@ -7,7 +7,7 @@ use config::Configuration;
 use crate::address::Address;
 use crate::{ShellError, output, render};
 
-/// Give a volume another owner and show it.
+/// Change the owner of a volume and show it.
 #[derive(Debug, Clone, Args)]
 pub struct Update {
     /// The volume: /vol1

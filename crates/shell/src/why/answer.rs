@@ -1,10 +1,10 @@
-//! What `o3 why` answers.
+//! Answers of `o3 why`.
 
 use serde_json::{Value, json};
 
 use crate::{ShellError, output};
 
-/// Sentences on how something is, and what is waited for.
+/// Sentences about a state, and the conditions it waits for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) says: Vec<String>,
@@ -29,10 +29,10 @@ impl Answer {
         lines
     }
 
-    /// Prints it, or with `json` as `{"about":…,"says":[…],"waitsFor":[…]}`.
+    /// Prints the answer, or with `json` as `{"about":…,"says":[…],"waitsFor":[…]}`.
     ///
     /// # Errors
-    /// When standard output fails.
+    /// If standard output fails.
     pub(super) fn print(&self, about: &str, json: bool) -> Result<(), ShellError> {
         if json {
             return output::value(&self.json(about));
@@ -51,7 +51,7 @@ pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-/// The first of many, and how many more there are: `a, b and 3 more`.
+/// The first names, and the number of others: `a, b and 3 more`.
 pub(super) fn some_of(names: &[String], at_most: usize) -> String {
     let shown = names.iter().take(at_most).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(at_most) {

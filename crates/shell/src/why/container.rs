@@ -12,41 +12,41 @@ use super::{Answer, KnownNode, known_nodes};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, render};
 
-/// Why a container is as it is.
+/// Explain the state of a container.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 why container 5\n  o3 why container 5 --json")]
 pub struct Container {
-    /// Its id.
+    /// Container id.
     id: ContainerId,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// What SCM knows of a container.
+/// State of a container in SCM.
 struct Facts {
     info: ContainerInfoProto,
     config: ReplicationConfig,
     replicas: Vec<Replica>,
-    /// The pipeline that it is written through, if that is still there.
+    /// Its pipeline, if that still exists.
     pipeline: Option<Pipeline>,
-    /// Members of the pipeline that SCM does not hear of, or not any more.
+    /// Members of the pipeline without current heartbeats.
     silent_members: Vec<String>,
     in_safe_mode: bool,
-    /// What SCM's last look called it, if that was among the containers that it names.
+    /// Its state in the replication manager's last check, if that includes it among its samples.
     health: Option<String>,
-    /// What happened to it, and what is under way.
+    /// Its past events, and operations in progress.
     history: ContainerHistory,
 }
 
-/// A replica, and the node that has it.
+/// A replica and its node.
 struct Replica {
     host: String,
-    /// The node's states, and whether it serves; `None` when SCM does not know the node.
+    /// The node's states, and whether it is in service; `None` if SCM has no such node.
     node: Option<(String, bool)>,
-    /// CLOSED, UNHEALTHY and so on.
+    /// CLOSED, UNHEALTHY and others.
     state: String,
     index: u32,
     sequence_id: i64,
@@ -119,7 +119,7 @@ async fn pipeline(scm: &ScmClient, id: PipelineId) -> Result<Option<Pipeline>, S
 }
 
 impl Facts {
-    /// What is waited for: what is under way, if anything is, else `next`.
+    /// The operations in progress, or else `next`.
     fn ordered_or(&self, next: &str) -> String {
         match &self.history.under_way[..] {
             [] => next.to_owned(),
@@ -196,7 +196,8 @@ fn closing(facts: &Facts, answer: &mut Answer) {
     }
 }
 
-/// Says of each replica that does not count why. What counts is in `state` on a node that serves.
+/// Adds the reason for each replica that does not count. A replica counts in `state` on a node in
+/// service.
 fn list(facts: &Facts, counts: impl Fn(&Replica) -> Option<String>, answer: &mut Answer) -> usize {
     let (mut good, mut others) = (Vec::new(), Vec::new());
     for replica in &facts.replicas {
@@ -237,7 +238,7 @@ impl Replica {
         node && self.state == state
     }
 
-    /// Whether it can be read now.
+    /// Returns `true` if it can be read now.
     fn is_readable(&self) -> bool {
         let heard = self.node.as_ref().is_some_and(|(states, _)| !states.starts_with("DEAD"));
         heard && !matches!(self.state.as_str(), "UNHEALTHY" | "INVALID" | "DELETED" | "RECOVERING")

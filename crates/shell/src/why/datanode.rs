@@ -12,27 +12,27 @@ use crate::ShellError;
 use crate::admin::ScmArgs;
 use crate::admin::datanode::{Progress, progress_of_all};
 
-/// Containers that are named at most.
+/// Maximum number of containers listed.
 const NAMED: usize = 10;
 
-/// Why a DataNode is as it is.
+/// Explain the state of a DataNode.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 why datanode host7\n  o3 why datanode 10.0.0.7 --json")]
 pub struct Datanode {
     /// Its id, host name or address.
     node: String,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// What SCM knows of a DataNode.
+/// State of a DataNode in SCM.
 struct Facts {
     node: KnownNode,
     usage: Option<DatanodeUsageInfoProto>,
-    /// Of one that leaves: how far it is, and the containers that it still waits for, by kind.
+    /// For a node that is leaving: its progress, and the containers that block it, by kind.
     leaving: Option<(Progress, Vec<(String, Vec<String>)>)>,
 }
 

@@ -1,8 +1,8 @@
-//! `o3 why`: why something is as it is, in words, and what is waited for.
+//! `o3 why`: explanations of states in sentences, and the conditions they wait for.
 //!
-//! * `container.rs`, `datanode.rs`, `safemode.rs`: one question each. What SCM says is gathered
-//!   first; the answer is a function of that.
-//! * [`Answer`]: sentences, and what is waited for.
+//! * `container.rs`, `datanode.rs`, `safemode.rs`: one question each. SCM's responses are collected
+//!   first; the answer is a function of them.
+//! * [`Answer`]: sentences, and the conditions waited for.
 
 mod answer;
 mod container;
@@ -18,15 +18,15 @@ use self::answer::Answer;
 use crate::admin::nonsense;
 use crate::{ShellError, render};
 
-/// What can be asked about.
+/// Subjects of explanations.
 #[derive(Debug, Clone, Subcommand)]
 pub enum WhyCommand {
-    /// Why a container is as it is: its replicas, the nodes that have them, and its pipeline
+    /// Explain the state of a container: its replicas, their nodes, and its pipeline
     Container(container::Container),
-    /// Why a DataNode is as it is: whether SCM hears of it, its disks, and what keeps it from
-    /// leaving
+    /// Explain the state of a DataNode: its heartbeats, its disks, and what delays its
+    /// decommissioning or maintenance
     Datanode(datanode::Datanode),
-    /// Why SCM is in safe mode: what each of its rules waits for, by name
+    /// Explain why SCM is in safe mode: the conditions of each of its rules
     Safemode(safemode::Safemode),
 }
 
@@ -39,12 +39,12 @@ pub(crate) async fn run(command: WhyCommand, conf: &Configuration) -> Result<(),
     }
 }
 
-/// A DataNode as SCM knows it now.
+/// Current state of a DataNode in SCM.
 struct KnownNode {
     details: DatanodeDetails,
     /// HEALTHY, STALE, DEAD, HEALTHY_READONLY.
     health: &'static str,
-    /// IN_SERVICE, DECOMMISSIONING and so on.
+    /// IN_SERVICE, DECOMMISSIONING and others.
     operational: &'static str,
     wire: Node,
 }
@@ -57,13 +57,12 @@ impl KnownNode {
         Ok(Self { details, health, operational, wire })
     }
 
-    /// Whether its replicas count: it is heard of and stays.
+    /// Returns `true` if its replicas count: it is healthy and in service.
     fn serves(&self) -> bool {
         self.health == "HEALTHY" && self.operational == "IN_SERVICE"
     }
 
-    /// `HEALTHY`, or with what an operator wants of it, if that is something: `DEAD,
-    /// DECOMMISSIONING`.
+    /// `HEALTHY`, with the operational state if that is not IN_SERVICE: `DEAD, DECOMMISSIONING`.
     fn states(&self) -> String {
         match self.operational {
             "IN_SERVICE" => self.health.to_owned(),

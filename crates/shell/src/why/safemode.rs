@@ -16,26 +16,26 @@ use crate::ShellError;
 use crate::admin::safemode::leader;
 use crate::admin::{ScmArgs, nonsense};
 
-/// Containers, pipelines or nodes that are named at most.
+/// Maximum number of containers, pipelines or nodes listed.
 const NAMED: usize = 10;
-/// Containers that are looked at, and asked for at a time.
+/// Maximum number of containers checked, and requested in one call.
 const MOST_CONTAINERS: usize = 5_000;
 const PAGE: u32 = 1_000;
-/// Containers whose replicas are asked for at the same time.
+/// Number of containers whose replicas are requested in parallel.
 const AT_ONCE: usize = 16;
 
-/// Why SCM is in safe mode.
+/// Explain why SCM is in safe mode.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 why safemode\n  o3 why safemode --json")]
 pub struct Safemode {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// What SCM says while it is in safe mode.
+/// State of SCM in safe mode.
 #[derive(Default)]
 struct Facts {
     rules: Vec<SafeModeRuleStatusProto>,
@@ -43,9 +43,9 @@ struct Facts {
     registered: Vec<String>,
     /// Open RATIS/THREE pipelines with the members that are not healthy, by host.
     pipelines: Vec<(String, Vec<String>)>,
-    /// Containers of RATIS, and of EC, of which too little was reported.
+    /// Containers of RATIS, and of EC, with too few reported replicas.
     unreported: BTreeMap<&'static str, Vec<String>>,
-    /// Not all containers were looked at.
+    /// True if not all containers were checked.
     partial: bool,
 }
 
@@ -92,7 +92,7 @@ async fn gather(scm: &ScmClient) -> Result<Facts, ShellError> {
     Ok(facts)
 }
 
-/// Finds the containers of which no replica was reported, or too few indexes.
+/// Finds the containers without a reported replica, or with too few indexes.
 async fn unreported(scm: &ScmClient, facts: &mut Facts) -> Result<(), ShellError> {
     let mut wanted = Vec::new();
     for state in [LifeCycleState::Closed, LifeCycleState::QuasiClosed] {
@@ -122,7 +122,7 @@ async fn unreported(scm: &ScmClient, facts: &mut Facts) -> Result<(), ShellError
     Ok(())
 }
 
-/// The kind and the name of a container of which too little is reported.
+/// The kind and the name of a container with too few reported replicas.
 async fn lacks(
     scm: &ScmClient,
     info: &ContainerInfoProto,
@@ -163,7 +163,7 @@ fn explain(facts: &Facts) -> Answer {
     answer
 }
 
-/// What would make a rule hold.
+/// The condition that satisfies a rule.
 fn wanted_by(rule: &str, facts: &Facts) -> String {
     match rule {
         "DataNodeSafeModeRule" => {

@@ -7,7 +7,7 @@ use types::ContainerId;
 use crate::ShellError;
 use crate::admin::ScmArgs;
 
-/// Close a container: it takes no more blocks.
+/// Close a container, so that no more blocks are allocated in it.
 #[derive(Debug, Clone, Args)]
 pub struct Close {
     /// The container's id.

@@ -8,8 +8,8 @@ use crate::admin::ScmServiceArgs;
 use crate::replication::ReplicationArgs;
 use crate::{ShellError, output};
 
-/// Make a container, beside those that SCM makes by itself; of type STAND_ALONE with one replica
-/// when nothing is said.
+/// Create a container in addition to those that SCM creates. By default STAND_ALONE with one
+/// replica.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 admin container create -t EC -r rs-3-2-1024k")]
 pub struct Create {
@@ -22,7 +22,7 @@ pub struct Create {
     scm: ScmServiceArgs,
 }
 
-/// What a container is when nothing is said.
+/// The default replication of a container.
 const DEFAULT: ReplicationConfig = ReplicationConfig::StandAlone(types::ReplicationFactor::One);
 
 /// Runs the command.
@@ -32,7 +32,7 @@ pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellE
     output::line(format!("Container {id} is created with replication config {}.", shown(config)))
 }
 
-/// A replication as Ozone's tool says it.
+/// A replication in the format of Ozone's tool.
 fn shown(config: ReplicationConfig) -> String {
     match config {
         ReplicationConfig::StandAlone(factor) => format!("STANDALONE/{factor}"),

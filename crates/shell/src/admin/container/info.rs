@@ -8,21 +8,20 @@ use types::{ContainerId, PipelineId, PipelineState};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// Show containers with their pipelines, replicas and what happened to them lately.
+/// Show containers with their pipelines, replicas and recent events.
 #[derive(Debug, Clone, Args)]
 pub struct Info {
-    /// Ids of containers.
+    /// Container ids.
     #[arg(required = true)]
     ids: Vec<ContainerId>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// Runs it. A container that is not there is said to be missing, and is no failure: the others are
-/// shown.
+/// Runs the command. A missing container is reported and is no failure: the others are shown.
 pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellError> {
     let scm = args.scm.client(conf);
     let mut shown = Vec::new();
@@ -67,7 +66,7 @@ pub(crate) async fn run(args: Info, conf: &Configuration) -> Result<(), ShellErr
     }
 }
 
-/// State of a pipeline; none when it is gone.
+/// State of a pipeline; `None` if it does not exist any more.
 async fn state(scm: &ScmClient, id: PipelineId) -> Result<Option<PipelineState>, ShellError> {
     match scm.pipeline(id).await {
         Ok(p) => PipelineState::from_wire(p.state() as i32).map(Some).map_err(nonsense),

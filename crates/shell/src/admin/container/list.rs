@@ -10,7 +10,7 @@ use crate::admin::ScmArgs;
 use crate::output::ArrayPrinter;
 use crate::{ShellError, render};
 
-/// Containers asked for at once.
+/// Number of containers per request.
 const PAGE: u32 = 1_000;
 
 /// List containers as JSON.
@@ -18,13 +18,13 @@ const PAGE: u32 = 1_000;
 #[command(after_help = "Examples:\n  o3 admin container list --state CLOSED\n  \
     o3 admin container list --all --type RATIS --replication THREE")]
 pub struct List {
-    /// Begin with this container.
+    /// First container id.
     #[arg(short = 's', long, default_value_t = 0, value_name = "ID")]
     start: u64,
-    /// At most so many.
+    /// Maximum number of containers.
     #[arg(short = 'c', long, default_value_t = 20, value_name = "N")]
     count: u32,
-    /// All of them.
+    /// List all containers.
     #[arg(short = 'a', long)]
     all: bool,
     /// Only containers in this state: OPEN, CLOSING, QUASI_CLOSED, CLOSED, DELETING, DELETED.
@@ -36,14 +36,14 @@ pub struct List {
     /// Only containers of this replication: ONE, THREE.
     #[arg(short = 'r', long, visible_alias = "factor", value_name = "REPLICATION")]
     replication: Option<String>,
-    /// Accepted for symmetry: the output is JSON in any case.
+    /// Accepted for compatibility: the output is always JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// There is no such state of a container.
+/// An unknown container state.
 #[derive(Debug, thiserror::Error)]
 #[error("states are OPEN, CLOSING, QUASI_CLOSED, CLOSED, DELETING, DELETED, RECOVERING")]
 struct UnknownState;
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: List, conf: &Configuration) -> Result<(), ShellErr
         let list = ListContainers { start, count, state: args.state, replication };
         let (page, all) = scm.list_containers(&list).await?;
         total = total.or(all);
-        // SCM knows no filter by type alone.
+        // SCM has no filter by type alone.
         for container in
             page.iter().filter(|c| wanted_kind.is_none_or(|kind| c.replication_type == kind as i32))
         {

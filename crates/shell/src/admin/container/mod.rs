@@ -14,24 +14,24 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with containers.
+/// Commands for containers.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ContainerCommand {
     /// List containers.
     List(list::List),
     /// Show a container with its pipeline and replicas.
     Info(info::Info),
-    /// Make a container.
+    /// Create a container.
     Create(create::Create),
     /// Close a container.
     Close(close::Close),
-    /// Compare the replicas of containers, and have them get from each other what they lack.
+    /// Compare the replicas of containers and repair differences from each other.
     Reconcile(reconcile::Reconcile),
-    /// How many containers are in which state.
+    /// Show the number of containers in each state.
     Report(report::Report),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: ContainerCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         ContainerCommand::List(args) => list::run(args, conf).await,

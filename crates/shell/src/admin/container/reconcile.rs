@@ -12,15 +12,15 @@ use crate::admin::{ScmServiceArgs, nonsense};
 use crate::output::ArrayPrinter;
 use crate::{ShellError, output, render};
 
-/// Compare the replicas of containers, and have them get from each other what they lack.
+/// Compare the replicas of containers and repair differences from each other.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin container reconcile 5 6\n  \
     o3 admin container reconcile --status 5 6")]
 pub struct Reconcile {
-    /// Ids of containers; - reads them from standard input, one a line.
+    /// Container ids; - reads them from standard input, one per line.
     #[arg(required = true, value_parser = item, value_name = "ID")]
     ids: Vec<Item>,
-    /// Show the checksums of the replicas, and whether they are the same.
+    /// Show the checksums of the replicas and whether they match.
     #[arg(long)]
     status: bool,
     #[command(flatten)]
@@ -34,7 +34,7 @@ enum Item {
     Stdin,
 }
 
-/// What is no id of a container.
+/// An invalid container id.
 #[derive(Debug, thiserror::Error)]
 #[error("Container IDs must be positive integers. Invalid container IDs: {0}")]
 struct NoIds(String);
@@ -51,14 +51,15 @@ fn id(text: &str) -> Option<ContainerId> {
     u64::try_from(id).ok().filter(|id| *id > 0).map(ContainerId)
 }
 
-/// Runs it. A container that is refused is said, and the others are done; the command fails then.
+/// Runs the command. A rejected container is reported, and the others are processed; the command
+/// then fails.
 pub(crate) async fn run(args: Reconcile, conf: &Configuration) -> Result<(), ShellError> {
     let ids = ids(&args.ids)?;
     let scm = args.scm.client(conf)?;
     if args.status { status(&scm, &ids).await } else { reconcile(&scm, &ids).await }
 }
 
-/// The ids, each once.
+/// The ids, without duplicates.
 fn ids(items: &[Item]) -> Result<Vec<ContainerId>, ShellError> {
     let mut ids = Vec::new();
     for item in items {
@@ -75,7 +76,7 @@ fn ids(items: &[Item]) -> Result<Vec<ContainerId>, ShellError> {
     Ok(ids)
 }
 
-/// The ids of a list, one a line.
+/// Parses a list of ids, one per line.
 fn listed(text: &str) -> Result<Vec<ContainerId>, ShellError> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let wrong: Vec<&str> = lines.iter().copied().filter(|line| id(line).is_none()).collect();
@@ -146,7 +147,7 @@ fn not_shown(id: ContainerId, e: &client::Error) -> String {
     format!("Failed to get reconciliation status of container {id}: {}", words(e))
 }
 
-/// What SCM says, as Ozone's command line shows it; else what went wrong.
+/// SCM's error message in the format of Ozone's command line; otherwise the client's error.
 fn words(e: &client::Error) -> String {
     match e {
         client::Error::Scm { message, .. } => message.clone(),

@@ -8,11 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// How many containers are in which state, which are not as they should be, and how far their
-/// repair is.
+/// Show the number of containers by state and health, and the progress of repairs.
 #[derive(Debug, Clone, Args)]
 pub struct Report {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -49,7 +48,7 @@ pub(crate) async fn run(args: Report, conf: &Configuration) -> Result<(), ShellE
     Ok(())
 }
 
-/// How far repair is.
+/// The lines about the progress of repairs.
 fn lines_of(progress: &RepairProgressProto) -> Vec<String> {
     let RepairProgressProto { missing, missing_bytes, under_way, lost, made, made_bytes, .. } =
         *progress;
@@ -71,7 +70,7 @@ fn lines_of(progress: &RepairProgressProto) -> Vec<String> {
     lines
 }
 
-/// A time in its largest two units.
+/// Formats a time in its largest two units.
 pub(crate) fn time(millis: u64) -> String {
     let seconds = millis.div_ceil(1000);
     match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {

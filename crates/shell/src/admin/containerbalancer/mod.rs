@@ -9,18 +9,18 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with the container balancer.
+/// Commands for the container balancer.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ContainerBalancerCommand {
-    /// Start it.
+    /// Start the container balancer.
     Start(start::Start),
-    /// Stop it.
+    /// Stop the container balancer.
     Stop(stop::Stop),
-    /// Whether it runs, and what it has moved.
+    /// Show whether the container balancer runs, and its progress.
     Status(status::Status),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(
     command: ContainerBalancerCommand,
     verbose: bool,

@@ -7,17 +7,17 @@ use proto::container_location::StartContainerBalancerRequestProto;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Start the container balancer: containers move from DataNodes that are fuller than the others to
-/// those that are emptier. What is not said here is as the keys hdds.container.balancer.* say.
+/// Start the container balancer, which moves containers from over-utilized to under-utilized
+/// DataNodes. The defaults are the keys hdds.container.balancer.*.
 #[derive(Debug, Clone, Args)]
 pub struct Start {
-    /// How far a DataNode's utilisation may be from the cluster's, in per cent: [0, 100).
+    /// Maximum difference between a DataNode's utilization and the cluster's, in percent: [0, 100).
     #[arg(short, long, value_name = "PERCENT")]
     threshold: Option<f64>,
-    /// Iterations until it stops; -1 for no end.
+    /// Maximum number of iterations; -1 for no limit.
     #[arg(short, long, value_name = "N", allow_negative_numbers = true)]
     iterations: Option<i32>,
-    /// DataNodes in service that take part in one iteration, in per cent.
+    /// Maximum share of the DataNodes in service that take part in one iteration, in percent.
     #[arg(
         short = 'd',
         long,
@@ -25,37 +25,37 @@ pub struct Start {
         value_name = "PERCENT"
     )]
     max_datanodes_percentage_to_involve_per_iteration: Option<i32>,
-    /// GB that are moved in one iteration.
+    /// Maximum GB to move in one iteration.
     #[arg(short = 's', long, alias = "maxSizeToMovePerIterationInGB", value_name = "GB")]
     max_size_to_move_per_iteration_in_gb: Option<i64>,
-    /// GB that one DataNode gets in one iteration.
+    /// Maximum GB that one DataNode receives in one iteration.
     #[arg(short = 'e', long, alias = "maxSizeEnteringTargetInGB", value_name = "GB")]
     max_size_entering_target_in_gb: Option<i64>,
-    /// GB that one DataNode gives away in one iteration.
+    /// Maximum GB that one DataNode sends in one iteration.
     #[arg(short = 'l', long, alias = "maxSizeLeavingSourceInGB", value_name = "GB")]
     max_size_leaving_source_in_gb: Option<i64>,
-    /// Minutes from the end of one iteration to the next.
+    /// Pause between two iterations, in minutes.
     #[arg(long, value_name = "MINUTES")]
     balancing_iteration_interval_minutes: Option<i32>,
-    /// Minutes for one container to move.
+    /// Timeout of the move of a container, in minutes.
     #[arg(long, value_name = "MINUTES")]
     move_timeout_minutes: Option<i32>,
-    /// Minutes of these for its copy.
+    /// Timeout of the copy as a part of the move, in minutes.
     #[arg(long, value_name = "MINUTES")]
     move_replication_timeout_minutes: Option<i32>,
     /// Prefer targets in the rack of the source: true or false.
     #[arg(long, value_name = "BOOL")]
     move_network_topology_enable: Option<bool>,
-    /// The only DataNodes that are balanced: host names or addresses with commas.
+    /// Comma-separated host names or addresses of the only DataNodes to balance.
     #[arg(long, value_name = "HOSTS")]
     include_datanodes: Option<String>,
-    /// DataNodes that are not balanced: host names or addresses with commas.
+    /// Comma-separated host names or addresses of DataNodes not to balance.
     #[arg(long, value_name = "HOSTS")]
     exclude_datanodes: Option<String>,
-    /// Containers that stay where they are: ids with commas.
+    /// Comma-separated ids of containers not to move.
     #[arg(long, value_name = "IDS")]
     exclude_containers: Option<String>,
-    /// The only containers that move: ids with commas.
+    /// Comma-separated ids of the only containers to move.
     #[arg(long, value_name = "IDS")]
     include_containers: Option<String>,
     #[command(flatten)]

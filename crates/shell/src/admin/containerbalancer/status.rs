@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Whether the container balancer runs; with -v its limits and its present iteration, with -H the
-/// iterations before that too.
+/// Show whether the container balancer runs; with -v also its settings and the current iteration,
+/// with -H also the previous iterations.
 #[derive(Debug, Clone, Args)]
 pub struct Status {
-    /// The iterations of this run that have ended too.
+    /// Show the completed iterations of this run, too.
     #[arg(short = 'H', long)]
     history: bool,
-    /// As JSON, with everything.
+    /// Print all information as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use config::Configuration;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Stop the container balancer. Containers that are on their way arrive.
+/// Stop the container balancer. Moves in progress are completed.
 #[derive(Debug, Clone, Args)]
 pub struct Stop {
     #[command(flatten)]

@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Which DataNodes, and how the outcome is shown.
+/// The DataNodes of a command, and the output format.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Hosts {
-    /// Host names, IP addresses (with :PORT where a host has several DataNodes) or ids.
+    /// Host names, IP addresses (with :PORT if a host has several DataNodes) or ids.
     #[arg(required = true, value_name = "HOST")]
     hosts: Vec<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// Empty DataNodes, to be taken away for good.
+/// Decommission DataNodes: replicate their containers to others, to remove the nodes permanently.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode decommission dn7.example.com\n  \
     o3 admin datanode decommission dn7.example.com --to auto\n  \
@@ -29,34 +29,34 @@ pub(crate) struct Hosts {
 pub struct Decommission {
     #[command(flatten)]
     nodes: Hosts,
-    /// Also when too few DataNodes would stay.
+    /// Continue even if too few DataNodes would remain.
     #[arg(long)]
     force: bool,
-    /// Where the replicas go: to one DataNode (a host or id), to an idle one that SCM chooses, or
-    /// to any. Without it, as hdds.scm.datanode.decommission.point.to.point says.
+    /// Destination of the replicas: one DataNode (a host or id), auto for an idle one that SCM
+    /// chooses, or any. The default is hdds.scm.datanode.decommission.point.to.point.
     #[arg(long, value_name = "HOST|auto|any")]
     to: Option<String>,
 }
 
-/// Prepare DataNodes for being away for a while.
+/// Put DataNodes into maintenance mode.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode maintenance dn7.example.com --end 8")]
 pub struct Maintenance {
     #[command(flatten)]
     nodes: Hosts,
-    /// Hours after which the DataNodes are in service again by themselves; never when absent.
+    /// Hours after which the DataNodes return to service; never by default.
     #[arg(long, value_name = "HOURS", default_value_t = 0)]
     end: u32,
-    /// Also when too few DataNodes would stay.
+    /// Continue even if too few DataNodes would remain.
     #[arg(long)]
     force: bool,
-    /// Where the replicas go: to one DataNode (a host or id), to an idle one that SCM chooses, or
-    /// to any. Without it, as hdds.scm.datanode.decommission.point.to.point says.
+    /// Destination of the replicas: one DataNode (a host or id), auto for an idle one that SCM
+    /// chooses, or any. The default is hdds.scm.datanode.decommission.point.to.point.
     #[arg(long, value_name = "HOST|auto|any")]
     to: Option<String>,
 }
 
-/// Take DataNodes back into service.
+/// Return DataNodes to service.
 #[derive(Debug, Clone, Args)]
 pub struct Recommission {
     #[command(flatten)]

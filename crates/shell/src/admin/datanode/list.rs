@@ -9,11 +9,11 @@ use types::{DatanodeDetails, Pipeline};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// Operational states, by the names that SCM gives them.
+/// Operational states, by SCM's names.
 const OPERATIONAL: [&str; 5] =
     ["IN_SERVICE", "ENTERING_MAINTENANCE", "IN_MAINTENANCE", "DECOMMISSIONING", "DECOMMISSIONED"];
 
-/// What SCM says of a DataNode's health.
+/// Health states, by SCM's names.
 const HEALTH: [&str; 4] = ["HEALTHY", "STALE", "DEAD", "HEALTHY_READONLY"];
 
 /// List DataNodes with their health and pipelines.
@@ -33,10 +33,10 @@ pub struct List {
     /// Only DataNodes in this operational state.
     #[arg(long, value_name = "STATE", value_parser = OPERATIONAL, ignore_case = true)]
     operational_state: Option<String>,
-    /// Only DataNodes of this health.
+    /// Only DataNodes in this health state.
     #[arg(long, value_name = "STATE", value_parser = HEALTH, ignore_case = true)]
     node_state: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -13,28 +13,28 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be asked about DataNodes.
+/// Commands for DataNodes.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DatanodeCommand {
     /// List DataNodes with their pipelines.
     #[command(visible_alias = "info")]
     List(list::List),
-    /// Space and containers of DataNodes.
+    /// Show space and containers of DataNodes.
     Usageinfo(usageinfo::UsageInfo),
-    /// Empty DataNodes, to be taken away for good.
+    /// Decommission DataNodes.
     Decommission(leave::Decommission),
-    /// Prepare DataNodes for being away for a while.
+    /// Put DataNodes into maintenance mode.
     Maintenance(leave::Maintenance),
-    /// Take DataNodes back into service.
+    /// Return DataNodes to service.
     Recommission(leave::Recommission),
-    /// What still keeps DataNodes from leaving.
+    /// Show the progress of decommissioning and maintenance.
     Status(status::Status),
-    /// The balancer of a DataNode's disks: start, stop, update, status, report.
+    /// Disk balancers of DataNodes: start, stop, update, status, report.
     #[command(name = "diskbalancer")]
     DiskBalancer(diskbalancer::DiskBalancer),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: DatanodeCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         DatanodeCommand::List(args) => list::run(args, conf).await,

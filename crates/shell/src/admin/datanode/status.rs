@@ -13,12 +13,12 @@ use crate::admin::container::time;
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// What still keeps DataNodes from leaving that are being decommissioned or enter maintenance.
+/// Show the progress of DataNodes that are being decommissioned or enter maintenance.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode status\n  \
     o3 admin datanode status decommission --json")]
 pub struct Status {
-    /// Only those on this way: decommission or maintenance.
+    /// Only nodes in this workflow: decommission or maintenance.
     #[arg(value_name = "WAY", value_parser = ["decommission", "maintenance"])]
     way: Option<String>,
     /// Only the DataNode with this id.
@@ -27,17 +27,17 @@ pub struct Status {
     /// Only the DataNode with this IP address.
     #[arg(long, value_name = "ADDRESS")]
     ip: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// Containers named on a line at most.
+/// Maximum number of containers listed in a line.
 const NAMED: usize = 20;
 
-/// How far a node is, as SCM says.
+/// Progress of a node, as reported by SCM.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) bytes_done: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Progress {
     pub(crate) bytes_per_second: Option<u64>,
     pub(crate) millis_left: Option<u64>,
     pub(crate) blocked_by: Option<String>,
-    /// The id of the node that its replicas go to, if it is one.
+    /// The id of the only node that receives its replicas, if any.
     pub(crate) destination: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Progress {
         })
     }
 
-    /// For a person.
+    /// The human-readable lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let all = self.bytes_done.saturating_add(self.bytes_left);
         let (done, all) = (readable_bytes(self.bytes_done), readable_bytes(all));
@@ -80,7 +80,7 @@ impl Progress {
     }
 }
 
-/// What SCM's metrics have of each node that leaves, by the node's id.
+/// Progress of each node that is leaving, by node id, from SCM's metrics.
 pub(crate) fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress>, ShellError> {
     let document: Value = serde_json::from_str(metrics).map_err(|error| {
         ShellError::Refused(format!("SCM sent metrics that are no JSON: {error}"))

@@ -9,23 +9,23 @@ use types::DatanodeDetails;
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
-/// Space and containers of the DataNodes that are fullest, emptiest, or named.
+/// Show space and containers of the most or least used DataNodes, or of one DataNode.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub struct UsageInfo {
-    /// The fullest DataNodes.
+    /// Show the most used DataNodes.
     #[arg(short = 'm', long, group = "which")]
     most_used: bool,
-    /// The emptiest DataNodes.
+    /// Show the least used DataNodes.
     #[arg(short = 'l', long, group = "which")]
     least_used: bool,
-    /// The DataNode with this id.
+    /// Only the DataNode with this id.
     #[arg(long, visible_aliases = ["uuid", "node-id"], group = "which", value_name = "UUID")]
     id: Option<types::DatanodeId>,
-    /// How many to show.
+    /// Number of DataNodes to show.
     #[arg(short = 'c', long, default_value_t = 3, value_name = "N")]
     count: u32,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -7,14 +7,14 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be asked about deletions.
+/// Commands for deletions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DeletionCommand {
-    /// What waits to be deleted, where, for how long and for what.
+    /// Show pending deletions by stage and server, their age, and the reason for delays.
     Status(status::Status),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: DeletionCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         DeletionCommand::Status(args) => status::run(args, conf).await,

@@ -12,15 +12,15 @@ use service::{readable_bytes, readable_duration};
 use crate::admin::servers::{Answer, ServerArgs, each};
 use crate::{ShellError, output};
 
-/// How many keys, blocks and bytes wait to be deleted, at each stage and on each server, for how
-/// long, and what holds up what waits longest.
+/// Show the number of keys, blocks and bytes pending deletion, at each stage and on each server,
+/// with the age of the oldest and the reason for its delay.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin deletion status\n  \
     o3 admin deletion status --role datanode --json")]
 pub struct Status {
     #[command(flatten)]
     servers: ServerArgs,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -53,7 +53,7 @@ fn show(answer: &Answer<DeletionStatusResponse>) -> Result<(), ShellError> {
     };
     let heading = answer.heading(Some(&told.node_id));
     if !told.active {
-        // It has the same tables as the one that leads.
+        // It has the same tables as the leader.
         return output::line(format!("{heading}: follows"));
     }
     output::line(heading)?;

@@ -10,46 +10,47 @@ use serde_json::{Value, json};
 use super::OmArgs;
 use crate::{ShellError, output};
 
-/// Characters of a key in a line.
+/// Maximum number of characters of a key in a line.
 const SHOWN_KEY: usize = 40;
 
-/// What can be asked about compaction.
+/// Commands for compaction.
 #[derive(Debug, Clone, Subcommand)]
 pub enum CompactionCommand {
-    /// Show which ranges each OM compacts, why, and what it won.
+    /// Show the compacted ranges of each OM, the reason, and the reclaimed entries.
     Status(Status),
-    /// Have each OM compact now what is worth it, or a table or a bucket whatever it is worth.
+    /// Start a compaction on each OM now: of the ranges above the thresholds, or of a whole table
+    /// or bucket.
     Run(Run),
 }
 
-/// Show which ranges each OM compacts.
+/// Show the compacted ranges of each OM.
 #[derive(Debug, Clone, Args)]
 pub struct Status {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Have each OM compact now.
+/// Start a compaction on each OM now.
 #[derive(Debug, Clone, Args)]
 pub struct Run {
-    /// The table that is compacted as a whole, such as keyTable; without it, what has many
-    /// tombstones in any table.
+    /// Table to compact as a whole, such as keyTable; by default, ranges with many tombstones of
+    /// all tables.
     #[arg(long, visible_alias = "cf", visible_alias = "column-family", value_name = "TABLE")]
     table: Option<String>,
-    /// Of the table only what is of this bucket, /volume/bucket.
+    /// Compact only the range of this bucket in the table, /volume/bucket.
     #[arg(long, requires = "table", value_name = "BUCKET")]
     bucket: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Runs one.
+/// Runs a command.
 pub(super) async fn run(
     command: CompactionCommand,
     conf: &Configuration,

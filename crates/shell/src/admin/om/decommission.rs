@@ -1,4 +1,4 @@
-//! `o3 admin om decommission`: an OM goes for good.
+//! `o3 admin om decommission`: removes an OM permanently.
 
 use clap::Args;
 use config::Configuration;
@@ -14,10 +14,10 @@ pub struct Decommission {
     /// Id of the OM.
     #[arg(long = "nodeid", visible_alias = "node-id", value_name = "ID")]
     node: String,
-    /// Its host, to be sure that it is the one that is meant.
+    /// Host of the OM, for confirmation.
     #[arg(long = "hostname", visible_alias = "node-host-address", value_name = "HOST")]
     host: String,
-    /// Do it though not all OMs have it in ozone.om.decommissioned.nodes.
+    /// Continue even if some OMs do not list it in ozone.om.decommissioned.nodes.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub(super) async fn run(args: Decommission, conf: &Configuration) -> Result<(), 
     output::line(format!("Successfully decommissioned OM {node}"))
 }
 
-/// Whether an OM's configuration says that `node` is to go.
+/// Returns `true` if an OM's configuration lists `node` as decommissioned.
 fn marked(answer: &OmConfigurationResponse, node: &str) -> bool {
     let gone = Some(NodeState::Decommissioned as i32);
     answer.nodes_in_new_conf.iter().any(|n| n.node_id == node && n.node_state == gone)

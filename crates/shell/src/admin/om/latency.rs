@@ -1,4 +1,4 @@
-//! `o3 admin om latency`: where the time of OM's requests goes.
+//! `o3 admin om latency`: latencies of OM's requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use service::Spread;
 use super::OmArgs;
 use crate::{ShellError, output};
 
-/// Where the time of requests goes: how long each verb takes, and which of its stages.
+/// Show the latency of requests by verb and stage.
 #[derive(Debug, Clone, Args)]
 pub struct Latency {
-    /// Only of what comes in this many seconds from now; all since OM's start, or since the last
-    /// --reset, otherwise.
+    /// Only requests of this many seconds from now on; by default all since OM's start or the last
+    /// --reset.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     window: Option<u64>,
-    /// Begin a new period after this answer.
+    /// Reset the counters after this command.
     #[arg(long, conflicts_with = "window")]
     reset: bool,
     /// Only this verb, such as CreateKey.
@@ -28,24 +28,24 @@ pub struct Latency {
     /// Only this OM of the service.
     #[arg(long = "node-id", visible_alias = "nodeid", value_name = "ID")]
     node: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// The times of a verb or stage.
+/// The latencies of a verb or stage.
 #[derive(Clone, Copy)]
 struct Times {
     spread: Spread,
     longest: Duration,
 }
 
-/// The times of a verb with its stages, the whole under the empty name.
+/// The latencies of a verb with its stages; the total under the empty name.
 type Verb = BTreeMap<String, Times>;
 
-/// What one OM did.
+/// The report of one OM.
 struct Report {
     node: String,
     period: Duration,
@@ -127,8 +127,8 @@ fn times(stage: &StageLatency) -> Times {
 }
 
 impl Report {
-    /// Takes away what had been when `earlier` was told. The longest time of what is left is known
-    /// up to the width of a bucket.
+    /// Subtracts the counts of an `earlier` report. The maximum of the rest is known up to the
+    /// width of a bucket.
     fn subtract(&mut self, earlier: Option<&Report>) {
         let earlier: BTreeMap<&String, &Verb> =
             earlier.into_iter().flat_map(|r| r.verbs.iter().map(|(v, t)| (v, t))).collect();
@@ -202,20 +202,20 @@ impl Report {
 }
 
 impl Times {
-    /// The median, the 99th percentile and the longest.
+    /// The median, the 99th percentile and the maximum.
     fn quantiles(&self) -> (Duration, Duration, Duration) {
         let of = |q| self.spread.quantile(q).min(self.longest);
         (of(0.5), of(0.99), self.longest)
     }
 
-    /// Which part of the whole it is.
+    /// Fraction of the total.
     fn share(&self, verb: &Verb) -> f64 {
         let whole = verb.get("").map_or(Duration::ZERO, |whole| whole.spread.sum());
         self.spread.sum().as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 }
 
-/// The whole first, then the stages, the longest first.
+/// The total first, then the stages in descending order.
 fn in_order(verb: &Verb) -> Vec<(&str, &Times)> {
     let used = verb.iter().filter(|(_, took)| took.spread.count() > 0);
     let mut parts: Vec<(&str, &Times)> = used.map(|(stage, took)| (stage.as_str(), took)).collect();

@@ -17,25 +17,26 @@ use serde_json::{Value, json};
 
 use crate::{ShellError, output};
 
-/// What can be asked of the OMs of a service.
+/// Commands for the OMs of a service.
 #[derive(Debug, Clone, Subcommand)]
 pub enum OmCommand {
     /// Show the leader and the followers.
     Roles(Roles),
-    /// Let another OM lead.
+    /// Transfer leadership to another OM.
     Transfer(Transfer),
-    /// How far each OM is, nearest first: what clients choose by that read from any OM.
+    /// Show the lag and latency of each OM, nearest first: the values by which clients choose an OM
+    /// for follower reads.
     Lag(Lag),
-    /// Where the time of requests goes: how long each verb takes, and which of its stages.
+    /// Show the latency of requests by verb and stage.
     Latency(latency::Latency),
-    /// Get all OMs to the same state, with nothing left in their logs, before another version runs.
-    /// Writes are refused from then on.
+    /// Prepare all OMs for an upgrade: bring them to the same state with empty logs. Writes are
+    /// rejected from then on.
     Prepare(prepare::Prepare),
-    /// Let writes happen again.
+    /// Cancel the preparation and accept writes again.
     #[command(name = "cancelprepare")]
     CancelPrepare(prepare::CancelPrepare),
-    /// Remove an OM from the service. Name it in ozone.om.decommissioned.nodes.SERVICE of all OMs
-    /// before.
+    /// Remove an OM from the service. List it in ozone.om.decommissioned.nodes.SERVICE of all OMs
+    /// first.
     Decommission(decommission::Decommission),
     /// Compaction of ranges of the tables in which deletions left tombstones: status, run.
     #[command(subcommand)]
@@ -45,17 +46,17 @@ pub enum OmCommand {
 /// Show the leader and the followers.
 #[derive(Debug, Clone, Args)]
 pub struct Roles {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Let another OM lead.
+/// Transfer leadership to another OM.
 #[derive(Debug, Clone, Args)]
 pub struct Transfer {
-    /// Id of the OM that is to lead.
+    /// Id of the new leader.
     #[arg(
         short = 'n',
         long = "newLeaderId",
@@ -63,30 +64,30 @@ pub struct Transfer {
         required_unless_present = "random"
     )]
     new_leader: Option<String>,
-    /// Any but the one that leads.
+    /// Choose any other OM.
     #[arg(short, long, conflicts_with = "new_leader")]
     random: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// How far each OM is.
+/// Show the lag and latency of each OM.
 #[derive(Debug, Clone, Args)]
 pub struct Lag {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Which service.
+/// The OM service of a command.
 #[derive(Debug, Clone, Args)]
 struct OmArgs {
-    /// The OM service, when several are configured.
+    /// Id of the OM service, if several are configured.
     #[arg(long = "service-id", visible_alias = "om-service-id", value_name = "ID")]
     service: Option<String>,
 }
@@ -101,7 +102,7 @@ impl OmArgs {
     }
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: OmCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         OmCommand::Roles(args) => roles(args, conf).await,
@@ -159,7 +160,7 @@ async fn transfer(args: Transfer, conf: &Configuration) -> Result<(), ShellError
 
 async fn lag(args: Lag, conf: &Configuration) -> Result<(), ShellError> {
     let client = args.om.client(conf)?;
-    // The first answers take as long as connecting does.
+    // The first calls include the time to connect.
     client.om_states().await;
     let mut states = client.om_states().await;
     let latency =

@@ -1,4 +1,4 @@
-//! `o3 admin om prepare` and `cancelprepare`: before another version, and back.
+//! `o3 admin om prepare` and `cancelprepare`: preparation for an upgrade, and its cancellation.
 
 use std::time::{Duration, Instant};
 
@@ -10,27 +10,27 @@ use proto::ozone::{OmRequest, PrepareRequest, PrepareRequestArgs, Type};
 use super::{OmArgs, request, submit};
 use crate::{ShellError, output};
 
-/// Pause before the OMs are asked again how far they are.
+/// Interval at which the OMs are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Get all OMs to the same state.
+/// Prepare all OMs for an upgrade.
 #[derive(Debug, Clone, Args)]
 pub struct Prepare {
-    /// Seconds to wait until all OMs are there.
+    /// Seconds to wait for all OMs.
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Let writes happen again.
+/// Cancel the preparation and accept writes again.
 #[derive(Debug, Clone, Args)]
 pub struct CancelPrepare {
     #[command(flatten)]
     om: OmArgs,
 }
 
-/// Prepares, and waits for every OM.
+/// Prepares the service, and waits for every OM.
 pub(super) async fn prepare(args: Prepare, conf: &Configuration) -> Result<(), ShellError> {
     let client = args.om.client(conf)?;
     let wanted = PrepareRequestArgs {
@@ -71,7 +71,7 @@ pub(super) async fn prepare(args: Prepare, conf: &Configuration) -> Result<(), S
     }
 }
 
-/// Takes it back.
+/// Cancels the preparation.
 pub(super) async fn cancel(args: CancelPrepare, conf: &Configuration) -> Result<(), ShellError> {
     let cancel =
         OmRequest { cancel_prepare_request: Some(Box::default()), ..request(Type::CancelPrepare) };

@@ -7,7 +7,7 @@ use types::PipelineId;
 use crate::ShellError;
 use crate::admin::ScmArgs;
 
-/// Close a pipeline; its containers close, and SCM makes another in its place.
+/// Close a pipeline and its containers. SCM creates another pipeline.
 #[derive(Debug, Clone, Args)]
 pub struct Close {
     /// The pipeline's id (`pipeline list` shows it).

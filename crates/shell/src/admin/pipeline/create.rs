@@ -8,7 +8,7 @@ use types::{Pipeline, ReplicationConfig};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output};
 
-/// Make a pipeline, beside those that SCM makes by itself.
+/// Create a pipeline in addition to those that SCM creates.
 #[derive(Debug, Clone, Args)]
 pub struct Create {
     /// Replication type: RATIS.

@@ -36,7 +36,7 @@ pub struct List {
     /// Only pipelines of this replication: ONE, THREE.
     #[arg(short = 'r', long, visible_alias = "filterByFactor", value_name = "REPLICATION")]
     replication: Option<String>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

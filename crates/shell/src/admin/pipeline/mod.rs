@@ -9,18 +9,18 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with pipelines.
+/// Commands for pipelines.
 #[derive(Debug, Clone, Subcommand)]
 pub enum PipelineCommand {
     /// List pipelines.
     List(list::List),
-    /// Make a pipeline.
+    /// Create a pipeline.
     Create(create::Create),
     /// Close a pipeline.
     Close(close::Close),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: PipelineCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         PipelineCommand::List(args) => list::run(args, conf).await,

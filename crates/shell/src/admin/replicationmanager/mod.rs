@@ -9,18 +9,18 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with the replication manager.
+/// Commands for the replication manager.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ReplicationManagerCommand {
-    /// Start it.
+    /// Start the replication manager.
     Start(start::Start),
-    /// Stop it.
+    /// Stop the replication manager.
     Stop(stop::Stop),
-    /// Whether it runs.
+    /// Show whether the replication manager runs.
     Status(status::Status),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(
     command: ReplicationManagerCommand,
     conf: &Configuration,

@@ -6,7 +6,7 @@ use config::Configuration;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Start the replication manager. SCM starts with it running.
+/// Start the replication manager. It runs by default when SCM starts.
 #[derive(Debug, Clone, Args)]
 pub struct Start {
     #[command(flatten)]

@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Whether the replication manager runs.
+/// Show whether the replication manager runs.
 #[derive(Debug, Clone, Args)]
 pub struct Status {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -6,8 +6,8 @@ use config::Configuration;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Stop the replication manager: no replica is made, moved or deleted, and no container closed,
-/// until it is started, or another SCM leads.
+/// Stop the replication manager: replicas are not created, moved or deleted, and containers not
+/// closed, until it is started again or the SCM leader changes.
 #[derive(Debug, Clone, Args)]
 pub struct Stop {
     #[command(flatten)]

@@ -7,7 +7,7 @@ use super::leader;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Make SCM leave safe mode, whatever its rules wait for.
+/// Force SCM to leave safe mode, regardless of its rules.
 #[derive(Debug, Clone, Args)]
 pub struct Exit {
     #[command(flatten)]

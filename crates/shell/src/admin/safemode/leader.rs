@@ -1,4 +1,4 @@
-//! Which SCM of a service leads.
+//! The leader of an SCM service.
 
 use client::ScmClient;
 use config::{Configuration, ScmNode, ScmService};
@@ -9,10 +9,10 @@ use proto::hdds::GetScmInfoResponseProto;
 use crate::ShellError;
 use crate::admin::ScmArgs;
 
-/// Requests the state of all SCMs of a service at once; returns the first that leads.
+/// Queries the state of all SCMs of a service in parallel; returns the first leader.
 ///
 /// # Errors
-/// When none says that it leads.
+/// If none is the leader.
 pub(super) async fn find<'a>(
     service: &'a ScmService,
     conf: &Configuration,
@@ -33,7 +33,7 @@ pub(super) async fn find<'a>(
     Err(ShellError::Refused(format!("Could not determine leader node. {}", others.join(", "))))
 }
 
-/// A client of the SCM that is named, or else of the one that leads.
+/// Returns a client of the given SCM, or else of the leader.
 ///
 /// # Errors
 /// As [`find`].
@@ -50,7 +50,8 @@ pub(crate) async fn or_named(
     }
 }
 
-/// Whether the SCM that says this is the leader: a role is `host:ratisPort:ROLE:scmId:ip`.
+/// Returns `true` if the SCM with this response is the leader: a role is
+/// `host:ratisPort:ROLE:scmId:ip`.
 fn leads(info: &GetScmInfoResponseProto) -> bool {
     info.peer_roles.iter().any(|role| {
         let mut parts = role.split(':').skip(2);

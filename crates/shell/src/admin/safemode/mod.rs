@@ -10,18 +10,18 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done about safe mode.
+/// Commands for safe mode.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SafemodeCommand {
-    /// Whether SCM is in safe mode.
+    /// Show whether SCM is in safe mode.
     Status(status::Status),
     /// Wait until SCM has left safe mode.
     Wait(wait::Wait),
-    /// Make SCM leave safe mode.
+    /// Force SCM to leave safe mode.
     Exit(exit::Exit),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(
     command: SafemodeCommand,
     verbose: bool,

@@ -10,29 +10,29 @@ use super::leader;
 use crate::admin::ScmArgs;
 use crate::{ShellError, output};
 
-/// Whether SCM is in safe mode; with --verbose also what each rule waits for. Of several SCMs the
-/// leader is asked.
+/// Show whether SCM is in safe mode; with --verbose also the state of each rule. Of several SCMs,
+/// the leader is queried.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin safemode status --verbose\n  \
     o3 admin safemode status --all\n  o3 admin safemode status --scm scm2:9860")]
 pub struct Status {
-    /// Ask every SCM of the service.
+    /// Query every SCM of the service.
     #[arg(short, long, conflicts_with = "scm")]
     all: bool,
-    /// As JSON, rules included.
+    /// Print JSON, rules included.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// An SCM to ask, and how it is called: nothing, when it is the only one.
+/// An SCM to query, and its name; no name if it is the only one.
 struct Node {
     client: ScmClient,
     name: Option<Name>,
 }
 
-/// What an SCM of several is called.
+/// The name of one of several SCMs.
 struct Name {
     address: String,
     id: Option<String>,
@@ -71,7 +71,7 @@ pub(crate) async fn run(
     Err(ShellError::Refused(unanswered.join("\n")))
 }
 
-/// Those that are to be asked.
+/// The SCMs to query.
 async fn wanted(args: &Status, conf: &Configuration) -> Result<Vec<Node>, ShellError> {
     let Some(service) = conf.scm_service() else {
         return Ok(vec![Node { client: args.scm.client(conf), name: None }]);
@@ -90,7 +90,7 @@ async fn wanted(args: &Status, conf: &Configuration) -> Result<Vec<Node>, ShellE
         node.client.to_string() == *address || node.client.host == *address
     };
     let known = service.nodes.iter().find(named).map(of);
-    // An SCM that the configuration does not know yet may be asked, too.
+    // An SCM that is not in the configuration may be queried, too.
     let name = Some(Name { address: address.clone(), id: None });
     Ok(vec![known.unwrap_or_else(|| Node { client: args.scm.client(conf), name })])
 }
@@ -104,7 +104,7 @@ impl Name {
     }
 }
 
-/// What an SCM says.
+/// Response of an SCM.
 struct Answer {
     inside: bool,
     rules: Vec<proto::container_location::SafeModeRuleStatusProto>,

@@ -16,7 +16,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Wait until SCM has left safe mode.
 #[derive(Debug, Clone, Args)]
 pub struct Wait {
-    /// Give up after so many seconds.
+    /// Timeout in seconds.
     #[arg(short = 't', long, default_value_t = 30, value_name = "SECONDS")]
     timeout: u64,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct Wait {
 pub(crate) async fn run(args: Wait, conf: &Configuration) -> Result<(), ShellError> {
     let end = Instant::now() + Duration::from_secs(args.timeout);
     loop {
-        // An SCM that cannot be reached yet may still be starting.
+        // An unreachable SCM may still be starting.
         let asked = match leader::or_named(&args.scm, conf).await {
             Ok(scm) => scm.in_safe_mode().await.map_err(ShellError::from),
             Err(error) => Err(error),

@@ -10,23 +10,23 @@ use super::{as_json, list_of};
 use crate::admin::servers::{Answer, ServerArgs, each};
 use crate::{ShellError, output};
 
-/// Which services, and of which servers.
+/// The services and servers of a command.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin service run KeyDeletingService\n  \
     o3 admin service pause ContainerDataScanner --node dn7.example.com")]
 pub struct Act {
-    /// Services by name, as the list shows them; what stands before a hyphen means all that begin
-    /// so, such as ContainerDataScanner those of all disks.
+    /// Names of services, as shown by the list; a name before a hyphen selects all that begin with
+    /// it, such as ContainerDataScanner for the scanners of all disks.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
     servers: ServerArgs,
-    /// As JSON: how the services are after that.
+    /// Print the new state of the services as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// What a server told of its services.
+/// Response of a server with its services.
 type Services = Answer<BackgroundServicesResponse>;
 
 /// Runs the command.
@@ -51,7 +51,7 @@ pub(super) async fn run(
     let act =
         async |address: String| client.background_services(&address, action, &args.names).await;
     let mut answers = each(servers, act).await;
-    // What could not be asked for its list may have such services, too.
+    // Servers without a response may have such services, too.
     answers.extend(others.into_iter().filter(|answer| answer.told.is_err()));
     if args.json {
         let all: Vec<Value> = answers.iter().map(as_json).collect();

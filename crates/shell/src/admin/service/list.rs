@@ -13,17 +13,17 @@ use super::{as_json, list_of};
 use crate::admin::servers::ServerArgs;
 use crate::{ShellError, output};
 
-/// What goes on by itself on every server.
+/// List the background services of every server.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin service list\n  \
     o3 admin service list --role datanode BlockDeletingService --json")]
 pub struct List {
-    /// Only services of these names; what stands before a hyphen means all that begin so.
+    /// Only services of these names; a name before a hyphen selects all that begin with it.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     #[command(flatten)]
     servers: ServerArgs,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ const HEADER: &str = "  SERVICE                                 STATE      INTER
 
 fn row(service: &BackgroundServiceStatus, now: SystemTime) -> String {
     let state = match (service.state.as_str(), service.paused) {
-        // A run that was under way, or that was asked for.
+        // A run in progress, or a requested one.
         ("running", true) => "running*",
         (state, _) => state,
     };
@@ -110,7 +110,7 @@ mod tests {
         service.last_failure = Some("disk gone".to_owned());
         let running = row(&service, now);
         assert!(running.contains("running* ") && running.ends_with("ago, disk gone"), "{running}");
-        // A clock that went back.
+        // A clock that was set back.
         service.last_run = Some(u64::MAX / 2_000_000);
         assert!(row(&service, now).contains("0 ms ago"));
     }

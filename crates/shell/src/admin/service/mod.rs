@@ -1,4 +1,4 @@
-//! `o3 admin service`: what goes on by itself on every server.
+//! `o3 admin service`: background services of every server.
 
 mod act;
 mod list;
@@ -13,21 +13,20 @@ use serde_json::{Value, json};
 use crate::ShellError;
 use crate::admin::servers::{Answer, ServerArgs, each};
 
-/// What can be done with background services.
+/// Commands for background services.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ServiceCommand {
-    /// What goes on by itself on every OM, SCM and DataNode, how often, and what it came to.
+    /// List the background services of every OM, SCM and DataNode with their intervals and results.
     List(list::List),
-    /// Have services run once, now, also while they are paused.
+    /// Run services once now, even if they are paused.
     Run(act::Act),
-    /// Keep services from running by themselves, until they are resumed or their server starts
-    /// again.
+    /// Pause services until they are resumed or their server restarts.
     Pause(act::Act),
-    /// Let paused services run by themselves again.
+    /// Resume paused services.
     Resume(act::Act),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: ServiceCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         ServiceCommand::List(args) => list::run(args, conf).await,
@@ -37,7 +36,7 @@ pub(crate) async fn run(command: ServiceCommand, conf: &Configuration) -> Result
     }
 }
 
-/// A server and what it told of its services.
+/// A server and its services.
 fn as_json(answer: &Answer<BackgroundServicesResponse>) -> Value {
     let told = match &answer.told {
         Ok(told) => told,
@@ -68,7 +67,7 @@ fn as_json(answer: &Answer<BackgroundServicesResponse>) -> Value {
     })
 }
 
-/// Lists the services of these names, all when there is none, of each server that is meant.
+/// Lists the services of these names, or all, of each selected server.
 async fn list_of(
     servers: &ServerArgs,
     client: &ServerClient,

@@ -9,13 +9,13 @@ use super::keys::{keys, usual};
 use crate::address::Address;
 use crate::{ShellError, output};
 
-/// Show the keys that are not on the disks where their policy wants them.
+/// Show keys that are not on disks that match their storage policy.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 admin storagepolicy check /vol1/bucket1/logs/")]
 pub struct Check {
-    /// A volume, a bucket, or a bucket and the beginning of keys: /vol1/bucket1/logs/
+    /// A volume, a bucket, or a bucket and a key prefix: /vol1/bucket1/logs/
     address: String,
-    /// As JSON, a line for each key.
+    /// Print JSON, one line per key.
     #[arg(long)]
     json: bool,
 }

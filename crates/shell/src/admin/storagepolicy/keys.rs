@@ -1,4 +1,4 @@
-//! The keys of a volume, a bucket or a prefix, and on which disks they are.
+//! The keys of a volume, a bucket or a prefix, and the disks that store them.
 
 use client::{Client, KeyPath, KeyStorage, ListKeys};
 use config::Configuration;
@@ -10,16 +10,16 @@ use types::StoragePolicy;
 use crate::ShellError;
 use crate::address::Address;
 
-/// How many keys are asked for at a time.
+/// Number of keys queried in parallel.
 const AT_A_TIME: usize = 16;
 
-/// A key, and on which disks its bytes are, if that could be told.
+/// A key, and the disks that store its bytes, if known.
 pub(crate) struct Found {
     pub path: KeyPath,
     pub storage: client::Result<KeyStorage>,
 }
 
-/// The policy of keys when neither they nor their buckets have one: OM has the same configuration.
+/// The default storage policy of keys, which OM has in the same configuration.
 pub(crate) fn usual(conf: &Configuration) -> Result<Option<StoragePolicy>, ShellError> {
     let named = conf.get(&OZONE_DEFAULT_STORAGEPOLICY);
     let key = OZONE_DEFAULT_STORAGEPOLICY.name();
@@ -27,7 +27,7 @@ pub(crate) fn usual(conf: &Configuration) -> Result<Option<StoragePolicy>, Shell
     Some(named).filter(|n| !n.is_empty()).map(|n| n.parse().map_err(wrong)).transpose()
 }
 
-/// The buckets that an address names: one, or all of a volume but links.
+/// The buckets of an address: one, or all of a volume except links.
 async fn buckets(client: &Client, address: &Address) -> Result<Vec<BucketInfo>, ShellError> {
     let (volume, bucket, _) = address.parts();
     let volume = volume.ok_or_else(|| ShellError::Usage("which volume or bucket?".into()))?;
@@ -40,7 +40,8 @@ async fn buckets(client: &Client, address: &Address) -> Result<Vec<BucketInfo>, 
     }
 }
 
-/// All keys that an address names, with where they are. A key that goes meanwhile is left out.
+/// All keys of an address, with the disks that store them. A key that is deleted concurrently is
+/// skipped.
 pub(crate) async fn keys(
     client: &Client,
     address: &Address,

@@ -9,17 +9,17 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be asked about storage policies.
+/// Commands for storage policies.
 #[derive(Debug, Clone, Subcommand)]
 pub enum StoragePolicyCommand {
-    /// Space on the disks of each storage type, of all DataNodes or of each.
+    /// Show space on the disks of each storage type, in total or by DataNode.
     #[command(name = "usageinfo")]
     UsageInfo(usageinfo::UsageInfo),
-    /// Which keys are not on the disks where their policy wants them.
+    /// Show keys that are not on disks that match their storage policy.
     Check(check::Check),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(
     command: StoragePolicyCommand,
     conf: &Configuration,

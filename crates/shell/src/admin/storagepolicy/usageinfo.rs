@@ -11,13 +11,13 @@ use types::{DatanodeDetails, StorageType};
 use crate::admin::{ScmArgs, nonsense};
 use crate::{ShellError, output};
 
-/// Space on the disks of each storage type.
+/// Show space on the disks of each storage type.
 #[derive(Debug, Clone, Args)]
 pub struct UsageInfo {
-    /// Of each DataNode, too.
+    /// Also show each DataNode.
     #[arg(long)]
     with_datanode: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

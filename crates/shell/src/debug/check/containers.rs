@@ -1,8 +1,8 @@
 //! SCM's containers.
 //!
-//! Earlier releases deleted an erasure-coded container as never written when all of its nodes were
-//! away while SCM started. Its record has no size in it then, so that only keys say what is lost.
-//! Since then a record says whether all replicas were seen to be empty.
+//! Earlier releases deleted an erasure-coded container as never written if all of its nodes were
+//! down while SCM started. Its record then has no size, so that only keys show the loss. Since then
+//! a record states whether all replicas were seen to be empty.
 
 use std::collections::HashMap;
 
@@ -17,36 +17,36 @@ use crate::ShellError;
 
 const TABLE: &str = "containers";
 
-/// What follows Ozone's fields in a container's row (`scm::tables`).
+/// The fields after Ozone's in a container's row (`scm::tables`).
 #[derive(Clone, PartialEq, Message)]
 struct EvidenceProto {
-    /// All replicas were seen to be closed and empty before it was deleted.
+    /// All replicas were closed and empty before it was deleted.
     #[prost(bool, tag = "1002")]
     emptied: bool,
-    /// Replica indexes whose replicas with blocks were ordered away since.
+    /// Replica indexes whose replicas with blocks were ordered to be deleted since.
     #[prost(uint32, repeated, tag = "1003")]
     cleared: Vec<u32>,
 }
 
-/// Of each container whether it is deleted, or being deleted.
+/// State of each container that is DELETED or DELETING; `None` for others.
 pub(super) struct Containers(HashMap<i64, Option<LifeCycleState>>);
 
-/// How SCM has a container.
+/// State of a container in SCM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It is there.
+    /// It exists.
     Kept,
     /// It is DELETED or DELETING.
     Deleted(LifeCycleState),
-    /// SCM does not know it.
+    /// SCM has no such container.
     Unknown,
 }
 
 impl Containers {
-    /// Reads all of them, and looks for those that were deleted although they were written.
+    /// Reads all containers, and reports those that were deleted although they were written.
     ///
     /// # Errors
-    /// When the database cannot be read.
+    /// If the database cannot be read.
     pub(super) fn read(store: &OfflineStore, findings: &mut Findings) -> Result<Self, ShellError> {
         let mut all = HashMap::new();
         let mut unproven = 0_u64;
@@ -92,7 +92,7 @@ impl Containers {
         Ok(Self(all))
     }
 
-    /// How SCM has a container.
+    /// Returns the state of a container in SCM.
     pub(super) fn standing(&self, id: i64) -> Standing {
         match self.0.get(&id) {
             None => Standing::Unknown,
@@ -102,7 +102,7 @@ impl Containers {
     }
 }
 
-/// A key of bytes as text.
+/// A binary key as text.
 fn hex(key: &[u8]) -> Vec<u8> {
     key.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! What was found, by kind.
+//! Findings, by kind.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,20 +36,20 @@ impl Kind {
     }
 }
 
-/// All of a kind.
+/// All findings of a kind.
 #[derive(Debug, Default)]
 struct Found {
     count: u64,
     shown: Vec<Map<String, Value>>,
 }
 
-/// What was found.
+/// All findings of a run.
 #[derive(Debug)]
 pub(super) struct Findings {
-    /// Most that are shown of a kind.
+    /// Maximum number shown per kind.
     limit: usize,
     found: BTreeMap<Kind, Found>,
-    /// What else is worth knowing, by name.
+    /// Additional notes, by name.
     notes: BTreeMap<&'static str, String>,
 }
 
@@ -58,7 +58,7 @@ impl Findings {
         Self { limit, found: BTreeMap::new(), notes: BTreeMap::new() }
     }
 
-    /// Adds one; `about` is an object.
+    /// Adds a finding; `about` is an object.
     pub(super) fn add(&mut self, kind: Kind, about: Value) {
         let found = self.found.entry(kind).or_default();
         found.count = found.count.saturating_add(1);
@@ -69,29 +69,29 @@ impl Findings {
         }
     }
 
-    /// Adds a row that does not decode.
+    /// Adds a finding for a row that does not decode.
     pub(super) fn damaged(&mut self, table: &str, row: &[u8], why: impl fmt::Display) {
         let row = String::from_utf8_lossy(row);
         self.add(Kind::DamagedRow, json!({ "table": table, "row": row, "why": why.to_string() }));
     }
 
-    /// Adds what else is worth knowing.
+    /// Adds a note.
     pub(super) fn note(&mut self, name: &'static str, text: impl Into<String>) {
         self.notes.insert(name, text.into());
     }
 
-    /// How many there are.
+    /// Total number of findings.
     pub(super) fn total(&self) -> u64 {
         self.found.values().map(|found| found.count).fold(0, u64::saturating_add)
     }
 
-    /// How many there are of a kind.
+    /// Number of findings of a kind.
     #[cfg(test)]
     pub(super) fn of(&self, kind: Kind) -> (u64, &[Map<String, Value>]) {
         self.found.get(&kind).map_or((0, &[]), |found| (found.count, &found.shown))
     }
 
-    /// All of it, for programs.
+    /// Renders all findings for programs.
     pub(super) fn to_json(&self) -> Value {
         let kinds = self.found.iter().map(|(kind, found)| {
             let shown: Vec<Value> = found.shown.iter().cloned().map(Value::Object).collect();
@@ -106,7 +106,7 @@ impl Findings {
     }
 }
 
-/// All of it, for people.
+/// Renders all findings for people.
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.found.is_empty() {

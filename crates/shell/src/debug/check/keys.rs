@@ -1,5 +1,5 @@
-//! Keys, and the containers that their blocks are in: committed ones, those that snapshots show,
-//! and parts of uploads. What is only being written, or waits for its deletion, needs no container.
+//! Keys, and the containers of their blocks: committed keys, keys in snapshots, and parts of
+//! uploads. Open and deleted keys need no container.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::findings::{Findings, Kind};
 use super::rows::{for_each, for_each_message, shown};
 use crate::ShellError;
 
-/// Looks all of them up.
+/// Checks all keys.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// If the database cannot be read.
 pub(super) fn check(
     store: &OfflineStore,
     containers: &Containers,
@@ -48,7 +48,7 @@ pub(super) fn check(
     )?;
     let table = Table::SnapshotRowTable;
     for_each(store, table.name(), IterRange::all(), |row, value| {
-        // Directories are among them, which have other fields.
+        // These include directories, which have other fields.
         let Some(Some(old)) = kept_row(row, value) else { return };
         match KeyInfo::decode(old) {
             Ok(key) => {
@@ -60,7 +60,7 @@ pub(super) fn check(
     })
 }
 
-/// Adds a finding for each container that is not there, with how many of the blocks are in it.
+/// Adds a finding for each missing container, with the number of blocks in it.
 fn look_up(
     containers: &Containers,
     table: Table,

@@ -1,13 +1,13 @@
-//! `o3 debug check`: what defects of earlier releases may have left in the tables of OM and SCM.
+//! `o3 debug check`: traces of defects of earlier releases in the tables of OM and SCM.
 //!
-//! * `uploads.rs`: uploads in the row of another key, and parts that no upload has
-//! * `trees.rs`: entries whose directory is not there
-//! * `containers.rs`: containers that SCM deleted although there may be something in them
+//! * `uploads.rs`: uploads in the row of another key, and parts without an upload
+//! * `trees.rs`: entries whose parent directory is missing
+//! * `containers.rs`: containers that SCM deleted although they may contain data
 //! * `keys.rs`: keys with blocks in such a container, from the tables of both
-//! * `findings.rs`: what was found, counted and shown
+//! * `findings.rs`: counts and output of findings
 //!
-//! Databases are only read. Everything is said of rows as they are: a row that does not decode is a
-//! finding, and the search goes on behind it.
+//! Databases are only read. A row that does not decode is a finding, and the check continues after
+//! it.
 
 mod containers;
 mod findings;
@@ -30,7 +30,7 @@ use self::containers::Containers;
 use self::findings::Findings;
 use crate::{ShellError, output};
 
-/// Which databases, and how what is found is shown.
+/// The databases to check, and the output format.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "With both databases, keys are looked up in SCM's containers: stop OM first, then SCM.\n\
@@ -64,7 +64,7 @@ pub struct Check {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Show that many findings of each kind at most; all are counted.
+    /// Maximum number of findings shown per kind; all are counted.
     #[arg(long, value_name = "COUNT", default_value_t = 1_000)]
     limit: usize,
     /// More verbose output. Show the causes of errors.
@@ -72,10 +72,10 @@ pub struct Check {
     pub(crate) verbose: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 ///
 /// # Errors
-/// When a database cannot be read, and when anything was found.
+/// If a database cannot be read, and if there are findings.
 pub(super) fn run(args: &Check) -> Result<(), ShellError> {
     let findings = find(args)?;
     match args.json {
@@ -111,7 +111,7 @@ fn find(args: &Check) -> Result<Findings, ShellError> {
     Ok(findings)
 }
 
-/// Opens a database, which must have that table.
+/// Opens a database, which must have the table.
 fn open(path: &Path, table: &str, whose: &str) -> Result<OfflineStore, ShellError> {
     let store = OfflineStore::open_read_only(path)?;
     if store.tables().iter().any(|name| name == table) {
@@ -121,7 +121,7 @@ fn open(path: &Path, table: &str, whose: &str) -> Result<OfflineStore, ShellErro
     Err(ShellError::Usage(format!("{path} is no database of {whose}: it has no table {table}")))
 }
 
-/// How far in the log the tables are.
+/// The log position of the tables.
 fn position(store: &OfflineStore) -> Result<String, ShellError> {
     let row = store.get(Table::TransactionInfoTable.name(), TRANSACTION_INFO_KEY)?;
     let position = row.as_deref().and_then(parse_transaction_info);

@@ -1,4 +1,4 @@
-//! Rows of a table, one after the other.
+//! Iteration over the rows of a table.
 
 use metastore::{IterRange, OfflineStore};
 use namespace::Table;
@@ -7,13 +7,13 @@ use prost::Message;
 use super::findings::Findings;
 use crate::ShellError;
 
-/// Bytes read ahead of a scan.
+/// Readahead of a scan, in bytes.
 const READAHEAD: usize = 1 << 20;
 
-/// Visits the rows of a table; there are none of a table that an earlier release did not have.
+/// Visits the rows of a table; none if an earlier release did not have the table.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// If the database cannot be read.
 pub(super) fn for_each(
     store: &OfflineStore,
     table: &str,
@@ -32,7 +32,7 @@ pub(super) fn for_each(
     Ok(())
 }
 
-/// The same with rows as messages. One that is none is a finding.
+/// Visits rows decoded as messages. A malformed one is a finding.
 ///
 /// # Errors
 /// As [`for_each`].

@@ -1,4 +1,4 @@
-//! Tables with each kind of defect, and sound ones.
+//! Tables with each kind of defect, and intact ones.
 
 use std::path::Path;
 
@@ -116,7 +116,7 @@ impl Tables {
         self.scm.push(("containers", id.to_be_bytes().to_vec(), row));
     }
 
-    /// What is found, with the tables of SCM or without.
+    /// Runs the check, with the tables of SCM or without.
     fn find(self, with_scm: bool) -> Findings {
         find(&self.write(with_scm)).unwrap()
     }
@@ -159,7 +159,7 @@ fn key(bucket: &str, name: &str, blocks: &[(i64, u64)]) -> KeyInfo {
     }
 }
 
-/// The values of a field of all that was found of a kind.
+/// The values of a field of all findings of a kind.
 fn field(findings: &Findings, kind: Kind, name: &str) -> Vec<Value> {
     findings.of(kind).1.iter().map(|about| about[name].clone()).collect()
 }
@@ -174,7 +174,7 @@ fn sound_tables_are_said_to_be() {
     tables.put(Table::FileTable, row, &key("files", "file", &[(1, 5)]));
     tables.put(Table::KeyTable, object_key("vol", "keys", "k"), &key("keys", "k", &[(1, 5)]));
     tables.container(1, ReplicationType::Ec, LifeCycleState::Open, 0, &[]);
-    // Its replicas were all seen to be empty.
+    // All its replicas were empty.
     tables.container(2, ReplicationType::Ec, LifeCycleState::Deleted, 3, &[0xd0, 0x3e, 1]);
     let check = tables.write(true);
     let findings = find(&check).unwrap();
@@ -190,7 +190,7 @@ fn uploads_in_the_row_of_another_key_and_parts_without_an_upload_are_found() {
     tables.upload("a", "a", "b/id-2");
     tables.upload("c", "d", "id-3");
     tables.part("id-1", 7, 1);
-    // Its upload was aborted by another name, and this one was written by another name.
+    // Its upload was aborted under another name, and this part was written under another name.
     tables.part("id-4", 100, 1);
     tables.part("b/id-1", 200, 1);
     let lost = MultipartKeyInfo {
@@ -202,7 +202,7 @@ fn uploads_in_the_row_of_another_key_and_parts_without_an_upload_are_found() {
     };
     let row = multipart_key(&object_key("vol", "gone", "k"), "id-5");
     tables.put(Table::MultipartInfoTable, row, &lost);
-    // A row of Ozone's names nothing.
+    // A row of Ozone has no key name.
     let nameless = MultipartKeyInfo { upload_id: "id-6".to_owned(), ..MultipartKeyInfo::default() };
     for (key, id) in [("e", "id-6"), ("f", "id-7")] {
         let row = multipart_key(&object_key("vol", "keys", key), id);
@@ -225,7 +225,7 @@ fn entries_whose_directory_is_not_there_are_found() {
     tables.directory(3, "dir", 10);
     tables.directory(10, "below", 11);
     tables.directory(99, "lost", 12);
-    // Two that lead to each other.
+    // Two directories that are each other's parent.
     tables.directory(14, "one", 13);
     tables.directory(13, "other", 14);
     for (parent, name) in [(11, "good"), (12, "under"), (98, "alone")] {
@@ -244,7 +244,7 @@ fn entries_whose_directory_is_not_there_are_found() {
 fn keys_in_containers_that_scm_deleted_are_found_with_both_databases() {
     let mut tables = Tables::new();
     tables.container(1, ReplicationType::Ec, LifeCycleState::Closed, 5, &[]);
-    // As releases deleted one whose nodes were away: its record has no size.
+    // As earlier releases deleted one whose nodes were down: its record has no size.
     tables.container(2, ReplicationType::Ec, LifeCycleState::Deleted, 0, &[]);
     tables.container(3, ReplicationType::Ec, LifeCycleState::Deleting, 8, &[]);
     tables.container(4, ReplicationType::Ratis, LifeCycleState::Deleted, 8, &[]);
@@ -257,7 +257,7 @@ fn keys_in_containers_that_scm_deleted_are_found_with_both_databases() {
     tables.put(Table::FileTable, row, &key("files", "file", &[(3, 9)]));
     tables.upload("up", "up", "id-1");
     tables.part("id-1", 7, 4);
-    // What a snapshot shows, of a key, of one that was not there, and of a directory.
+    // Entries in snapshots: of a key, of a missing key, and of a directory.
     let kept = |tag: u8, name: &str, value: Vec<u8>| {
         let row = [&[tag], object(name).as_slice(), &[0, 1], &7_u64.to_be_bytes()].concat();
         (Table::SnapshotRowTable.name(), row, value)
@@ -304,7 +304,7 @@ fn rows_that_do_not_decode_are_findings_and_the_search_goes_on() {
     let findings = find(&check).unwrap();
     assert!(findings.of(Kind::DamagedRow).0 >= 4, "{findings}");
     assert_eq!(findings.of(Kind::UploadOfAnotherKey).0, 1);
-    // No more are shown than were asked for; all are counted.
+    // The limit applies to the output; all are counted.
     check.limit = 1;
     let few = find(&check).unwrap();
     assert_eq!((few.of(Kind::DamagedRow).1.len(), few.total()), (1, findings.total()));

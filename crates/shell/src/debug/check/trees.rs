@@ -1,4 +1,4 @@
-//! Trees of buckets of layout FILE_SYSTEM_OPTIMIZED: entries whose directory is not there.
+//! Trees of buckets of layout FILE_SYSTEM_OPTIMIZED: entries whose parent directory is missing.
 
 use metastore::{IterRange, OfflineStore};
 use namespace::{Bucket, Reach, Reaches, Table, tables};
@@ -10,10 +10,10 @@ use super::findings::{Findings, Kind};
 use super::rows::{for_each_message, shown};
 use crate::ShellError;
 
-/// Looks at all of them.
+/// Checks all trees.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// If the database cannot be read.
 pub(super) fn check(store: &OfflineStore, findings: &mut Findings) -> Result<(), ShellError> {
     let mut buckets = Vec::new();
     let table = Table::BucketTable;
@@ -78,7 +78,7 @@ fn check_tree(
     })
 }
 
-/// The object id of the directory that a row is in.
+/// The object id of the parent directory of a row.
 fn parent_of(tree: &[u8], row: &[u8]) -> Option<u64> {
     let id = row.strip_prefix(tree)?.split(|byte| *byte == b'/').next()?;
     std::str::from_utf8(id).ok()?.parse::<i64>().ok().map(i64::cast_unsigned)

@@ -1,9 +1,9 @@
 //! Multipart uploads and their parts.
 //!
-//! The row of an upload is `/volume/bucket/key/uploadID`. Earlier releases took an id with a slash
-//! for one: with key `a` and id `b/ID` a client met the upload of key `a/b`, whose rights nobody
-//! had looked at. Aborted like that, an upload left its parts; a part that was written like that is
-//! under an id that no upload has.
+//! The row of an upload is `/volume/bucket/key/uploadID`. Earlier releases accepted upload ids with
+//! a slash: with key `a` and id `b/ID` a client reached the upload of key `a/b`, without a check of
+//! its ACLs. An upload that was aborted in this way left its parts; a part that was written in this
+//! way has an id without an upload.
 
 use std::collections::HashSet;
 
@@ -17,13 +17,13 @@ use super::findings::{Findings, Kind};
 use super::rows::{for_each_message, shown};
 use crate::ShellError;
 
-/// Bytes of a part's number behind the upload's id, with the slash between them.
+/// Length of the slash and part number after the upload id.
 const NUMBER_BYTES: usize = 5;
 
-/// Looks at all of them.
+/// Checks all uploads.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// If the database cannot be read.
 pub(super) fn check(store: &OfflineStore, findings: &mut Findings) -> Result<(), ShellError> {
     let mut uploads = HashSet::new();
     let mut failed = None;
@@ -84,7 +84,7 @@ fn check_upload(
             let why = (own != row).then(|| format!("it is of key {key}"));
             (why, Some(bucket_key(volume, bucket)))
         }
-        // Rows of Ozone's older releases name nothing: then the row has to end as the id says.
+        // Rows of Ozone's older releases have no key name: then the row must end with the id.
         _ => {
             let ends = row.strip_suffix(id.as_bytes()).is_some_and(|name| name.ends_with(b"/"));
             let why = (!ends).then(|| "its row ends with another id".to_owned());
@@ -107,7 +107,7 @@ fn check_upload(
     Ok(())
 }
 
-/// `/volume/bucket` of a row that begins so.
+/// `/volume/bucket` of a row with that prefix.
 fn bucket_of(row: &[u8]) -> Option<Vec<u8>> {
     let mut slashes = row.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     let (third, _) = slashes.nth(2)?;

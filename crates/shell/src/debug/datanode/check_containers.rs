@@ -12,7 +12,7 @@ use super::finding::Finding;
 use super::places;
 use crate::{ShellError, output};
 
-/// Look for containers of a stopped DataNode that an earlier release may have damaged. Nothing is
+/// Check a stopped DataNode for containers that an earlier release may have damaged. Nothing is
 /// changed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
@@ -35,15 +35,16 @@ Examples:
   o3 debug datanode check-containers /data/1 /data/2
   o3 debug datanode check-containers --json /data/1 /data/2 | jq -r '.[].container'")]
 pub struct CheckContainers {
-    /// All data directories of the DataNode, as in hdds.datanode.dir: twins are found only so.
+    /// All data directories of the DataNode, as in hdds.datanode.dir; duplicates are found only
+    /// between given directories.
     #[arg(required = true, value_name = "DIR")]
     dirs: Vec<PathBuf>,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &CheckContainers) -> Result<(), ShellError> {
     let found = check(&args.dirs)?;
     if args.json {
@@ -126,7 +127,7 @@ mod tests {
         TableSpec::new("segments", Preset::Small),
     ];
 
-    /// A data directory as a DataNode leaves it.
+    /// A data directory of a stopped DataNode.
     struct Data {
         dir: PathBuf,
         store: Store,
@@ -211,7 +212,7 @@ mod tests {
         let [one, two] = two(dir.path());
         one.container(1, "CLOSED", &row(1, 7, 1));
         two.container(2, "OPEN", &row(2, 7, 1));
-        // A copy that is arriving, of a container that is not here.
+        // A copy in progress of a container that does not exist here.
         one.container(3, "CLOSED", &row(3, 7, 1));
         fs::remove_dir_all(one.place(3)).unwrap();
         fs::create_dir(one.cluster().join("tmp/arriving-containers/3")).unwrap();
@@ -222,7 +223,7 @@ mod tests {
     fn what_earlier_releases_damaged_is_found() {
         let dir = tempfile::tempdir().unwrap();
         let [one, two] = two(dir.path());
-        // Of another segment, and of another block.
+        // In another segment, and with another block.
         one.container(1, "CLOSED", &row(1, 7, 2));
         one.container(2, "OPEN", &row(2, 8, 1));
         for data in [&one, &two] {

@@ -10,22 +10,22 @@ use types::ContainerId;
 
 use crate::ShellError;
 
-/// Where a folder of a container lies.
+/// Location of a container's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lies {
-    /// In its place.
+    /// The final location.
     InPlace,
-    /// Where copies lie until they are whole.
+    /// The location of incomplete copies.
     Arriving,
-    /// Where what is removed lies.
+    /// The location of replicas being deleted.
     SetAside,
 }
 
-/// A data directory; no DataNode uses it as long as this lives.
+/// A data directory, locked against use by a DataNode.
 pub(super) struct Disk {
     dir: PathBuf,
     cluster: PathBuf,
-    /// The id of its DataNode, as its VERSION file has it.
+    /// The id of its DataNode, from its VERSION file.
     pub datanode: Option<String>,
     pub store: OfflineStore,
     _lock: DataDir,
@@ -66,13 +66,13 @@ impl Disk {
         self.dir.display().to_string()
     }
 
-    /// The place of a container.
+    /// The directory of a container.
     pub fn place(&self, id: ContainerId) -> PathBuf {
         let group = format!("containerDir{}", (id.0 >> 9) & 0xFF);
         self.cluster.join("current").join(group).join(id.to_string())
     }
 
-    /// The folders of containers that lie somewhere.
+    /// The directories of containers at a location.
     pub fn list(&self, lies: Lies) -> Result<Vec<(ContainerId, PathBuf)>, ShellError> {
         let groups = match lies {
             Lies::InPlace => entries(&self.cluster.join("current"))?,
@@ -90,7 +90,7 @@ impl Disk {
         Ok(found)
     }
 
-    /// A value of a container's `.container` file.
+    /// Reads a value of a container's `.container` file.
     pub fn field(&self, id: ContainerId, name: &str) -> Result<Option<String>, ShellError> {
         let path = self.place(id).join("metadata").join(format!("{id}.container"));
         let text = fs::read_to_string(&path).map_err(ShellError::local(path.display()))?;
@@ -99,7 +99,7 @@ impl Disk {
         Ok(text.lines().find_map(value))
     }
 
-    /// A replica, in short.
+    /// Short description of a replica.
     pub fn describe(&self, id: ContainerId) -> String {
         let state = self.field(id, "state").ok().flatten();
         let index = self.field(id, "replicaIndex").ok().flatten();
@@ -108,7 +108,7 @@ impl Disk {
     }
 }
 
-/// What is in a folder; nothing when it is not there.
+/// The entries of a directory; none if it does not exist.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, ShellError> {
     let listed = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

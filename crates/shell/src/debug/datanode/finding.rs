@@ -2,7 +2,7 @@
 
 use types::ContainerId;
 
-/// What is wrong with a container.
+/// A defect of a container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Finding {
     pub container: ContainerId,

@@ -9,13 +9,13 @@ use clap::Subcommand;
 
 use crate::ShellError;
 
-/// What is looked at.
+/// Commands for data directories.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DatanodeCommand {
     CheckContainers(check_containers::CheckContainers),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) fn run(command: &DatanodeCommand) -> Result<(), ShellError> {
     match command {
         DatanodeCommand::CheckContainers(args) => check_containers::run(args),

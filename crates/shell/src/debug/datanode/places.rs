@@ -1,4 +1,4 @@
-//! Whether the rows of containers name places in their own files.
+//! Check that the rows of containers point into their own files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use super::disk::{Disk, Lies};
 use super::finding::Finding;
 use crate::ShellError;
 
-/// Bytes read ahead of a scan.
+/// Readahead of a scan, in bytes.
 const READAHEAD: usize = 1 << 20;
 
-/// Where a packed block lies.
+/// Location of a packed block.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Packed {
     #[prost(uint32, tag = "1")]
@@ -30,7 +30,7 @@ pub(super) struct Packed {
     pub len: u32,
 }
 
-/// What is looked at of a row of `block_data`.
+/// The checked fields of a row of `block_data`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Row {
     #[prost(message, required, tag = "1")]
@@ -41,16 +41,16 @@ pub(super) struct Row {
     pub packed: Option<Packed>,
 }
 
-/// What is known of the rows of a container.
+/// Statistics of the rows of a container.
 #[derive(Default)]
 struct Seen {
     rows: u64,
     outside: u64,
-    /// What is wrong with the first one.
+    /// Description of the first defect.
     first: Option<String>,
 }
 
-/// Looks at all rows of a disk.
+/// Checks all rows of a disk.
 pub(super) fn check(disk: &Disk, found: &mut Vec<Finding>) -> Result<(), ShellError> {
     let here: BTreeSet<_> = disk.list(Lies::InPlace)?.into_iter().map(|(id, _)| id).collect();
     let mut segments: BTreeMap<(ContainerId, u32), SegmentInfo> = BTreeMap::new();
@@ -84,7 +84,8 @@ pub(super) fn check(disk: &Disk, found: &mut Vec<Finding>) -> Result<(), ShellEr
             add(*id, "outside", format!("{outside} of {rows} blocks, the first is {first}"));
         }
     }
-    // A copy has rows before it is in its place, what is being removed has some behind that.
+    // A copy has rows before it is in its final location; a replica being deleted has some rows
+    // after it.
     let mut moves = BTreeSet::new();
     for lies in [Lies::Arriving, Lies::SetAside] {
         moves.extend(disk.list(lies)?.into_iter().map(|(id, _)| id));
@@ -125,7 +126,7 @@ fn each(
     Ok(())
 }
 
-/// The files of the container that is looked at.
+/// The files of the current container.
 #[derive(Default)]
 struct Files(Option<Place>);
 
@@ -148,7 +149,7 @@ impl Files {
     }
 }
 
-/// Why a row names no place in the files of its container; `None` when it does.
+/// Returns the defect of a row that points outside its container's files; `None` if there is none.
 fn outside(
     place: &mut Place,
     segments: &BTreeMap<(ContainerId, u32), SegmentInfo>,
@@ -177,7 +178,7 @@ fn outside(
         return Some(format!("segment {segment} ends at {}, before {end}", info.end));
     }
     if end > info.durable && place.is_live {
-        // The log brings it back.
+        // The log restores it.
         return None;
     }
     let chunks = place.chunks.clone();
@@ -204,7 +205,7 @@ fn outside(
     }
 }
 
-/// A file's length, 0 when it is not there.
+/// Length of a file; 0 if it does not exist.
 fn length(path: &Path) -> io::Result<u64> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
@@ -212,7 +213,7 @@ fn length(path: &Path) -> io::Result<u64> {
     }
 }
 
-/// Bytes in the files of a folder.
+/// Total size of the files of a directory.
 fn bytes_in(dir: &Path) -> io::Result<u64> {
     let mut bytes = 0_u64;
     for entry in fs::read_dir(dir)? {

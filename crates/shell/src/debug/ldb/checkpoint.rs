@@ -7,18 +7,18 @@ use metastore::OfflineStore;
 
 use crate::{ShellError, output};
 
-/// Make a copy of the database. Its files are hard links where the file system is the same, so
-/// that it takes no room until the database changes.
+/// Create a checkpoint of the database. On the same file system its files are hard links, so that
+/// it takes no space until the database changes.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  \
     o3 debug ldb --db /data/om/om.db checkpoint --output /backup/om.db")]
 pub(super) struct Checkpoint {
-    /// Where to; must not exist.
+    /// Directory of the checkpoint; must not exist.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &Checkpoint, store: &OfflineStore) -> Result<(), ShellError> {
     store.checkpoint(&args.output)?;
     output::line(format!("Created checkpoint at {}", args.output.display()))

@@ -1,16 +1,16 @@
-//! `--fields`: which fields of a row are shown.
+//! `--fields`: selection of fields.
 
 use serde_json::{Map, Value};
 
 /// Fields by their paths: `name,acls.type`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Fields {
-    /// A field, with those of its parts that are wanted; none for all of it.
+    /// A selected field, with the selected parts of it; none for all of it.
     wanted: Vec<(String, Fields)>,
 }
 
 impl Fields {
-    /// Reads a list with commas.
+    /// Parses a comma-separated list.
     pub(super) fn parse(text: &str) -> Self {
         let mut fields = Self::default();
         for path in text.split(',').map(str::trim).filter(|path| !path.is_empty()) {
@@ -31,7 +31,7 @@ impl Fields {
         }
     }
 
-    /// The parts of a value that are wanted.
+    /// The selected parts of a value.
     pub(super) fn select(&self, value: &Value) -> Value {
         if self.wanted.is_empty() {
             return value.clone();

@@ -1,11 +1,11 @@
-//! `--filter`: which rows are shown.
+//! `--filter`: selection of rows.
 
 use regex::Regex;
 use serde_json::Value;
 
 use crate::ShellError;
 
-/// Conditions, all of which a row has to meet.
+/// Conditions, all of which a row must meet.
 #[derive(Debug, Default)]
 pub(super) struct Filter {
     conditions: Vec<Condition>,
@@ -26,25 +26,25 @@ enum Test {
 }
 
 impl Filter {
-    /// Reads `<field>:<operator>:<value>,...`.
+    /// Parses `<field>:<operator>:<value>,...`.
     ///
     /// # Errors
-    /// When a condition is malformed.
+    /// If a condition is malformed.
     pub(super) fn parse(text: &str) -> Result<Self, ShellError> {
         let conditions = text.split(',').map(Condition::parse).collect::<Result<_, _>>()?;
         Ok(Self { conditions })
     }
 
-    /// Whether a row meets every condition. A row without the field meets it, as in Ozone: which
-    /// fields a table can have at all is checked before.
+    /// Returns `true` if a row meets every condition. A row without the field meets it, as in
+    /// Ozone: the possible fields of a table are checked before.
     pub(super) fn accepts(&self, row: &Value) -> bool {
         self.conditions.iter().all(|condition| condition.accepts(row, 0))
     }
 
-    /// Refuses conditions on fields that rows of the form of `example` never have.
+    /// Rejects conditions on fields that rows like `example` never have.
     ///
     /// # Errors
-    /// Names the field.
+    /// With the name of the field.
     pub(super) fn check_fields(&self, example: &Value) -> Result<(), ShellError> {
         for condition in &self.conditions {
             let mut at = example;
@@ -55,7 +55,7 @@ impl Filter {
                 };
                 at = match at.get(name) {
                     Some(value) => value,
-                    // Names in a map are the user's.
+                    // Names in a map are user-defined.
                     None if at.as_object().is_some_and(serde_json::Map::is_empty) => break,
                     None => {
                         return Err(ShellError::Usage(format!(
@@ -112,7 +112,7 @@ impl Test {
         let number = || text.parse::<f64>().ok();
         match self {
             Test::Equals(wanted) => text == *wanted,
-            // Ozone's take the bound itself, too.
+            // Ozone's operator includes the bound.
             Test::Greater(bound) => number().is_some_and(|n| n >= *bound),
             Test::Lesser(bound) => number().is_some_and(|n| n <= *bound),
             Test::Matches(pattern) => pattern.is_match(&text),

@@ -4,7 +4,7 @@ use metastore::OfflineStore;
 
 use crate::{ShellError, output};
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(store: &OfflineStore) -> Result<(), ShellError> {
     store.tables().iter().try_for_each(output::line)
 }

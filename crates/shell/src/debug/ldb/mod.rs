@@ -1,10 +1,10 @@
-//! `o3 debug ldb`: the databases of OM, SCM and DataNodes, as they lie on disk.
+//! `o3 debug ldb`: the databases of OM, SCM and DataNodes on disk.
 //!
-//! * `tables.rs`: which tables there are, what their keys and values are
-//! * `values/`: a value as JSON, with the field names of Ozone's classes
-//! * `filter.rs`, `fields.rs`: which rows, and which of their fields
+//! * `tables.rs`: known tables, and the format of their keys and values
+//! * `values/`: values as JSON, with the field names of Ozone's classes
+//! * `filter.rs`, `fields.rs`: selection of rows and fields
 //!
-//! A database is known by its tables, not by the name of its directory. It may be in use.
+//! A database is identified by its tables, not by the name of its directory. It may be in use.
 
 mod checkpoint;
 mod fields;
@@ -35,7 +35,7 @@ pub struct LdbArgs {
     command: LdbCommand,
 }
 
-/// What is done.
+/// Commands for a database.
 #[derive(Debug, Clone, Subcommand)]
 enum LdbCommand {
     Scan(scan::Scan),
@@ -46,7 +46,7 @@ enum LdbCommand {
     Checkpoint(checkpoint::Checkpoint),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) fn run(args: LdbArgs) -> Result<(), ShellError> {
     let path = args
         .db
@@ -60,7 +60,7 @@ pub(crate) fn run(args: LdbArgs) -> Result<(), ShellError> {
     }
 }
 
-/// Refuses a table that the database does not have.
+/// Rejects a table that the database does not have.
 fn check_table(store: &OfflineStore, table: &str) -> Result<(), ShellError> {
     if store.tables().iter().any(|name| name == table) {
         return Ok(());

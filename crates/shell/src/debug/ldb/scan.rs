@@ -14,7 +14,7 @@ use super::filter::Filter;
 use super::tables::{KeyForm, TableForm};
 use crate::{ShellError, json, output};
 
-/// Bytes read ahead of a scan.
+/// Readahead of a scan, in bytes.
 const READAHEAD: usize = 1 << 20;
 
 /// Print the rows of a table as JSON, with the field names of Ozone's own tool.
@@ -37,7 +37,7 @@ pub(super) struct Scan {
     /// File to write the rows to, instead of standard output.
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Rows in one file, which are then named FILE.0, FILE.1, ...; 0 for all in one.
+    /// Maximum number of rows per file, which are then named FILE.0, FILE.1, ...; 0 for one file.
     #[arg(long, default_value_t = 0, requires = "out", value_name = "N")]
     max_records_per_file: u64,
     /// Key of the first row.
@@ -46,34 +46,34 @@ pub(super) struct Scan {
     /// Key of the last row.
     #[arg(short = 'e', long = "endkey", alias = "ek", value_name = "KEY")]
     end: Option<String>,
-    /// Fields of each value that are printed, with commas: name,acls.type
+    /// Comma-separated fields of each value to print: name,acls.type
     #[arg(long, value_name = "FIELDS")]
     fields: Option<String>,
     /// Print only rows that meet all of <field>:<operator>:<value>,... Operators are EQUALS,
-    /// LESSER, GREATER (of numbers, with the bound) and REGEX.
+    /// LESSER, GREATER (of numbers, bound included) and REGEX.
     #[arg(long, value_name = "CONDITIONS")]
     filter: Option<String>,
     /// Schema of a DataNode's database: V1, V2 or V3.
     #[arg(short = 'd', long = "dn-schema", alias = "dnSchema", default_value = "V3", ignore_case = true, value_parser = ["V1", "V2", "V3"])]
     schema: String,
-    /// Only rows of this container, of a DataNode's database of schema V3.
+    /// Only rows of this container, for a DataNode's database of schema V3.
     #[arg(long = "cid", alias = "container-id", value_name = "ID")]
     container: Option<u64>,
     /// Print only the estimated number of rows.
     #[arg(long, alias = "show-count")]
     count: bool,
-    /// One line a row.
+    /// Print one line per row.
     #[arg(long)]
     compact: bool,
-    /// Accepted for scripts: rows are read one after the other.
+    /// Accepted for compatibility: rows are read sequentially.
     #[arg(long, value_name = "N")]
     batch_size: Option<u64>,
-    /// Accepted for scripts: rows are read by one thread.
+    /// Accepted for compatibility: rows are read by one thread.
     #[arg(long, value_name = "N")]
     thread_count: Option<u64>,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &Scan, store: &OfflineStore) -> Result<(), ShellError> {
     check_table(store, &args.table)?;
     if args.count {
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Scan, store: &OfflineStore) -> Result<(), ShellError> {
     }
 }
 
-/// Rows that are wanted, in their order.
+/// The selected rows, in order.
 struct Rows<'a> {
     cursor: Cursor<'a>,
     form: TableForm,
@@ -151,7 +151,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A row that cannot be read, or output that cannot be written.
+/// Error of a row that cannot be read, or output that cannot be written.
 enum Failed {
     Rows(ShellError),
     Output(std::io::Error),
@@ -166,7 +166,7 @@ impl Failed {
     }
 }
 
-/// Writes up to `most` rows; says whether there were as many.
+/// Writes up to `most` rows; returns `true` if the limit was reached.
 fn write_rows(
     rows: &mut Rows<'_>,
     args: &Scan,

@@ -1,18 +1,18 @@
-//! The tables that are known, by their names in the database that they are in.
+//! Known tables, by name and database.
 
 use uuid::Uuid;
 
 use super::values::ValueForm;
 use crate::ShellError;
 
-/// What keys and values of a table are.
+/// Format of the keys and values of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableForm {
     pub(super) key: KeyForm,
     pub(super) value: ValueForm,
 }
 
-/// How a key is written.
+/// Format of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyForm {
     /// Text; other bytes are shown as hexadecimal digits.
@@ -27,7 +27,7 @@ pub(super) enum KeyForm {
     OfContainer(Rest),
 }
 
-/// What follows a container's number in a key.
+/// The part of a key after the container's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
     Text,
@@ -39,7 +39,7 @@ impl TableForm {
         Self { key, value }
     }
 
-    /// The form of a table, known by the other tables of its database.
+    /// The format of a table, identified by the other tables of its database.
     pub(super) fn of(tables: &[String], table: &str, schema: &str) -> Self {
         let has = |name: &str| tables.iter().any(|table| table == name);
         let known = if has("volumeTable") && has("keyTable") {
@@ -111,7 +111,7 @@ fn of_datanode(table: &str, schema: &str) -> Option<TableForm> {
 }
 
 impl KeyForm {
-    /// A key for people.
+    /// Formats a key for people.
     pub(super) fn show(self, key: &[u8]) -> String {
         let shown = match self {
             KeyForm::Text => None,
@@ -123,10 +123,10 @@ impl KeyForm {
         shown.unwrap_or_else(|| text(key))
     }
 
-    /// The key that is meant.
+    /// Parses a formatted key.
     ///
     /// # Errors
-    /// When it is not one.
+    /// If it is malformed.
     pub(super) fn parse(self, shown: &str) -> Result<Vec<u8>, ShellError> {
         let malformed =
             |what: &str| ShellError::Usage(format!("{shown} is not a key: {what} is expected"));
@@ -177,7 +177,7 @@ fn of_container(key: &[u8], rest: Rest) -> Option<String> {
     Some(format!("{}|{key}", i64::from_be_bytes(*container)))
 }
 
-/// Text as it is; other bytes as hexadecimal digits.
+/// Text unchanged; other bytes as hexadecimal digits.
 pub(super) fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
@@ -207,7 +207,7 @@ mod tests {
             assert_eq!(form.show(&key), shown);
             assert_eq!(form.parse(shown).unwrap(), key);
         }
-        // A key of another form is shown all the same.
+        // A key of another format is shown nevertheless.
         assert_eq!(KeyForm::Number.show(b"abc"), "abc");
         assert_eq!(KeyForm::Uuid.show(b"\xff\0"), "ff00");
         assert_eq!(KeyForm::OfContainer(Rest::Text).show(b"12345678-9"), "12345678-9");

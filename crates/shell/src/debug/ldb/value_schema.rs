@@ -8,7 +8,7 @@ use super::check_table;
 use super::tables::TableForm;
 use crate::{ShellError, output};
 
-/// Print which fields the values of a table can have, and of which type they are.
+/// Print the possible fields of a table's values and their types.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  \
     o3 debug ldb --db /data/om/om.db value-schema --cf keyTable --depth 1")]
@@ -16,7 +16,7 @@ pub(super) struct ValueSchema {
     /// Table name.
     #[arg(long = "cf", aliases = ["column_family", "column-family"], value_name = "TABLE")]
     table: String,
-    /// How deep into a value, from 0 to 10.
+    /// Depth within a value, from 0 to 10.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u8).range(0..=10), value_name = "LEVELS")]
     depth: u8,
     /// Schema of a DataNode's database: V1, V2 or V3.
@@ -24,7 +24,7 @@ pub(super) struct ValueSchema {
     schema: String,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &ValueSchema, store: &OfflineStore) -> Result<(), ShellError> {
     check_table(store, &args.table)?;
     let form = TableForm::of(store.tables(), &args.table, &args.schema).value;

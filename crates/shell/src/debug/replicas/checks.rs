@@ -1,4 +1,4 @@
-//! What is asked of each replica of a block, and how that is printed.
+//! The checks of each replica of a block, and their output.
 
 use client::{BlockReplica, Error, ReplicatedBlock};
 use futures::future::join_all;
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::container_state::ContainerStates;
 use super::outcome::{Check, Outcome};
 
-/// What was found of one block.
+/// Results for one block.
 pub(super) struct OfBlock {
-    /// As it is printed.
+    /// The output.
     pub(super) shown: Value,
-    /// The checks that at least one replica did not pass.
+    /// The checks that at least one replica failed.
     pub(super) failed: Vec<Check>,
 }
 
-/// Does the checks with all replicas of a block.
+/// Runs the checks on all replicas of a block.
 pub(super) async fn of_block(
     block: &ReplicatedBlock,
     checks: &[Check],

@@ -11,9 +11,9 @@ use types::ReplicationConfig;
 use crate::address::Address;
 use crate::{ShellError, output};
 
-/// Show which chunks each replica of a key has, as its DataNode has recorded them: offsets,
-/// lengths, checksums, and the file. A replica that does not answer is named on standard error. A
-/// small block that its DataNode has packed is in a segment file of the same container instead.
+/// Show the chunks of each replica of a key, as recorded by its DataNode: offsets, lengths,
+/// checksums, and the file. A replica that does not answer is reported on standard error. A small
+/// block that its DataNode has packed is in a segment file of the same container.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 debug replicas chunk-info /vol1/bucket1/key1")]
 pub struct ChunkInfo {
@@ -65,7 +65,7 @@ fn render(
     data: &BlockData,
     container: &ContainerDataProto,
 ) -> Value {
-    // Ozone names a file where there is a chunk in it.
+    // Ozone returns a file only if it contains a chunk.
     let file = match data.chunks.is_empty() {
         true => String::new(),
         false => format!("{}/chunks/{}.block", container.container_path(), data.block_id.local_id),

@@ -1,5 +1,5 @@
-//! The check of states: of the replica at its DataNode, of the container at SCM, and of how many
-//! replicas there are.
+//! The check of states: of the replica on its DataNode, of the container in SCM, and of the replica
+//! count.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use types::{ContainerId, ReplicationConfig};
 
 use super::outcome::Outcome;
 
-/// What SCM says of containers, asked for once each.
+/// State of containers in SCM, cached after one request each.
 pub(super) struct ContainerStates {
     scm: ScmClient,
-    /// The containers that are remembered at most.
+    /// Maximum number of cached containers.
     most: usize,
     known: BTreeMap<ContainerId, Known>,
 }
 
-/// What SCM says of a container.
+/// State of a container in SCM.
 #[derive(Debug, Clone)]
 struct Known {
     state: LifeCycleState,
-    /// How many replicas there are of how many, as Ozone's tool says it.
+    /// Actual and expected number of replicas, in the format of Ozone's tool.
     replication: Replication,
 }
 
@@ -69,8 +69,8 @@ impl ContainerStates {
         let state = self.scm.container(id).await?.container_info.state();
         let replicas = self.scm.replicas(id).await?;
         let known = Known { state, replication: replication(config, &replicas) };
-        // Keys are walked in the order of their names, which is not that of their containers: any
-        // one is as good to forget as another.
+        // Keys are listed in the order of their names, which is not that of their containers: any
+        // entry may be evicted.
         if self.known.len() >= self.most {
             self.known.pop_first();
         }
@@ -79,7 +79,7 @@ impl ContainerStates {
     }
 }
 
-/// Whether there are as many replicas as there should be; of a block group one of each index.
+/// Compares the number of replicas with the replication; of a block group, one of each index.
 fn replication(config: ReplicationConfig, replicas: &[ScmContainerReplicaProto]) -> Replication {
     let required = config.required_nodes() as usize;
     let healthy: Vec<_> = replicas.iter().filter(|r| r.state != "UNHEALTHY").collect();

@@ -1,11 +1,11 @@
 //! `o3 debug replicas`.
 //!
-//! * [`verify`]: the walk over keys, and what is printed
-//! * [`checks`]: what is asked of each replica of a block
-//! * [`outcome`]: what can be checked of a replica, and what came of it
-//! * [`container_state`]: one of these checks, which asks SCM, too
-//! * [`summary`]: what was counted
-//! * [`chunk_info`]: what each replica has of a key's blocks
+//! * [`verify`]: the walk over keys, and its output
+//! * [`checks`]: the checks of each replica of a block
+//! * [`outcome`]: the kinds of checks, and their results
+//! * [`container_state`]: the check that also queries SCM
+//! * [`summary`]: the counts
+//! * [`chunk_info`]: the chunks of each replica of a key
 
 mod checks;
 mod chunk_info;
@@ -19,16 +19,16 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// What can be done with replicas.
+/// Commands for replicas.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ReplicasCommand {
-    /// Read all replicas of keys and say what is wrong with each.
+    /// Read all replicas of keys and report defects of each.
     Verify(verify::Verify),
-    /// Show which chunks each replica of a key has.
+    /// Show the chunks of each replica of a key.
     ChunkInfo(chunk_info::ChunkInfo),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(crate) async fn run(command: ReplicasCommand, conf: &Configuration) -> Result<(), ShellError> {
     match command {
         ReplicasCommand::Verify(args) => verify::run(args, conf).await,

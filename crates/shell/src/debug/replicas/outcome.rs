@@ -1,15 +1,15 @@
-//! What can be checked of a replica, and what came of it.
+//! Checks of a replica, and their results.
 
 use client::{Error, ErrorKind};
 
-/// Something that is checked of each replica.
+/// A check of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Check {
-    /// All its bytes have their checksums.
+    /// All its bytes match their checksums.
     Checksum,
     /// Its DataNode has a record of the block.
     BlockExistence,
-    /// It and its container are in states in which they can be relied on.
+    /// The replica and its container are in states in which they can be read.
     ContainerState,
 }
 
@@ -24,12 +24,12 @@ impl Check {
     }
 }
 
-/// What came of a check of one replica.
+/// Result of a check of one replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// Whether the replica answered, so that what is said is about what it has.
+    /// The replica answered, so that the result is about its data.
     pub(super) completed: bool,
-    /// What is wrong; nothing when it passed.
+    /// The defects; none if it passed.
     pub(super) failures: Vec<String>,
 }
 
@@ -38,12 +38,12 @@ impl Outcome {
         Self { completed: true, failures: Vec::new() }
     }
 
-    /// Something is wrong with the replica.
+    /// The replica has a defect.
     pub(super) fn failed(message: impl Into<String>) -> Self {
         Self { completed: true, failures: vec![message.into()] }
     }
 
-    /// It could not be seen whether something is.
+    /// The check could not be completed.
     pub(super) fn incomplete(message: impl Into<String>) -> Self {
         Self { completed: false, failures: vec![message.into()] }
     }
@@ -52,7 +52,7 @@ impl Outcome {
         self.completed && self.failures.is_empty()
     }
 
-    /// What the failures of reads say.
+    /// Result of failed reads.
     pub(super) fn of_failures(failures: &[Error]) -> Self {
         let is_seen = |e: &Error| matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::NotFound);
         Self {

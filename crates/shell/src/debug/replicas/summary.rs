@@ -1,11 +1,11 @@
-//! What a verification counted, in Ozone's words.
+//! Summary of a verification, in Ozone's format.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outcome::Check;
 
-/// What was counted so far.
+/// Counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub(super) volumes: u64,
@@ -16,7 +16,7 @@ pub(super) struct Summary {
     pub(super) failed_by_check: BTreeMap<Check, u64>,
 }
 
-/// What was asked for.
+/// The arguments of the command.
 pub(super) struct Asked<'a> {
     pub(super) scope: &'a str,
     pub(super) checks: &'a [Check],
@@ -26,7 +26,7 @@ pub(super) struct Asked<'a> {
 const RULE: &str = "***************************************************";
 
 impl Summary {
-    /// The text; `error` is why the verification ended before all was seen.
+    /// Renders the summary; `error` is the reason if the verification ended early.
     pub(super) fn text(&self, asked: &Asked<'_>, took: Duration, error: Option<&str>) -> String {
         let status = match (error, self.failed) {
             (Some(_), _) => "Failed",

@@ -20,9 +20,9 @@ use crate::admin::ScmServiceArgs;
 use crate::output::FieldPrinter;
 use crate::replication::ReplicationArgs;
 
-/// Read all replicas of keys, each from its DataNode alone, and say what is wrong with each: of an
-/// erasure-coded key the replica of each index. Prints the keys that failed as JSON, and what was
-/// counted on standard error.
+/// Read all replicas of keys, each from its DataNode alone, and report defects of each; of an
+/// erasure-coded key the replica of each index. Prints the keys that failed as JSON, and a summary
+/// to standard error.
 #[derive(Debug, Clone, Args)]
 #[command(
     group = clap::ArgGroup::new("checks").required(true).multiple(true),
@@ -33,21 +33,21 @@ use crate::replication::ReplicationArgs;
 pub struct Verify {
     /// What to verify: / or /vol1, /vol1/bucket1, /vol1/bucket1/key1
     address: String,
-    /// Read all bytes of all replicas, and compare them with their checksums; of an erasure-coded
-    /// key also with the checksums of whole stripes that its writer left on the other replicas.
+    /// Read all bytes of all replicas and verify their checksums; of an erasure-coded key also the
+    /// checksums of whole stripes that its writer stored with the other replicas.
     #[arg(long, group = "checks")]
     checksums: bool,
     /// Check that all replicas have the blocks.
     #[arg(long, group = "checks")]
     block_existence: bool,
     /// Check the states of containers and their replicas, which must be OPEN, CLOSING, QUASI_CLOSED
-    /// or CLOSED, and that there are as many replicas as there should be.
+    /// or CLOSED, and the number of replicas.
     #[arg(long, group = "checks")]
     container_state: bool,
     /// Print the keys that passed, too.
     #[arg(long)]
     all_results: bool,
-    /// With --container-state: how many containers are remembered; 0 is the default.
+    /// With --container-state: maximum number of cached containers; 0 for the default.
     #[arg(long, default_value_t = CONTAINERS, value_name = "N")]
     container_cache_size: usize,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub struct Verify {
     scm: ScmServiceArgs,
 }
 
-/// Containers that are remembered by default.
+/// Default number of cached containers.
 const CONTAINERS: usize = 1_000_000;
 
 /// Runs it. Replicas that fail are a result, no failure of the command.
@@ -98,7 +98,7 @@ struct Verification {
     client: Client,
     checks: Vec<Check>,
     states: ContainerStates,
-    /// Only keys of this replication.
+    /// Only keys with this replication.
     only: Option<ReplicationConfig>,
     all_results: bool,
     summary: Summary,
@@ -131,7 +131,7 @@ impl Verification {
         let client = self.client.clone();
         let mut buckets = std::pin::pin!(client.list_buckets(volume, "", ""));
         while let Some(bucket) = buckets.try_next().await? {
-            // What a link stands for is verified where it is.
+            // A link's source is verified at its own place.
             if bucket.source_bucket.is_none() {
                 self.bucket(volume, &bucket.bucket_name).await?;
             }
@@ -150,7 +150,7 @@ impl Verification {
                 continue;
             }
             match self.key(KeyPath::new(volume, bucket, key.key_name())).await {
-                // It was deleted or renamed since it was listed.
+                // It was deleted or renamed after it was listed.
                 Err(ShellError::Client(e)) if e.is_status(Status::KeyNotFound) => {}
                 other => other?,
             }
@@ -192,7 +192,7 @@ impl Verification {
         }))
     }
 
-    /// Ends what is printed. Of a walk that failed before anything was found nothing is.
+    /// Ends the output. A walk that failed before any result has none.
     fn end(&mut self, outcome: Result<(), ShellError>) -> Result<(), ShellError> {
         let passed = outcome.is_ok() && self.summary.failed == 0;
         if outcome.is_ok() || self.printer.has_begun() {

@@ -12,13 +12,13 @@ use super::report::Report;
 use super::tables::{decode, for_each};
 use crate::ShellError;
 
-/// Rows that are written together, at least.
+/// Minimum number of rows per batch.
 const BATCH: usize = 1_000;
 
-/// Counts what a bucket has; deletes what is orphaned, unless it is a dry run.
+/// Counts the entries of a bucket; deletes the orphaned ones, unless it is a dry run.
 ///
 /// # Errors
-/// When the database cannot be read or written, or a row is damaged. What was deleted before is.
+/// If the database cannot be read or written, or a row is malformed. Earlier deletions persist.
 pub(super) fn repair(
     store: &OfflineStore,
     bucket: Bucket,
@@ -66,7 +66,7 @@ pub(super) fn repair(
     batch.write()
 }
 
-/// Where the directories of a bucket lead.
+/// The reachable directories of a bucket.
 fn reaches(store: &OfflineStore, bucket: u64, tree: &[u8]) -> Result<Reaches, ShellError> {
     let range = || IterRange::prefix(tree);
     let (mut directories, mut deleted) = (Vec::new(), Vec::new());
@@ -83,7 +83,7 @@ fn reaches(store: &OfflineStore, bucket: u64, tree: &[u8]) -> Result<Reaches, Sh
     Ok(Reaches::new(bucket, directories, deleted))
 }
 
-/// The object id of the directory that a row is in: the row is found by it.
+/// The object id of the parent directory of a row, which is a part of its key.
 fn parent_of(table: Table, tree: &[u8], key: &[u8]) -> Result<u64, ShellError> {
     let parent = key.strip_prefix(tree).and_then(|rest| rest.split(|byte| *byte == b'/').next());
     let parent = parent.and_then(|id| std::str::from_utf8(id).ok()?.parse::<i64>().ok());
@@ -93,7 +93,7 @@ fn parent_of(table: Table, tree: &[u8], key: &[u8]) -> Result<u64, ShellError> {
     })
 }
 
-/// Changes on their way to the database, each batch with the bucket's row, which counts them.
+/// Pending changes of the database; each batch includes the bucket's row with its counts.
 struct Batch<'a> {
     store: &'a OfflineStore,
     bucket: Bucket,

@@ -1,8 +1,8 @@
 //! `o3 repair om fso-tree`. Ozone: `FSORepairTool`.
 //!
 //! * `tables.rs`: volumes, buckets and trees of a stopped OM's database
-//! * `bucket.rs`: one bucket: what is counted, what is deleted
-//! * `report.rs`: the figures at the end
+//! * `bucket.rs`: one bucket: counts and deletions
+//! * `report.rs`: the summary
 
 mod bucket;
 mod report;
@@ -18,9 +18,9 @@ use self::report::Report;
 use super::Care;
 use crate::ShellError;
 
-/// Find entries of FILE_SYSTEM_OPTIMIZED buckets whose directory is not there, and mark them for
-/// deletion. OM must be stopped; of several OMs all must be, with the same position in their logs,
-/// and each one's database is repaired.
+/// Find entries of FILE_SYSTEM_OPTIMIZED buckets whose parent directory is missing, and mark them
+/// for deletion. OM must be stopped; of several OMs all must be stopped at the same position in
+/// their logs, and the database of each must be repaired.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 repair om fso-tree --db /data/om/om.db --dry-run\n  \
@@ -29,7 +29,7 @@ pub struct FsoTree {
     /// The database's directory, such as /data/om/om.db.
     #[arg(long, value_name = "DIR")]
     db: PathBuf,
-    /// Only buckets of this volume, with or without the '/' before it.
+    /// Only buckets of this volume, with or without a leading '/'.
     #[arg(short = 'v', long, value_name = "VOLUME")]
     volume: Option<String>,
     /// Only this bucket of the volume.
@@ -39,9 +39,9 @@ pub struct FsoTree {
     care: Care,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(super) fn run(args: &FsoTree) -> Result<(), ShellError> {
-    // Looked at before anything is asked.
+    // Check it before asking.
     drop(OfflineStore::open_read_only(&args.db)?);
     let what = format!("Orphaned entries in {} are marked for deletion.", args.db.display());
     let change = args.care.confirm(&what)?;
@@ -67,13 +67,13 @@ pub(super) fn run(args: &FsoTree) -> Result<(), ShellError> {
     args.care.say(&report.to_string())
 }
 
-/// Why a bucket is not looked at.
+/// Returns the reason to skip a bucket.
 fn skipped(store: &OfflineStore, bucket: &Bucket) -> Result<Option<String>, ShellError> {
     let (volume, name) = (&bucket.volume_name, &bucket.bucket_name);
     if !bucket.is_tree() || bucket.is_link() {
         return Ok(Some(format!("Skipping non-FSO bucket /{volume}/{name}")));
     }
-    // What they show is in the rows of the bucket, too.
+    // Entries of snapshots are in the rows of the bucket, too.
     let why = format!("Skipping repair for bucket '{volume}/{name}' due to snapshot presence.");
     Ok(tables::has_snapshots(store, volume, name)?.then_some(why))
 }

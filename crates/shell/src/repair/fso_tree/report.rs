@@ -1,10 +1,10 @@
-//! What was found.
+//! Summary of a repair.
 
 use std::fmt;
 
 use namespace::Reach;
 
-/// How much there is of something.
+/// Counts of one category.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Figures {
     directories: u64,
@@ -12,7 +12,7 @@ pub(super) struct Figures {
     bytes: u64,
 }
 
-/// The figures of all buckets that were looked at.
+/// The counts of all checked buckets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
     reachable: Figures,
@@ -26,7 +26,7 @@ impl Report {
         figures.directories = figures.directories.saturating_add(1);
     }
 
-    /// Counts a file of so many bytes, without its copies.
+    /// Counts a file of `bytes` bytes, without its copies.
     pub(super) fn count_file(&mut self, reach: Reach, bytes: u64) {
         let figures = self.of(reach);
         figures.files = figures.files.saturating_add(1);
@@ -42,7 +42,7 @@ impl Report {
     }
 }
 
-/// As Ozone prints it.
+/// The format of Ozone's tool.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (what, figures) in [

@@ -1,4 +1,4 @@
-//! What a tree consists of, in the database of a stopped OM.
+//! The parts of a tree, in the database of a stopped OM.
 
 use metastore::{IterRange, OfflineStore};
 use namespace::Table;
@@ -8,13 +8,13 @@ use proto::ozone::{BucketInfo, VolumeInfo};
 
 use crate::ShellError;
 
-/// Bytes read ahead of a scan.
+/// Readahead of a scan, in bytes.
 const READAHEAD: usize = 1 << 20;
 
-/// All volumes, or the one that is wanted.
+/// All volumes, or the given one.
 ///
 /// # Errors
-/// When there is no such volume, or the database cannot be read.
+/// If there is no such volume, or the database cannot be read.
 pub(super) fn volumes(
     store: &OfflineStore,
     wanted: Option<&str>,
@@ -25,7 +25,7 @@ pub(super) fn volumes(
     Ok(vec![volume.ok_or_else(missing)?])
 }
 
-/// All buckets of a volume, or the one that is wanted.
+/// All buckets of a volume, or the given one.
 ///
 /// # Errors
 /// As [`volumes`].
@@ -43,10 +43,10 @@ pub(super) fn buckets(
     Ok(vec![bucket.ok_or(ShellError::Refused(missing))?])
 }
 
-/// Whether the bucket has any snapshot, in whatever state.
+/// Returns `true` if the bucket has any snapshot, in any state.
 ///
 /// # Errors
-/// When the database cannot be read.
+/// If the database cannot be read.
 pub(super) fn has_snapshots(
     store: &OfflineStore,
     volume: &str,
@@ -61,7 +61,7 @@ pub(super) fn has_snapshots(
 /// Visits the rows of a table that begin with `prefix`, in order.
 ///
 /// # Errors
-/// When the database cannot be read, or a visit fails.
+/// If the database cannot be read, or a visit fails.
 pub(super) fn for_each(
     store: &OfflineStore,
     table: Table,
@@ -77,10 +77,10 @@ pub(super) fn for_each(
     Ok(())
 }
 
-/// A row as a message.
+/// Decodes a row as a message.
 ///
 /// # Errors
-/// When it is none.
+/// If it is malformed.
 pub(super) fn decode<M: Message + Default>(
     table: Table,
     key: &[u8],

@@ -13,23 +13,23 @@ use serde_json::{Map, Value, json};
 use super::targets::{Outcome, Targets, conclude, failure, warn_of_failures};
 use crate::{ShellError, output};
 
-/// How the disks are balanced.
+/// Parameters of the disk balancer.
 #[derive(Debug, Clone, Args)]
 struct Parameters {
-    /// By how much a disk's use may differ from that of all disks of its DataNode, in per cent:
-    /// more than 0, less than 100.
+    /// Maximum difference between the utilization of a disk and that of all disks of its DataNode,
+    /// in percent: more than 0, less than 100.
     #[arg(short = 't', long, value_name = "PERCENT")]
     threshold_percentage: Option<f64>,
-    /// MB a second that are moved at most.
+    /// Maximum MB per second to move.
     #[arg(short = 'b', long, value_name = "MB")]
     bandwidth_in_mb: Option<u64>,
-    /// Containers that are moved at a time.
+    /// Number of containers to move in parallel.
     #[arg(short = 'p', long, value_name = "N")]
     parallel_thread: Option<i32>,
-    /// Whether to stop when the disks are even: true or false.
+    /// Stop when the disks are even: true or false.
     #[arg(short = 's', long, value_name = "BOOL")]
     stop_after_disk_even: Option<bool>,
-    /// States of containers that are moved: CLOSED, QUASI_CLOSED or both with a comma.
+    /// States of containers to move: CLOSED, QUASI_CLOSED or both, separated by a comma.
     #[arg(short = 'c', long, value_name = "STATES")]
     container_states: Option<String>,
 }
@@ -45,7 +45,7 @@ impl Parameters {
         }
     }
 
-    /// What was named, under Ozone's names.
+    /// The given parameters, under Ozone's names.
     fn json(&self) -> Map<String, Value> {
         let mut named = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -60,8 +60,8 @@ impl Parameters {
     }
 }
 
-/// Have the disks of DataNodes balanced: closed containers move from full disks to emptier ones of
-/// the same DataNode. What is not said here stays as it is.
+/// Start the disk balancers of DataNodes, which move closed containers from full to emptier disks
+/// of the same DataNode. Parameters that are not given are unchanged.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 admin datanode diskbalancer start dn1 -t 5 -b 20\n  \
     o3 admin datanode diskbalancer start --in-service-datanodes")]
@@ -72,14 +72,14 @@ pub struct Start {
     parameters: Parameters,
 }
 
-/// Move nothing more; moves that are under way are given up.
+/// Stop the disk balancers of DataNodes. Moves in progress are cancelled.
 #[derive(Debug, Clone, Args)]
 pub struct Stop {
     #[command(flatten)]
     targets: Targets,
 }
 
-/// Change how the disks of DataNodes are balanced.
+/// Change the parameters of the disk balancers of DataNodes.
 #[derive(Debug, Clone, Args)]
 pub struct Update {
     #[command(flatten)]
@@ -125,7 +125,7 @@ pub(super) async fn update(args: Update, conf: &Configuration) -> Result<(), She
     words.print(&args.targets, &named, &done)
 }
 
-/// What is said of a verb.
+/// The texts of a verb.
 struct Words {
     action: &'static str,
     done: &'static str,

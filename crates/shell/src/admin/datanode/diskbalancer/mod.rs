@@ -1,5 +1,5 @@
-//! `o3 admin datanode diskbalancer`: asks DataNodes themselves, by Hadoop RPC, as Ozone's command
-//! does.
+//! `o3 admin datanode diskbalancer`: calls DataNodes directly over Hadoop RPC, like Ozone's
+//! command.
 
 mod change;
 mod report;
@@ -11,30 +11,30 @@ use config::Configuration;
 
 use crate::ShellError;
 
-/// The balancer of a DataNode's disks.
+/// Commands for the disk balancer.
 #[derive(Debug, Clone, Args)]
 pub struct DiskBalancer {
     #[command(subcommand)]
     pub(super) command: DiskBalancerCommand,
 }
 
-/// What can be done about the disks of a DataNode.
+/// Commands for the disk balancers of DataNodes.
 #[derive(Debug, Clone, Subcommand)]
 pub enum DiskBalancerCommand {
-    /// Have the disks of DataNodes balanced: closed containers move from full disks to emptier ones
-    /// of the same DataNode. What is not said here stays as it is.
+    /// Start the disk balancers of DataNodes, which move closed containers from full to emptier
+    /// disks of the same DataNode. Parameters that are not given are unchanged.
     Start(change::Start),
-    /// Move nothing more; moves that are under way are given up.
+    /// Stop the disk balancers of DataNodes. Moves in progress are cancelled.
     Stop(change::Stop),
-    /// Change how the disks of DataNodes are balanced.
+    /// Change the parameters of the disk balancers of DataNodes.
     Update(change::Update),
-    /// Whether the disks of DataNodes are being balanced, how, and what came of it.
+    /// Show the state, parameters and progress of the disk balancers of DataNodes.
     Status(status::Status),
-    /// How full the disks of DataNodes are.
+    /// Show the utilization of the disks of DataNodes.
     Report(report::Report),
 }
 
-/// Runs one.
+/// Runs a command.
 pub(super) async fn run(
     command: DiskBalancerCommand,
     conf: &Configuration,

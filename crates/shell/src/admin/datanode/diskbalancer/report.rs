@@ -9,7 +9,8 @@ use service::readable_bytes;
 use super::targets::{Targets, conclude, failure, name, warn_of_failures};
 use crate::{ShellError, output};
 
-/// How full the disks of DataNodes are, and how much each differs from all of its DataNode.
+/// Show the utilization of the disks of DataNodes, and the difference of each to all disks of its
+/// DataNode.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "VolumeDensity is how much a disk's utilization differs from that of all disks of \
@@ -25,7 +26,7 @@ pub struct Report {
 /// Runs the command.
 pub(super) async fn run(args: Report, conf: &Configuration) -> Result<(), ShellError> {
     let mut outcomes = args.targets.ask(conf).await?;
-    // The most uneven first.
+    // In order of unevenness.
     let density = |info: &DatanodeDiskBalancerInfoProto| info.current_volume_density_sum;
     outcomes.sort_by(|a, b| {
         let of = |result: &Result<_, _>| result.as_ref().map_or(f64::MIN, density);
@@ -57,7 +58,7 @@ fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
-/// Between which utilizations a disk counts as even.
+/// The range of utilizations in which a disk counts as even.
 fn range(info: &DatanodeDiskBalancerInfoProto) -> (f64, f64) {
     let threshold = info.disk_balancer_conf.as_ref().map_or(0.0, |conf| conf.threshold()) / 100.0;
     let ideal = info.ideal_usage();

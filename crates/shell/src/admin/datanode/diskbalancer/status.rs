@@ -10,7 +10,7 @@ use crate::{ShellError, output};
 
 const MB: f64 = 1_048_576.0;
 
-/// Whether the disks of DataNodes are being balanced, how, and what came of it.
+/// Show the state, parameters and progress of the disk balancers of DataNodes.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "EstBytesToMove(MB) is what must move until no disk differs by more than the threshold, \
@@ -90,7 +90,7 @@ fn megabytes(bytes: u64) -> u64 {
     (bytes as f64 / MB).ceil() as u64
 }
 
-/// Minutes that are left at the bandwidth; `None` when it has none.
+/// Remaining minutes at the current bandwidth; `None` if it has none.
 fn minutes_left(info: &DatanodeDiskBalancerInfoProto) -> Option<u64> {
     let bandwidth = configuration(info).disk_bandwidth_in_mb();
     let left = info.bytes_to_move() as f64 / MB;

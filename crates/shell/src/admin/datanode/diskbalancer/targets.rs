@@ -1,4 +1,4 @@
-//! Which DataNodes are asked, and asking them.
+//! The DataNodes of a command, and the calls to them.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -23,57 +23,57 @@ use crate::admin::{ScmArgs, nonsense};
 
 const PROTOCOL: (&str, u64) = ("org.apache.hadoop.hdds.protocol.DiskBalancerProtocol", 1);
 
-/// How long one DataNode may take.
+/// Timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// DataNodes asked at a time.
+/// Number of DataNodes called in parallel.
 const AT_A_TIME: usize = 16;
 
-/// What Ozone's tools call the version of their client.
+/// Version of the client protocol, as in Ozone's tools.
 const CLIENT_VERSION: u32 = 2;
 
-/// Which DataNodes, and how the outcome is shown.
+/// The DataNodes of a command, and the output format.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Targets {
-    /// DataNodes by host name or IP address, with :PORT where their Hadoop RPC is not on the
-    /// default port; - reads them from standard input, one on a line.
+    /// DataNodes by host name or IP address, with :PORT if their Hadoop RPC port is not the
+    /// default; - reads them from standard input, one per line.
     #[arg(value_name = "DATANODE", required_unless_present = "in_service")]
     datanodes: Vec<String>,
-    /// All DataNodes that are healthy and in service.
+    /// All DataNodes that are HEALTHY and IN_SERVICE.
     #[arg(long = "in-service-datanodes")]
     in_service: bool,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     scm: ScmArgs,
 }
 
-/// A DataNode that is asked.
+/// A DataNode to call.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     /// Host and port.
     pub address: String,
-    /// As it is shown.
+    /// Display name.
     pub name: String,
 }
 
-/// What came of asking one.
+/// The result of a call.
 pub(super) struct Outcome<T> {
     pub target: Target,
     pub result: Result<T, TargetError>,
 }
 
-/// Why a DataNode did not do what it was asked.
+/// Error of a call to a DataNode.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TargetError {
-    /// It refused; where it was asked is said beside it.
+    /// The DataNode rejected the request; the address is printed separately.
     #[error("{0}")]
     Refused(String),
-    /// It gave no answer.
+    /// The call failed.
     #[error(transparent)]
     Call(CallError),
-    /// Its answer makes no sense.
+    /// The response is malformed.
     #[error("the answer makes no sense: {0}")]
     Answer(#[from] prost::DecodeError),
 }
@@ -88,7 +88,7 @@ impl From<CallError> for TargetError {
 }
 
 impl Targets {
-    /// The DataNodes, each once.
+    /// The DataNodes, without duplicates.
     async fn resolve(&self, conf: &Configuration) -> Result<Vec<Target>, ShellError> {
         if !conf.get(&dn::HDDS_DATANODE_DISK_BALANCER_ENABLED) {
             let key = dn::HDDS_DATANODE_DISK_BALANCER_ENABLED.name();
@@ -137,7 +137,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Calls all of them; in their order.
+    /// Calls all DataNodes; the results are in their order.
     pub async fn call<Q: Message, A: Message + Default>(
         &self,
         conf: &Configuration,
@@ -161,7 +161,7 @@ impl Targets {
         Ok(stream::iter(calls).buffered(AT_A_TIME).collect().await)
     }
 
-    /// Asks all of them how their disks are.
+    /// Requests the disk balancer information of all DataNodes.
     pub async fn ask(
         &self,
         conf: &Configuration,
@@ -175,7 +175,7 @@ impl Targets {
         Ok(asked.into_iter().map(told).collect())
     }
 
-    /// Whether all DataNodes in service are meant.
+    /// Returns `true` if the command applies to all DataNodes in service.
     pub fn are_all(&self) -> bool {
         self.in_service
     }
@@ -193,13 +193,13 @@ fn with_port(name: &str, port: u16) -> String {
     }
 }
 
-/// A host whose name is its address is not named twice.
+/// Shows a host once if its name is its address.
 fn shown(host: &str, address: &str) -> String {
     let is_named = address.strip_prefix(host).is_some_and(|rest| rest.starts_with(':'));
     if host.is_empty() || is_named { address.to_owned() } else { format!("{host} ({address})") }
 }
 
-/// A DataNode by its own words.
+/// Display name of a DataNode from its own report.
 pub(super) fn name(info: &DatanodeDiskBalancerInfoProto) -> String {
     let node = &info.node;
     let port = node.ports.iter().find(|port| port.name == PortName::ClientRpc.as_str());
@@ -208,7 +208,7 @@ pub(super) fn name(info: &DatanodeDiskBalancerInfoProto) -> String {
     shown(&node.host_name, &address)
 }
 
-/// Those that failed, one on a line of standard error.
+/// Prints the failed DataNodes to standard error, one per line.
 pub(super) fn warn_of_failures<T>(outcomes: &[Outcome<T>]) {
     for Outcome { target, result } in outcomes {
         if let Err(error) = result {
@@ -217,13 +217,13 @@ pub(super) fn warn_of_failures<T>(outcomes: &[Outcome<T>]) {
     }
 }
 
-/// One that failed, as JSON.
+/// A failed DataNode as JSON.
 pub(super) fn failure(target: &Target, action: &str, error: &TargetError) -> Value {
     let error = error.to_string();
     json!({ "datanode": target.name, "action": action, "status": "failure", "errorMsg": error })
 }
 
-/// The command's own outcome: a failure when any of them failed.
+/// The result of the command: an error if any DataNode failed.
 pub(super) fn conclude<T>(outcomes: &[Outcome<T>], what: &str) -> Result<(), ShellError> {
     let failed: Vec<_> = outcomes.iter().filter(|outcome| outcome.result.is_err()).collect();
     if failed.is_empty() {

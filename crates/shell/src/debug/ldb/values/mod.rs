@@ -1,5 +1,5 @@
-//! Values as JSON, with the field names of the classes that Ozone's own tool prints. Where that
-//! prints the inside of a protobuf message, the fields have the message's names here.
+//! Values as JSON, with the field names of the classes that Ozone's own tool prints. If that prints
+//! the internals of a protobuf message, the fields have the message's names here.
 
 mod datanode;
 mod om;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::tables::text;
 
-/// What the values of a table are.
+/// Format of a table's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueForm {
     Volume,
@@ -70,10 +70,10 @@ impl ValueForm {
         }
     }
 
-    /// A value as JSON.
+    /// Formats a value as JSON.
     ///
     /// # Errors
-    /// Why it does not decode.
+    /// If it does not decode.
     pub(super) fn show(self, _key: &[u8], value: &[u8]) -> Result<Value, NotDecoded> {
         match self {
             Self::Volume => shown(value, om::volume),
@@ -107,7 +107,7 @@ impl ValueForm {
         }
     }
 
-    /// A value with every field that there can be.
+    /// A value with every possible field.
     pub(super) fn example(self) -> Value {
         match self {
             Self::Volume => om::volume(&om::example_volume()),
@@ -144,7 +144,7 @@ impl ValueForm {
     }
 }
 
-/// Why a value does not decode.
+/// Error of a value that does not decode.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NotDecoded(String);
@@ -153,7 +153,7 @@ fn shown<M: Message + Default>(value: &[u8], show: fn(&M) -> Value) -> Result<Va
     M::decode(value).map(|message| show(&message)).map_err(|e| NotDecoded(e.to_string()))
 }
 
-/// A map of the user's names. Ozone keeps them without an order.
+/// A map with user-defined names. Ozone keeps them unordered.
 fn map(entries: &[KeyValue]) -> Value {
     let entries = entries.iter().map(|kv| (kv.key.clone(), kv.value().into()));
     entries.collect::<Map<_, _>>().into()
@@ -169,14 +169,14 @@ fn hex(bytes: &[u8]) -> Value {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
 }
 
-/// Adds a field that is there only sometimes.
+/// Adds an optional field.
 fn add(value: &mut Value, name: &str, field: Option<Value>) {
     if let (Some(fields), Some(field)) = (value.as_object_mut(), field) {
         fields.insert(name.to_owned(), field);
     }
 }
 
-/// The replication, as the classes' fields are.
+/// The replication, with the fields of Ozone's classes.
 fn replication(
     kind: i32,
     factor: Option<i32>,

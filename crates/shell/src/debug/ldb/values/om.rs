@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use super::{add, hex, id, map, replication};
 use crate::render;
 
-/// One entry of an access list. Ozone's tool leaves the rights out; scripts that read it do not
-/// mind the field.
+/// One ACL entry. Ozone's tool omits the rights; scripts that read it ignore the additional field.
 fn acl(entry: &OzoneAclInfo) -> Value {
     let mut shown = render::acl::acl(entry);
     if let Some(fields) = shown.as_object_mut() {
@@ -152,7 +151,7 @@ fn location(location: &KeyLocation) -> Value {
 }
 
 fn encryption(info: &FileEncryptionInfoProto) -> Value {
-    // The key of the data itself is left out.
+    // The data key itself is omitted.
     json!({ "keyName": info.key_name, "ezKeyVersionName": info.ez_key_version_name })
 }
 
@@ -327,7 +326,7 @@ fn example_acls() -> Vec<OzoneAclInfo> {
 }
 
 fn example_ec() -> Option<EcReplicationConfig> {
-    // What is not coded is the common case, and has other fields.
+    // The common case is not erasure-coded, and has other fields.
     None
 }
 
@@ -432,7 +431,7 @@ mod tests {
 
     use super::*;
 
-    /// What Ozone 2.2.0's own tool prints of such a row, rights left out.
+    /// The output of Ozone 2.2.0's own tool for such a row, without rights.
     #[test]
     fn a_key_looks_like_ozones() {
         let info = KeyInfo {

@@ -9,7 +9,7 @@ use super::{add, replication};
 
 /// Milliseconds since 1970 as seconds, as the times of these classes are shown.
 fn seconds(ms: u64) -> Value {
-    // Three decimals of today's seconds fit.
+    // Three decimals of current times fit.
     (ms as f64 / 1000.0).into()
 }
 
