@@ -7,13 +7,13 @@ use types::ReplicationConfig;
 
 use crate::FreonError;
 
-/// How many tests, how many at once, for how long.
+/// Number, concurrency and duration of the tests.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// Number of tests.
     #[arg(short = 'n', long, default_value_t = 1000, value_name = "N")]
     pub number_of_tests: u64,
-    /// Tests at the same time.
+    /// Number of concurrent tests.
     #[arg(
         short = 't',
         long = "threads",
@@ -22,19 +22,19 @@ pub struct RunArgs {
         value_name = "N"
     )]
     pub threads: usize,
-    /// Run that long instead of a number of tests: 30s, 5m, 1h.
+    /// Run for this time instead of a number of tests: 30s, 5m, 1h.
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// Begin of the generated names; a random one when absent.
+    /// Prefix of the generated names; random by default.
     #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
     pub prefix: String,
-    /// Go on after a failed test, and fail at the end.
+    /// Continue after a failed test, and fail at the end.
     #[arg(short = 'f', long)]
     pub fail_at_end: bool,
-    /// Clients, each with connections of its own.
+    /// Number of clients, each with its own connections.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub clients: usize,
-    /// Process id of a server whose CPU time to measure; may be repeated or a comma list.
+    /// Process id of a server whose CPU time is measured; may be repeated or comma-separated.
     #[arg(long = "server-pid", value_delimiter = ',', value_name = "PID")]
     pub server_pids: Vec<u32>,
     /// Print one JSON object instead of tables.
@@ -43,13 +43,12 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The number that a test has: a run of a time goes over the numbers again and again, as
-    /// Ozone's does.
+    /// The number of a test: a timed run repeats the numbers, as Ozone's does.
     pub(crate) fn number(&self, test: u64) -> u64 {
         test % self.number_of_tests.max(1)
     }
 
-    /// Refuses `--clients` where there is nothing that several clients could share.
+    /// Rejects `--clients` for generators that cannot use several clients.
     pub(crate) fn without_clients(&self) -> Result<(), FreonError> {
         match self.clients {
             1 => Ok(()),
@@ -57,7 +56,7 @@ impl RunArgs {
         }
     }
 
-    /// The prefix of what an earlier run made; `doing` says what becomes of it.
+    /// The prefix of an earlier run, which must be given; `doing` describes its use in the error.
     pub(crate) fn named_prefix(&self, doing: &str) -> Result<&str, FreonError> {
         match self.prefix.as_str() {
             "" => Err(FreonError::Usage(format!("--prefix must name the {doing}"))),
@@ -66,7 +65,7 @@ impl RunArgs {
     }
 }
 
-/// The bucket of keys that are there already.
+/// The bucket of existing keys.
 #[derive(Debug, Clone, Args)]
 pub struct BucketArgs {
     /// Volume.
@@ -77,20 +76,20 @@ pub struct BucketArgs {
     pub bucket: String,
 }
 
-/// Where keys go.
+/// The bucket to write to.
 #[derive(Debug, Clone, Args)]
 pub struct TargetArgs {
-    /// Volume, made if missing.
+    /// Volume; created if missing.
     #[arg(short = 'v', long, default_value = "vol1", value_name = "NAME")]
     pub volume: String,
-    /// Bucket, made if missing (layout OBJECT_STORE).
+    /// Bucket; created if missing (layout OBJECT_STORE).
     #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
     pub bucket: String,
     #[command(flatten)]
     pub replication: ReplicationArgs,
 }
 
-/// How keys are replicated.
+/// Replication of keys.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ReplicationArgs {
     /// Replication type: RATIS or EC.
@@ -105,12 +104,12 @@ pub struct ReplicationArgs {
 }
 
 impl ReplicationArgs {
-    /// The replication asked for; `None` leaves it to the bucket.
+    /// The requested replication; `None` leaves it to the bucket.
     pub(crate) fn config(&self) -> Result<Option<ReplicationConfig>, FreonError> {
         let kind = self.replication_type.as_deref();
         let (kind, value) = match (kind, self.replication.as_deref().or(self.factor.as_deref())) {
             (None, None) => return Ok(None),
-            // Without it keys of a bucket's default would be measured for those of the type.
+            // Otherwise keys with the bucket's default would be measured as keys of the type.
             (Some(kind), None) => {
                 return Err(FreonError::Usage(format!(
                     "--type {kind} needs --replication as well"
@@ -125,7 +124,7 @@ impl ReplicationArgs {
 }
 
 impl ReplicationArgs {
-    /// The replication asked for, or else RATIS/THREE.
+    /// The requested replication, or else RATIS/THREE.
     pub(crate) fn or_three(&self) -> Result<ReplicationConfig, FreonError> {
         match self.config()? {
             Some(config) => Ok(config),
@@ -135,7 +134,7 @@ impl ReplicationArgs {
     }
 }
 
-/// A number with a unit that cannot be read.
+/// A malformed number with a unit.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UnitError {
     #[error("{0} does not begin with a number")]

@@ -1,4 +1,4 @@
-//! `cgom`: keys without data, written into the tables of an OM that does not run.
+//! `cgom`: keys without data, written into the tables of a stopped OM.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,20 +15,19 @@ use crate::names::numbered;
 use crate::report::Report;
 use crate::timer::Timer;
 
-/// Write keys into the tables of an OM that does not run.
+/// Write keys into the tables of a stopped OM.
 ///
-/// Each is a copy of a key of the bucket, with a name, ids and a block of its own. They are written
-/// as table files of RocksDB that the database takes in as they are, without the log: an OM
-/// that is one of several differs from the others then. Names are those of ommg, omkg and ockg with
-/// the same prefix.
+/// Each is a copy of a key of the bucket, with its own name, ids and block. They are written as
+/// RocksDB table files that are ingested into the database, without the Raft log: one of several
+/// OMs then differs from the others. Names are those of ommg, omkg and ockg with the same prefix.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon omkg -n 1 -p first\n  \
                         o3 freon cgom -n 100000000 -p keys --om-db /data/meta/om.db")]
 pub struct Cgom {
-    /// How many keys.
+    /// Number of keys.
     #[arg(short = 'n', long, default_value_t = 1000, value_name = "N")]
     number_of_tests: u64,
-    /// Begin of their names.
+    /// Prefix of their names.
     #[arg(short = 'p', long, value_name = "TEXT")]
     prefix: String,
     /// Volume.
@@ -37,7 +36,7 @@ pub struct Cgom {
     /// Bucket, not FILE_SYSTEM_OPTIMIZED.
     #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
     bucket: String,
-    /// The database; om.db of the configured OM otherwise.
+    /// The database; by default om.db of the configured OM.
     #[arg(long, value_name = "DIR")]
     om_db: Option<PathBuf>,
     /// Print one JSON object instead of tables.
@@ -153,10 +152,10 @@ fn template(store: &Store, bucket_row: &[u8]) -> Result<Vec<u8>, FreonError> {
     }
 }
 
-/// Makes `key` the copy of `first` that has this name and number.
+/// Turns `key` into the copy of `first` with this name and number.
 fn become_next(key: &mut KeyInfo, first: &KeyInfo, name: String, number: u64) {
     key.key_name = name;
-    // The lowest eight bits are for further objects of a transaction.
+    // The lowest eight bits are for other objects of a transaction.
     key.object_id = first.object_id.map(|id| id.wrapping_add(number << 8));
     let blocks = key.key_location_list.iter_mut().flat_map(|list| &mut list.key_locations);
     let firsts = first.key_location_list.iter().flat_map(|list| &list.key_locations);

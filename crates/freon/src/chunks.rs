@@ -1,5 +1,5 @@
-//! Chunks that `dcg` writes and `dcv` reads, below keys and blocks of OM: in which container they
-//! are, and where in its blocks.
+//! Chunks that `dcg` writes and `dcv` reads, without keys of OM: their container, and their
+//! positions in its blocks.
 
 use bytes::Bytes;
 use client::{DatanodeClient, ListContainers, ScmClient};
@@ -14,19 +14,20 @@ use crate::content::Content;
 /// Blocks over which the chunks of a run are spread, as in Ozone.
 pub(crate) const BLOCKS: u64 = 20;
 
-/// Chunks of a run at most: their blocks are put as a whole at the end, with a checksum for each.
+/// Maximum number of chunks of a run: their blocks are put at the end, with a checksum for each
+/// chunk.
 pub(crate) const MAX_CHUNKS: u64 = 1_000_000;
 
-/// Longest chunk, as DataNodes take them.
+/// Maximum size of a chunk, as in DataNodes.
 pub(crate) const MAX_CHUNK_BYTES: u64 = 32 << 20;
 
-/// Bytes of one record of a block at most: several chunks are one record.
+/// Maximum size of one record of a block: several chunks form one record.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 
-/// Containers that SCM is asked for at once.
+/// Number of containers per request to SCM.
 const LIST_PAGE: u32 = 1000;
 
-/// A container of a run, and the pipeline that writes it.
+/// The container of a run, and its pipeline.
 pub(crate) struct Container {
     /// Clients of DataNodes, at least one.
     clients: Vec<DatanodeClient>,
@@ -34,7 +35,7 @@ pub(crate) struct Container {
     pub(crate) id: ContainerId,
 }
 
-/// The owner that SCM knows a run's container by.
+/// The owner of a run's container in SCM.
 fn owner(prefix: &str) -> String {
     format!("freon-{prefix}")
 }
@@ -57,7 +58,7 @@ impl Container {
         Self::open(&scm, id, clients, conf).await
     }
 
-    /// The container that a run of this prefix has written.
+    /// The container written by a run with this prefix.
     pub(crate) async fn to_read(
         prefix: &str,
         clients: usize,
@@ -93,7 +94,7 @@ impl Container {
         &self.clients[(number % self.clients.len() as u64) as usize]
     }
 
-    /// The DataNode that a test reads from.
+    /// The DataNode from which a test reads.
     pub(crate) fn node(&self, number: u64) -> &DatanodeDetails {
         // There is a member: see `open`.
         &self.pipeline.members[(number % self.pipeline.members.len() as u64) as usize]
@@ -118,7 +119,7 @@ async fn find(scm: &ScmClient, prefix: &str) -> Result<Option<ContainerInfoProto
     }
 }
 
-/// Where chunks of one length are in the blocks of a container.
+/// Positions of chunks of one length in the blocks of a container.
 #[derive(Clone)]
 pub(crate) struct Layout {
     container: ContainerId,
@@ -130,7 +131,7 @@ pub(crate) struct Layout {
 impl Layout {
     pub(crate) fn new(container: ContainerId, prefix: &str, size: u64) -> Self {
         let data = Content::new(size).pieces().collect::<Vec<_>>().concat();
-        // What DataNodes and readers of Ozone compare chunks with.
+        // The checksum that DataNodes and readers of Ozone verify.
         let checksum = crc32(&data);
         Self { container, prefix: prefix.to_owned(), data: data.into(), checksum }
     }
@@ -139,7 +140,7 @@ impl Layout {
         self.data.len() as u64
     }
 
-    /// The block of a chunk. Numbers of blocks begin with 1.
+    /// The block of a chunk. Block numbers start at 1.
     pub(crate) fn block(&self, number: u64) -> BlockId {
         BlockId::new(self.container, LocalId(number % BLOCKS + 1))
     }
@@ -149,7 +150,7 @@ impl Layout {
         self.record(number, (number / BLOCKS).saturating_mul(self.size()), 1)
     }
 
-    /// A record of so many chunks that are behind each other.
+    /// A record of this number of consecutive chunks.
     fn record(&self, number: u64, offset: u64, chunks: u64) -> ChunkInfo {
         ChunkInfo {
             chunk_name: format!("{}_testdata_chunk_{number}", self.prefix),

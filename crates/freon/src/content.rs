@@ -1,4 +1,5 @@
-//! What generated keys hold: the same bytes in every key of a size, so that one digest proves all.
+//! Content of generated keys: the same bytes in every key of a size, so that one digest verifies
+//! all.
 
 use bytes::Bytes;
 
@@ -34,7 +35,7 @@ impl Content {
         self.size
     }
 
-    /// The content in pieces, none of them copied.
+    /// The content in pieces, without a copy.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Bytes> + use<'_> {
         let mut left = self.size;
         std::iter::from_fn(move || {

@@ -7,7 +7,7 @@ use crate::FreonError;
 /// Clock ticks in a second of `/proc/PID/stat`; Linux fixes it for user space.
 const TICKS: f64 = 100.0;
 
-/// User and system time that a process and its threads have used.
+/// User and system time used by a process and its threads.
 fn used(pid: u32) -> Result<Duration, FreonError> {
     let failed = |reason: String| FreonError::Process { pid, reason };
     let stat =
@@ -15,7 +15,7 @@ fn used(pid: u32) -> Result<Duration, FreonError> {
     parse(&stat).ok_or_else(|| failed("its stat file has an unknown form".into()))
 }
 
-/// Fields 14 and 15; the process name before them may hold spaces and parentheses.
+/// Parses fields 14 and 15; the process name before them may contain spaces and parentheses.
 fn parse(stat: &str) -> Option<Duration> {
     let (_, after) = stat.rsplit_once(')')?;
     let mut fields = after.split_whitespace().skip(11);
@@ -24,14 +24,14 @@ fn parse(stat: &str) -> Option<Duration> {
     Some(Duration::from_secs_f64((user + system) / TICKS))
 }
 
-/// Measures how much CPU time processes use from now on.
+/// Measures the CPU time of processes from its start on.
 pub(crate) struct CpuMeter {
     pids: Vec<u32>,
     before: Duration,
 }
 
 impl CpuMeter {
-    /// Begins to measure; `None` when there is nothing to measure.
+    /// Starts the measurement; `None` without processes.
     pub(crate) fn start(pids: &[u32]) -> Result<Option<Self>, FreonError> {
         if pids.is_empty() {
             return Ok(None);
@@ -44,7 +44,7 @@ impl CpuMeter {
         pids.iter().map(|pid| used(*pid)).sum()
     }
 
-    /// What they used since.
+    /// CPU time used since the start.
     pub(crate) fn elapsed(&self) -> Result<Duration, FreonError> {
         Ok(Self::sum(&self.pids)?.saturating_sub(self.before))
     }

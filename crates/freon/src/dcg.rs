@@ -13,13 +13,13 @@ use crate::chunks::{BLOCKS, Container, Layout, MAX_CHUNK_BYTES, MAX_CHUNKS};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
-/// How long members of the pipeline that are behind are waited for at the end.
+/// Timeout at the end of a run for pipeline members that lag.
 const MEMBERS_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Write chunks to DataNodes, without OM. They go into 20 blocks of a container that SCM makes for
-/// the prefix, on a pipeline that it chooses; at the end the blocks are put, so that dcv can read
-/// them. The space is not given back: the container belongs to no key.
+/// Write chunks to DataNodes, without OM. They are written into 20 blocks of a container that SCM
+/// creates for the prefix, on a pipeline of its choice; at the end the blocks are put, so that dcv
+/// can read them. The space is not reclaimed: the container belongs to no key.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon dcg -n 10000 -t 16 -s 4096 -p run1")]
 pub struct Dcg {
@@ -27,7 +27,7 @@ pub struct Dcg {
     run: RunArgs,
     #[command(flatten)]
     replication: ReplicationArgs,
-    /// Bytes of a chunk.
+    /// Size of a chunk in bytes.
     #[arg(short = 's', long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=MAX_CHUNK_BYTES), value_name = "BYTES")]
     size: u64,
 }
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Dcg, conf: &Configuration) -> Result<Report, Freon
 }
 
 impl Chunks {
-    /// Makes the first chunks readable.
+    /// Puts the blocks, so that the first chunks are readable.
     async fn put(&self, count: u64) -> Result<(), FreonError> {
         let (client, pipeline) = (self.container.client(0), &self.container.pipeline);
         let blocks = self.layout.blocks(count).into_iter();
@@ -69,8 +69,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Waits until each member of the pipeline has the blocks: a majority is enough for a put, and
-    /// `dcv` reads from each member. For one that is away, [`MEMBERS_TIMEOUT`].
+    /// Waits until each member of the pipeline has the blocks: a put needs only a majority, and
+    /// `dcv` reads from each member. For an unreachable member it waits [`MEMBERS_TIMEOUT`].
     async fn wait_for_members(&self, count: u64) {
         let members = 0..self.container.pipeline.members.len() as u64;
         let waits = members.map(|member| async move {

@@ -1,4 +1,4 @@
-//! `dcv`: read chunks that dcg wrote and compare them.
+//! `dcv`: reads chunks that dcg wrote and compares them.
 
 use std::time::Instant;
 
@@ -12,14 +12,14 @@ use crate::digest::Digest;
 use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 
-/// Read chunks that `dcg` wrote under the same prefix and with the same size, from the DataNodes in
-/// turn, and compare the digest of each with the first one's.
+/// Read chunks that `dcg` wrote with the same prefix and size, from the DataNodes in turn, and
+/// compare the digest of each with the first one's.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon dcv -n 10000 -t 16 -s 4096 -p run1")]
 pub struct Dcv {
     #[command(flatten)]
     run: RunArgs,
-    /// Bytes of a chunk.
+    /// Size of a chunk in bytes.
     #[arg(short = 's', long, default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=MAX_CHUNK_BYTES), value_name = "BYTES")]
     size: u64,
 }

@@ -1,4 +1,4 @@
-//! `ddsg`: create nested directories.
+//! `ddsg`: creates nested directories.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::tree::TreeArgs;
 
-/// Create nested directories: each test makes --depth of them below each other, and --span beside
-/// each other in the last one. Names are random. The bucket must be there.
+/// Create nested directories: each test creates a path of --depth directories, and --span
+/// directories in the last one. Names are random. The bucket must exist.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon ddsg -n 100 -t 8 -d 5 -s 10 -r o3fs://bucket1.vol1/dirs"

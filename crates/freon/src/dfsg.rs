@@ -1,4 +1,4 @@
-//! `dfsg`: create files.
+//! `dfsg`: creates files.
 
 use std::time::Instant;
 
@@ -13,20 +13,20 @@ use crate::fs::{FileSystem, RootArgs};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
-/// What is done behind each write.
+/// Sync after each write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "UPPER")]
 pub(crate) enum Sync {
     /// Nothing.
     None,
-    /// What was written can be read by others; the same as HSYNC.
+    /// The data is visible to readers; the same as HSYNC.
     Hflush,
-    /// What was written is durable, and can be read by others.
+    /// The data is durable and visible to readers.
     Hsync,
 }
 
-/// Create files of the same content. They are named `PREFIX/NUMBER` below the path, whose bucket
-/// must be there.
+/// Create files with the same content. They are named `PREFIX/NUMBER` below the path, whose bucket
+/// must exist.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon dfsg -n 10000 -t 16 -s 100KB --path ofs://om/vol1/bucket1 -p run1"
@@ -39,10 +39,10 @@ pub struct Dfsg {
     /// Size of a file: 10240, 10KB, 4MB.
     #[arg(short = 's', long, default_value = "10KB", value_parser = size, value_name = "SIZE")]
     size: u64,
-    /// Bytes of one write, behind which --sync is done.
+    /// Size of one write in bytes, followed by --sync.
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u64).range(1..), value_name = "BYTES")]
     copy_buffer: u64,
-    /// What is done behind each write.
+    /// Sync after each write.
     #[arg(long, value_enum, ignore_case = true, default_value = "NONE")]
     sync: Sync,
 }
@@ -52,7 +52,7 @@ struct Files {
     prefix: String,
     content: Content,
     sync: Sync,
-    /// Bytes of one write.
+    /// Size of one write in bytes.
     write: usize,
 }
 

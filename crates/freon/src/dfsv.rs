@@ -1,4 +1,4 @@
-//! `dfsv`: read files that dfsg created and compare their content.
+//! `dfsv`: reads files that dfsg created and compares their content.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::fs::{FileSystem, RootArgs};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 
-/// Read files that `dfsg` created under the same path and prefix, and compare the digest of each
+/// Read files that `dfsg` created with the same path and prefix, and compare the digest of each
 /// with the first one's.
 #[derive(Debug, Clone, Args)]
 #[command(

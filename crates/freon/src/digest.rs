@@ -1,4 +1,4 @@
-//! Digests of keys and files: what a generator made is compared by them.
+//! Digests of keys and files, by which generated content is compared.
 
 use client::{Client, KeyPath};
 use futures::TryStreamExt;
@@ -26,12 +26,12 @@ impl Digest {
         Ok(Self { sha256: sha.finalize().to_vec(), bytes })
     }
 
-    /// Of bytes in memory.
+    /// Digest of bytes in memory.
     pub(crate) fn of_bytes(content: &[u8]) -> Self {
         Self { sha256: Sha256::digest(content).to_vec(), bytes: content.len() as u64 }
     }
 
-    /// Fails when `self`, found at `name`, is not what the first one has.
+    /// Returns an error if `self`, read from `name`, differs from the first one.
     pub(crate) fn compare(
         &self,
         first: &Self,

@@ -1,4 +1,4 @@
-//! `dne`, `dn-echo`: requests that DataNodes answer with bytes.
+//! `dne`, `dn-echo`: echo requests to DataNodes.
 
 use std::time::{Duration, Instant};
 
@@ -15,28 +15,28 @@ use crate::chunks::Container;
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
-/// Most KB of a payload: DataNodes give back no more than a chunk has.
+/// Maximum KB of a payload: DataNodes return at most the size of a chunk.
 const MAX_PAYLOAD_KB: i64 = 32 << 10;
 
-/// Longest pause that DataNodes make.
+/// Maximum pause of DataNodes.
 const MAX_PAUSE_MS: i64 = 60_000;
 
-/// Send requests to DataNodes that they answer with bytes: what a call costs that does nothing.
+/// Send echo requests to DataNodes: the cost of a call without work.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon dn-echo -n 100000 -t 64 --payload-req 4")]
 pub struct Dne {
     #[command(flatten)]
     run: RunArgs,
-    /// KB of payload in a request.
+    /// Payload of a request in KB.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
     payload_req: i64,
-    /// KB of payload in an answer.
+    /// Payload of a response in KB.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
     payload_resp: i64,
-    /// Send to the DataNodes of this container; to all healthy ones when absent.
+    /// Send to the DataNodes of this container; by default to all healthy ones.
     #[arg(long, value_name = "ID")]
     container_id: Option<u64>,
-    /// Milliseconds that a DataNode waits before it answers.
+    /// Milliseconds that a DataNode waits before it responds.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAUSE_MS), value_name = "MS")]
     sleep_time_ms: i64,
 }
@@ -50,7 +50,7 @@ struct Echo {
     pause: Duration,
 }
 
-/// The DataNodes that are asked, in turn.
+/// The DataNodes of the requests, used in turn.
 async fn nodes(args: &Dne, conf: &Configuration) -> Result<Vec<DatanodeDetails>, FreonError> {
     let scm = ScmClient::connect(conf);
     if let Some(id) = args.container_id {

@@ -1,4 +1,4 @@
-//! `dtsg`: create trees of directories with files.
+//! `dtsg`: creates trees of directories with files.
 
 use std::time::Instant;
 
@@ -13,11 +13,12 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::tree::TreeArgs;
 
-/// Most directories of one tree: --span to the power of --depth is soon more than any cluster has.
+/// Maximum number of directories of one tree: --span to the power of --depth soon exceeds any
+/// cluster.
 const MAX_DIRECTORIES: u64 = 1_000_000;
 
-/// Create trees of directories with files in each: a test makes one, in which every directory above
-/// the last level has --span directories. Names are random. The bucket must be there.
+/// Create trees of directories with files in each: a test creates one tree, in which every
+/// directory above the last level has --span directories. Names are random. The bucket must exist.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon dtsg -n 1 -t 1 -d 3 -s 3 -c 2 -g 4KB -r o3fs://bucket1.vol1/tree"
@@ -29,7 +30,7 @@ pub struct Dtsg {
     root: RootArgs,
     #[command(flatten)]
     tree: TreeArgs,
-    /// Files in each directory.
+    /// Number of files in each directory.
     #[arg(short = 'c', long, visible_alias = "fileCount", default_value_t = 2, value_name = "N")]
     file_count: u32,
     /// Size of a file: 4096, 4KB, 4MB.
@@ -44,7 +45,7 @@ struct Trees {
     content: Content,
 }
 
-/// Directories of one tree.
+/// Number of directories of one tree.
 fn directories(tree: &TreeArgs) -> u64 {
     let level = |depth: u32| u64::from(tree.span).checked_pow(depth).unwrap_or(u64::MAX);
     (0..tree.depth).map(level).fold(0, u64::saturating_add)
@@ -69,7 +70,7 @@ pub(crate) async fn run(args: Dtsg, conf: &Configuration) -> Result<Report, Freo
 }
 
 impl Trees {
-    /// Makes a directory and its files.
+    /// Creates a directory and its files.
     async fn fill(&self, test: u64, name: &str, tally: &mut Tally) -> Result<(), FreonError> {
         self.fs.make(test, name).await?;
         for _ in 0..self.files {

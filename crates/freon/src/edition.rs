@@ -1,5 +1,5 @@
-//! Contents that say which key and version they are: no two are the same, and a part of one is not
-//! taken for a whole.
+//! Contents that include their key and version: no two are equal, and a part of one is not accepted
+//! as a whole.
 
 use bytes::{Bytes, BytesMut};
 
@@ -20,7 +20,7 @@ fn seed(key: u64, version: u64) -> u64 {
     mix(mix(key) ^ version)
 }
 
-/// The content of a version of a key: one of these sizes, always the same one.
+/// The content of a version of a key, with one of these sizes; deterministic.
 pub(crate) fn write(key: u64, version: u64, sizes: &[u64]) -> Bytes {
     let seed = seed(key, version);
     let size = sizes.get((seed % sizes.len().max(1) as u64) as usize).copied().unwrap_or(0);
@@ -38,7 +38,7 @@ pub(crate) fn write(key: u64, version: u64, sizes: &[u64]) -> Bytes {
     content.freeze()
 }
 
-/// Which version of a key this is.
+/// The version of a key with this content.
 pub(crate) fn read(key: u64, content: &[u8], sizes: &[u64]) -> Seen {
     let word = |i: usize| {
         content.get(i * 8..i * 8 + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)

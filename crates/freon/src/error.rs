@@ -1,72 +1,72 @@
-//! Why a load generator could not run, or a test failed.
+//! Errors of load generators and tests.
 
-/// Why a load generator could not run, or a test failed.
+/// Error of a load generator or a test.
 #[derive(Debug, thiserror::Error)]
 pub enum FreonError {
-    /// A flag makes no sense.
+    /// An invalid argument.
     #[error("{0}")]
     Usage(String),
-    /// Tables of a server that does not run cannot be read or written.
+    /// The tables of a stopped server cannot be read or written.
     #[error("{0}")]
     Offline(String),
     /// The cluster refused or failed.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// The S3 gateway refused or failed.
+    /// An error of the S3 gateway or the connection to it.
     #[error(transparent)]
     S3(#[from] crate::s3::S3Error),
-    /// A key does not hold what it should.
+    /// The content of a key differs from the first one's.
     #[error("{key} has digest {found}, the first key has {expected}")]
     Content {
-        /// Which key.
+        /// The key.
         key: String,
         /// SHA-256 of the first key.
         expected: String,
         /// SHA-256 of this one.
         found: String,
     },
-    /// A key does not hold what was written.
+    /// The content of a key differs from the written content.
     #[error("{key} differs from what was written at byte {at}")]
     Differs {
-        /// Which key.
+        /// The key.
         key: String,
-        /// The first byte that differs, or is missing, or too much.
+        /// Position of the first byte that differs, is missing or is surplus.
         at: u64,
     },
-    /// Keys that are to be read are not there.
+    /// Keys to be read are missing.
     #[error(
         "{operation} reads keys {first} to {last}, and {missing} is not there ({present} of {wanted} are): \
          create them with -o {creator} -n {wanted} under the same prefix, or read with -n {present}"
     )]
     Missing {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
-        /// What makes such keys.
+        /// The operation that creates such keys.
         creator: &'static str,
         /// The first key.
         first: String,
         /// The last key.
         last: String,
-        /// The first one that is not there.
+        /// The first missing one.
         missing: String,
-        /// How many there are before it.
+        /// The number of existing keys before it.
         present: u64,
-        /// How many were to be read.
+        /// The number of keys to be read.
         wanted: u64,
     },
-    /// There are too few keys to be listed.
+    /// There are too few keys to list.
     #[error(
         "{operation} found {found} of the {batch} entries of its page: create at least \
          --batch-size times --threads of them with -o {creator} under the same prefix"
     )]
     TooFew {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
-        /// What makes such keys.
+        /// The operation that creates such keys.
         creator: &'static str,
         /// Entries found.
         found: usize,
-        /// Entries wanted.
+        /// Required entries.
         batch: u32,
     },
     /// A file with the names of keys cannot be used.
@@ -74,26 +74,26 @@ pub enum FreonError {
     KeyFile {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A path is not one of a file system, or its bucket has no files.
     #[error("{path}: {reason}")]
     Path {
-        /// The path as it was given.
+        /// The path, as given.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A process to be measured is not there.
+    /// A process to be measured does not exist.
     #[error("cannot read the CPU time of process {pid}: {reason}")]
     Process {
         /// Its id.
         pid: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The process cannot be told to end.
+    /// The signal handlers cannot be installed.
     #[error("cannot wait for a signal: {0}")]
     Signal(std::io::Error),
 }

@@ -1,4 +1,4 @@
-//! What a run of `ockc` found: how much was done, how long nothing was, and what was wrong.
+//! Findings of a run of `ockc`: counts, gaps without success, and violations.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -8,12 +8,12 @@ use crate::gaps::Gaps;
 use crate::history::Verdict;
 use crate::timer::Timer;
 
-/// Violations and failures told in full; the rest are counted.
+/// Maximum number of violations and failures shown in full; the rest are counted.
 const MAX_DETAILS: usize = 20;
-/// A write that takes longer is told, too.
+/// Duration above which a write is reported, too.
 const SLOW_WRITE: Duration = Duration::from_secs(5);
 
-/// Counted and remembered during a run.
+/// Counts and details of a run.
 pub(crate) struct Findings {
     writes: Timer,
     reads: Timer,
@@ -37,7 +37,7 @@ fn push_bounded(list: &mut Vec<String>, text: impl FnOnce() -> String) {
 }
 
 impl Findings {
-    /// Nothing yet.
+    /// Empty findings.
     pub(crate) fn begin(now: Instant) -> Self {
         Self {
             writes: Timer::default(),
@@ -65,7 +65,7 @@ impl Findings {
         self.gaps.end(Instant::now(), SystemTime::now());
     }
 
-    /// A write failed; perhaps it was done.
+    /// A write failed; its outcome is unknown.
     pub(crate) fn write_failed(&mut self, text: impl FnOnce() -> String) {
         self.write_failures += 1;
         push_bounded(&mut self.failures, text);
@@ -93,28 +93,28 @@ impl Findings {
         push_bounded(&mut self.failures, text);
     }
 
-    /// A key could not be read when all was over.
+    /// A key could not be read at the end.
     pub(crate) fn unreadable(&mut self, text: impl FnOnce() -> String) {
         self.unreadable += 1;
         push_bounded(&mut self.violations, text);
     }
 
-    /// No task writes any more: the last gap ends.
+    /// The end of the last write, which ends the last gap.
     pub(crate) fn end(&mut self) {
         self.gaps.end(Instant::now(), SystemTime::now());
     }
 
-    /// How many things were wrong.
+    /// Number of violations.
     pub(crate) fn wrong(&self) -> u64 {
         self.lost + self.stale + self.torn + self.unreadable
     }
 
-    /// Whether the run proves anything: something was written, and nothing wrong was found.
+    /// Returns `true` if the run is conclusive: there were writes, and no violations.
     pub(crate) fn good(&self) -> bool {
         self.wrong() == 0 && self.writes.count() > 0
     }
 
-    /// For a program.
+    /// Renders the findings for programs.
     pub(crate) fn json(&self, prefix: &str, elapsed: Duration) -> Value {
         let millis = |d: Duration| d.as_secs_f64() * 1e3;
         let seconds = elapsed.as_secs_f64().max(1e-9);
@@ -145,7 +145,7 @@ impl Findings {
         })
     }
 
-    /// For a person.
+    /// Renders the findings for people.
     pub(crate) fn text(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs_f64().max(1e-9);
         let mut out = String::new();

@@ -1,4 +1,4 @@
-//! `fr`: ask for the size of one key.
+//! `fr`: reads the size of one key.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
 
-/// Ask for the size of one key from many tasks, each with a client of its own: reads that every OM
-/// may answer when the configuration lets followers do so.
+/// Read the size of one key from many tasks, each with a client of its own: reads that any OM may
+/// serve if the configuration allows follower reads.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon fr -n 10000 -t 16 -v vol1 -b bucket1 -k run1/0")]
 pub struct Fr {

@@ -1,4 +1,4 @@
-//! A bucket as a file system: paths as Hadoop's file systems write them, directories and files.
+//! A bucket as a file system: paths in the syntax of Hadoop's file systems, directories and files.
 
 use clap::Args;
 use client::{CreateKey, FileOptions, KeyPath};
@@ -9,10 +9,10 @@ use crate::FreonError;
 use crate::content::Content;
 use crate::target::Target;
 
-/// Entries that one request for a directory asks for.
+/// Number of entries per listing request.
 const LIST_PAGE: u64 = 1000;
 
-/// Where files go.
+/// The directory of the files.
 #[derive(Debug, Clone, Args)]
 pub struct RootArgs {
     /// Directory to work in: o3fs://BUCKET.VOLUME/DIRECTORY or ofs://OM/VOLUME/BUCKET/DIRECTORY.
@@ -31,11 +31,11 @@ pub struct RootArgs {
 pub struct FsPath {
     volume: String,
     bucket: String,
-    /// Without slashes at its ends; empty for the bucket itself.
+    /// The path without leading and trailing slashes; empty for the bucket itself.
     below: String,
 }
 
-/// A path that names no bucket.
+/// A path without a bucket.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a path is o3fs://BUCKET.VOLUME/DIRECTORY or ofs://OM/VOLUME/BUCKET/DIRECTORY")]
 pub struct FsPathError;
@@ -46,7 +46,7 @@ impl std::str::FromStr for FsPath {
     fn from_str(text: &str) -> Result<Self, FsPathError> {
         let (volume, bucket, below) = if let Some(rest) = text.strip_prefix("o3fs://") {
             let (authority, below) = rest.split_once('/').unwrap_or((rest, ""));
-            // Behind bucket and volume may stand the OM, which the configuration knows.
+            // After bucket and volume there may be the OM, which the configuration has.
             let mut parts = authority.split('.');
             (
                 parts.nth(1).unwrap_or_default(),
@@ -81,7 +81,7 @@ pub(crate) struct FileSystem {
 }
 
 impl FileSystem {
-    /// Opens a directory; its bucket must be there, and have files.
+    /// Opens a directory; its bucket must exist and support files.
     pub(crate) async fn open(
         clients: usize,
         root: &FsPath,
@@ -104,12 +104,13 @@ impl FileSystem {
         }
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     pub(crate) async fn make(&self, test: u64, name: &str) -> Result<(), FreonError> {
         Ok(self.target.client(test).create_directory(&self.path(name)).await?)
     }
 
-    /// What opens a file for writing: one that is there is overwritten, directories are made.
+    /// The request that opens a file for writing: an existing one is overwritten, directories are
+    /// created.
     pub(crate) fn file(&self, name: &str) -> CreateKey {
         let options = FileOptions { recursive: true, overwrite: true };
         CreateKey::new(self.path(name)).as_file(options)
@@ -149,7 +150,7 @@ impl FileSystem {
             };
             let page = self.target.submit(test, request).await?.list_status_response;
             let page = page.map(|page| page.statuses).unwrap_or_default();
-            // The start of a page is the last entry of the one before.
+            // The first entry of a page is the last entry of the previous one.
             entries += page.len() as u64 - u64::from(!start.is_empty() && !page.is_empty());
             let last = page.last().and_then(|status| status.key_info.as_ref());
             match last {

@@ -1,4 +1,4 @@
-//! How long nothing succeeded: the time between one success and the next, of any thread.
+//! Gaps without success: the time between one success and the next, of any thread.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::timer::Timer;
 
-/// A gap from here on is told with its time, so that it can be laid beside what happened then.
+/// Minimum length of a gap that is reported with its time, for comparison with events of that time.
 const LONG_GAP: Duration = Duration::from_millis(100);
-/// Long gaps told at most.
+/// Maximum number of reported long gaps.
 const MOST_LONG: usize = 10_000;
 
 struct Gap {
@@ -24,12 +24,12 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// The first gap begins.
+    /// Starts the first gap.
     pub(crate) fn begin(now: Instant) -> Self {
         Self { last: now, all: Timer::default(), long: Vec::new() }
     }
 
-    /// A success, or the end: the gap ends and the next begins.
+    /// Records a success or the end: ends a gap and starts the next.
     pub(crate) fn end(&mut self, now: Instant, clock: SystemTime) {
         let length = now.saturating_duration_since(self.last);
         self.last = self.last.max(now);
@@ -48,7 +48,7 @@ impl Gaps {
         self.all.max()
     }
 
-    /// Median, longest, and each long one with the time at which it began.
+    /// Median and maximum, and each long gap with its start.
     pub(crate) fn json(&self) -> Value {
         let millis = |d: Duration| d.as_secs_f64() * 1e3;
         let long: Vec<Value> = self

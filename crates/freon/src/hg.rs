@@ -1,4 +1,4 @@
-//! `hg`: writes and syncs of one file, as of a log.
+//! `hg`: writes and syncs of one file, like a log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -17,8 +17,8 @@ use crate::runner::{Generator, Tally, prefix, run_generator};
 
 /// Write transactions to one file and sync it from many tasks, as HBase does with its log: a test
 /// writes a transaction and returns when the file is durable up to its end, by its own sync or by
-/// one that another test began behind it. The servers must have ozone.fs.hsync.enabled and
-/// ozone.hbase.enhancements.allowed; the bucket must be there.
+/// one that another test started after it. The servers must have ozone.fs.hsync.enabled and
+/// ozone.hbase.enhancements.allowed; the bucket must exist.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon hg -n 1000 -t 5 --path o3fs://bucket1.vol1/log")]
 pub struct Hg {
@@ -27,17 +27,17 @@ pub struct Hg {
     /// Directory to work in: o3fs://BUCKET.VOLUME/DIRECTORY or ofs://OM/VOLUME/BUCKET/DIRECTORY.
     #[arg(long, default_value = "o3fs://bucket1.vol1", value_name = "PATH")]
     path: FsPath,
-    /// Bytes of each write.
+    /// Size of each write in bytes.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=(4 << 20)), value_name = "BYTES")]
     bytes_per_write: u32,
-    /// Writes of each transaction.
+    /// Number of writes of each transaction.
     #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     writes_per_transaction: u32,
 }
 
 struct Log {
     writer: Mutex<Option<KeyWriter>>,
-    /// Transactions that were written and that are durable.
+    /// Numbers of written and of durable transactions.
     written: AtomicU64,
     synced: AtomicU64,
     write: Bytes,
@@ -77,7 +77,7 @@ impl Log {
     }
 }
 
-/// The writer, which is there until the run is over.
+/// The writer, which exists until the end of the run.
 fn open(writer: &mut Option<KeyWriter>) -> Result<&mut KeyWriter, FreonError> {
     writer.as_mut().ok_or_else(|| FreonError::Usage("the file is closed".into()))
 }

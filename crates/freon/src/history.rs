@@ -1,45 +1,45 @@
-//! What a history of overwrites and reads allows, and what it does not.
+//! Consistency rules for a history of overwrites and reads.
 //!
-//! Each key has one writer, which writes versions 1, 2, 3, … one after the other; a deletion is a
-//! version, too, which reads as absent. From that follows what a read may return without any
-//! search:
+//! Each key has one writer, which writes versions 1, 2, 3, … sequentially; a deletion is a version,
+//! too, which reads as absent. From that follow the allowed results of a read without any search:
 //!
 //! * **not older than the floor**: the newest version that was acknowledged, or returned by a read,
-//!   before this read began;
-//! * **not newer than what was begun** before it ended;
-//! * an exception: a write of unknown outcome may take effect at any time after it began, also
-//!   after a newer one. A read may then return it: [`Verdict::Late`], counted, no fault.
+//!   before this read started;
+//! * **not newer than the newest write started** before it ended;
+//! * an exception: a write of unknown outcome may take effect at any time after its start, also
+//!   after a newer one. A read may then return it: [`Verdict::Late`], which is counted and no
+//!   violation.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// What one read returned.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// There is no such key.
+    /// The key does not exist.
     Absent,
-    /// One version, whole.
+    /// A complete version.
     Version(u64),
-    /// Bytes that no writer wrote as one.
+    /// Bytes that no single write wrote.
     Torn,
 }
 
-/// What a read proves.
+/// The verdict on a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is wrong.
+    /// No violation.
     Fine,
-    /// An older write of unknown outcome took effect late, which it may.
+    /// An older write of unknown outcome took effect late, which is allowed.
     Late,
-    /// An acknowledged write is gone.
+    /// An acknowledged write is lost.
     Lost,
-    /// An older version than one that was there before the read began.
+    /// A version older than the floor.
     Stale,
-    /// The content is no writer's.
+    /// Content that no writer wrote.
     Torn,
 }
 
-/// What was there before a read began: the newest version that it has to know.
+/// The floor of a read: the newest version that it must return at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Floor(u64);
 
@@ -64,22 +64,22 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Of so many keys, none of them written.
+    /// Histories of this number of unwritten keys.
     pub(crate) fn new(keys: usize) -> Self {
         Self { keys: (0..keys).map(|_| Mutex::default()).collect() }
     }
 
     fn with<T>(&self, key: usize, change: impl FnOnce(&mut Key) -> T) -> T {
-        // Nothing in here panics half-way.
+        // No code under the lock panics.
         change(&mut self.keys[key].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many keys.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// A write begins: the version to write.
+    /// Starts a write; returns its version.
     pub(crate) fn begin(&self, key: usize) -> u64 {
         self.with(key, |k| {
             k.begun += 1;
@@ -87,7 +87,7 @@ impl History {
         })
     }
 
-    /// A deletion begins: the version that it is.
+    /// Starts a deletion; returns its version.
     pub(crate) fn begin_deletion(&self, key: usize) -> u64 {
         self.with(key, |k| {
             k.begun += 1;
@@ -96,34 +96,34 @@ impl History {
         })
     }
 
-    /// The newest version that was begun.
+    /// The newest version started.
     pub(crate) fn newest(&self, key: usize) -> u64 {
         self.with(key, |k| k.begun)
     }
 
-    /// A write was acknowledged.
+    /// Records an acknowledged write.
     pub(crate) fn acknowledged(&self, key: usize, version: u64) {
         self.with(key, |k| k.floor = k.floor.max(version));
     }
 
-    /// A write failed or ran out of time: perhaps it was done, or will be.
+    /// Records a write that failed or timed out: its outcome is unknown.
     pub(crate) fn unknown(&self, key: usize, version: u64) {
         self.with(key, |k| k.unknown.insert(version));
     }
 
-    /// A read begins: ask this before anything is sent.
+    /// Starts a read; call it before any request is sent.
     pub(crate) fn floor(&self, key: usize) -> Floor {
         Floor(self.with(key, |k| k.floor))
     }
 
-    /// A read ended.
+    /// Judges the result of a read.
     pub(crate) fn judge(&self, key: usize, floor: Floor, seen: Seen) -> Verdict {
         self.with(key, |k| match seen {
             Seen::Torn => Verdict::Torn,
             Seen::Version(v) if v == 0 || v > k.begun || k.deletions.contains(&v) => Verdict::Torn,
             Seen::Absent => match k.deletions.range(floor.0..).next() {
                 Some(deletion) => {
-                    // It may have been a later one; this one at least.
+                    // It may have been a later deletion; at least this one.
                     k.floor = k.floor.max(*deletion);
                     Verdict::Fine
                 }
@@ -132,7 +132,7 @@ impl History {
                 None => Verdict::Lost,
             },
             Seen::Version(version) if version >= floor.0 => {
-                // From now on no reader may see an older one, whether it was acknowledged or not.
+                // From now on no reader may return an older one, acknowledged or not.
                 k.floor = k.floor.max(version);
                 Verdict::Fine
             }
@@ -141,7 +141,7 @@ impl History {
         })
     }
 
-    /// The last read of a key, when no task writes any more: what is older now stays so.
+    /// Judges the last read of a key after the end of all writes: an older version is final then.
     pub(crate) fn judge_last(&self, key: usize, seen: Seen) -> Verdict {
         match self.judge(key, self.floor(key), seen) {
             Verdict::Stale => Verdict::Lost,
@@ -154,7 +154,7 @@ impl History {
 mod tests {
     use super::*;
 
-    /// A history of one key with so many acknowledged versions.
+    /// A history of one key with this number of acknowledged versions.
     fn written(versions: u64) -> History {
         let history = History::new(1);
         for _ in 0..versions {

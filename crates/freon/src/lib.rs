@@ -1,23 +1,23 @@
 //! Load generators: `o3 freon`, with the generators and flags of Ozone's freon.
 //!
 //! * keys with content: [`ockg`] creates, [`ocklr`] reads, [`ockv`] and [`ocokr`] compare, [`ockr`]
-//!   removes; [`ockrw`] and [`ork`] work on ranges; [`rk`] makes volumes and buckets, too
-//! * [`ockc`]: overwrite keys and check what is read meanwhile, by the rules of [`history`]
+//!   removes; [`ockrw`] and [`ork`] work on ranges; [`rk`] creates volumes and buckets, too
+//! * [`ockc`]: overwrite keys and check concurrent reads, by the rules of [`history`]
 //! * OM alone: [`ommg`], [`omkg`], [`ombg`], [`ombr`], [`om-echo`](ome), [`occ`], [`fr`];
-//!   [`omkeybench`] is a mix with a bound on the keys that live, [`obrwk`] and [`obrwf`] list and
-//!   write at the same time ([`read_write`])
-//! * [`cgom`]: keys written into the tables of an OM that does not run
+//!   [`omkeybench`] is a mix with a limit on live keys, [`obrwk`] and [`obrwf`] list and write at
+//!   the same time ([`read_write`])
+//! * [`cgom`]: keys written into the tables of a stopped OM
 //! * files of a bucket ([`fs`]): [`dfsg`], [`dfsv`], [`ddsg`], [`dtsg`]; [`hg`] syncs one
 //! * over [`s3`]: [`s3bg`], [`s3kg`]
 //! * SCM alone: [`stb`]
-//! * DataNodes alone: [`dcg`] and [`dcv`] write and compare [`chunks`], [`dn-echo`](dne) asks for
-//!   bytes
-//! * [`runner`]: n tests over t tasks, until done or out of time
-//! * [`timer`], [`report`]: what was measured, as text and JSON
-//! * [`cpu`]: CPU time of server processes, per operation: the figure that a busy machine moves
-//!   least
+//! * DataNodes alone: [`dcg`] and [`dcv`] write and compare [`chunks`], [`dn-echo`](dne) sends echo
+//!   requests
+//! * [`runner`]: n tests over t tasks, until all are done or the time is over
+//! * [`timer`], [`report`]: measurements, as text and JSON
+//! * [`cpu`]: CPU time of server processes per operation, the figure that depends least on other
+//!   load
 //!
-//! A generator does one test by its number; everything else is shared.
+//! A generator runs one test by its number; everything else is shared.
 
 mod args;
 mod cgom;
@@ -85,7 +85,7 @@ pub use error::FreonError;
 /// A load generator.
 #[derive(Debug, Clone, Subcommand)]
 pub enum FreonCommand {
-    /// Write keys into the tables of an OM that does not run.
+    /// Write keys into the tables of a stopped OM.
     Cgom(cgom::Cgom),
     /// Write chunks to DataNodes, without OM.
     #[command(visible_alias = "datanode-chunk-generator")]
@@ -102,13 +102,13 @@ pub enum FreonCommand {
     /// Read files that dfsg created and compare their content.
     #[command(visible_alias = "dfs-file-validator")]
     Dfsv(dfsv::Dfsv),
-    /// Send requests to DataNodes that they answer with bytes.
+    /// Send echo requests to DataNodes.
     #[command(name = "dn-echo", visible_alias = "dne")]
     Dne(dne::Dne),
     /// Create trees of directories with files.
     #[command(visible_alias = "dfs-tree-generator")]
     Dtsg(dtsg::Dtsg),
-    /// Ask for the size of one key from many tasks.
+    /// Read the size of one key from many tasks.
     #[command(visible_alias = "follower-reader")]
     Fr(fr::Fr),
     /// Write to one file and sync it, as to a log.
@@ -123,18 +123,18 @@ pub enum FreonCommand {
     /// Create and close clients.
     #[command(visible_alias = "ozone-client-creator")]
     Occ(occ::Occ),
-    /// Overwrite keys while others read them, and check what was seen.
+    /// Overwrite keys while others read them, and check consistency.
     Ockc(ockc::Ockc),
     /// Create keys with content.
     #[command(visible_alias = "ozone-client-key-generator")]
     Ockg(ockg::Ockg),
-    /// Read keys that ockg created, or that a file names.
+    /// Read keys that ockg created, or that are listed in a file.
     #[command(visible_alias = "ozone-client-key-list-reader")]
     Ocklr(ocklr::Ocklr),
     /// Remove keys.
     #[command(visible_alias = "ozone-client-key-remover")]
     Ockr(ockr::Ockr),
-    /// Read, write and list keys of a range, in a mix.
+    /// Read, write and list keys of a range in a mix.
     #[command(visible_alias = "ozone-client-key-read-write-list-ops")]
     Ockrw(ockrw::Ockrw),
     /// Read keys that ockg created and compare their content.
@@ -149,10 +149,10 @@ pub enum FreonCommand {
     /// Remove buckets.
     #[command(visible_alias = "om-bucket-remover")]
     Ombr(ombr::Ombr),
-    /// Send requests to OM that it answers with bytes.
+    /// Send echo requests to OM.
     #[command(name = "om-echo", visible_alias = "ome")]
     Ome(ome::Ome),
-    /// Create, delete and list keys in a mix, with a bound on those that live.
+    /// Create, delete and list keys in a mix, with a limit on live keys.
     Omkeybench(omkeybench::Omkeybench),
     /// Create keys without data.
     #[command(visible_alias = "om-key-generator")]
@@ -162,7 +162,7 @@ pub enum FreonCommand {
     Ommg(ommg::Ommg),
     /// Write ranges of keys.
     Ork(ork::Ork),
-    /// Create volumes, buckets and keys, and compare what was written.
+    /// Create volumes, buckets and keys, and verify their content.
     #[command(visible_alias = "randomkeys")]
     Rk(rk::Rk),
     /// Create buckets over S3.
@@ -171,12 +171,12 @@ pub enum FreonCommand {
     /// Create keys over S3.
     #[command(visible_alias = "s3-key-generator")]
     S3kg(s3kg::S3kg),
-    /// Have SCM allocate blocks or containers.
+    /// Let SCM allocate blocks or containers.
     #[command(visible_alias = "scm-throughput-benchmark")]
     Stb(stb::Stb),
 }
 
-/// Runs a generator; the exit code is 0 when every test succeeded.
+/// Runs a generator; the exit code is 0 if every test succeeded.
 pub fn run(command: FreonCommand, conf: Configuration) -> LocalBoxFuture<'static, ExitCode> {
     Box::pin(generate(command, conf))
 }

@@ -1,10 +1,10 @@
-//! Keys that a generator has made and not deleted: a bounded set from which one is taken at random.
+//! Live keys of a generator: a bounded set with random access.
 
 use std::sync::{Mutex, PoisonError};
 
 use rand::RngExt;
 
-/// Numbers of keys, at most so many.
+/// Numbers of keys, up to a limit.
 pub(crate) struct LiveKeys {
     limit: usize,
     keys: Mutex<Vec<u64>>,
@@ -16,7 +16,7 @@ impl LiveKeys {
         Self { limit, keys: Mutex::new(Vec::new()) }
     }
 
-    /// Adds a key. One above the limit is not remembered: it stays in the bucket.
+    /// Adds a key. Above the limit it is not added, and stays in the bucket.
     pub(crate) fn add(&self, key: u64) {
         let mut keys = self.lock();
         if keys.len() < self.limit {
@@ -31,18 +31,18 @@ impl LiveKeys {
         Some(keys.swap_remove(at))
     }
 
-    /// A key that stays in the set.
+    /// Returns a random key, which stays in the set.
     pub(crate) fn any(&self) -> Option<u64> {
         let keys = self.lock();
         keys.get(pick(keys.len())?).copied()
     }
 
-    /// How many there are.
+    /// Number of keys.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// How many there may be.
+    /// Maximum number of keys.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }

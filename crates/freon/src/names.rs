@@ -1,4 +1,5 @@
-//! Names of generated keys that are Ozone's: its generators and ours find each other's keys.
+//! Names of generated keys, the same as Ozone's, so that its generators and ours find each other's
+//! keys.
 
 use md5::{Digest, Md5};
 
@@ -9,7 +10,7 @@ pub(crate) const RANGE_VOLUME: &str = "ockrwvolume";
 pub(crate) const RANGE_BUCKET: &str = "ockrwbucket";
 
 /// The name of a key in a range by its number: the first seven digits of the number's MD5, so that
-/// neighbours are far from each other.
+/// consecutive keys are not adjacent.
 pub(crate) fn md5_name(number: u64) -> String {
     let digest = Md5::digest(number.to_string());
     let digits: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();

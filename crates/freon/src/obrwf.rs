@@ -1,4 +1,4 @@
-//! `obrwf`: files are listed and written by many tasks.
+//! `obrwf`: many tasks list and write files.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::read_write::{Counts, ReadWrite, ReadWriteArgs, ReadWriteTarget};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 
-/// Write files, list their directory from many tasks, and write more from others: what requests of
-/// one directory cost each other. Each test does all of it once. The bucket must be there.
+/// Write files, list their directory from many tasks, and write more from others, to measure how
+/// requests to one directory affect each other. Each test does all of it once. The bucket must
+/// exist.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon obrwf -n 1 -t 1 -P o3fs://bucket1.vol1/dir1 -r 1000")]
 pub struct Obrwf {
@@ -25,15 +26,15 @@ pub struct Obrwf {
     root_path: FsPath,
     #[command(flatten)]
     read_write: ReadWriteArgs,
-    /// Files that are written to be listed.
+    /// Number of files to list.
     #[arg(short = 'r', long, default_value_t = 100, value_name = "N")]
     file_count_for_read: u32,
-    /// Files that a task writes in each of its rounds.
+    /// Number of files that a task writes per round.
     #[arg(short = 'w', long, default_value_t = 10, value_name = "N")]
     file_count_for_write: u32,
 }
 
-/// A directory whose files are written and listed.
+/// A directory with the files of the run.
 struct Directory(FileSystem);
 
 impl ReadWriteTarget for Directory {

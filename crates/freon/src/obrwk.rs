@@ -1,4 +1,4 @@
-//! `obrwk`: keys are listed and written by many tasks.
+//! `obrwk`: many tasks list and write keys.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
 
-/// Write keys, list them from many tasks, and write more from others: what requests of one bucket
-/// cost each other. Each test does all of it once.
+/// Write keys, list them from many tasks, and write more from others, to measure how requests to
+/// one bucket affect each other. Each test does all of it once.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon obrwk -n 1 -t 1 -k 1000 -c 50 -T 80 -R 20 -w 10 -W 10"
@@ -27,15 +27,15 @@ pub struct Obrwk {
     target: TargetArgs,
     #[command(flatten)]
     read_write: ReadWriteArgs,
-    /// Keys that are written to be listed.
+    /// Number of keys to list.
     #[arg(short = 'k', long, default_value_t = 100, value_name = "N")]
     key_count_for_read: u32,
-    /// Keys that a task writes in each of its rounds.
+    /// Number of keys that a task writes per round.
     #[arg(short = 'w', long, default_value_t = 10, value_name = "N")]
     key_count_for_write: u32,
 }
 
-/// A bucket whose keys are written and listed.
+/// A bucket with the keys of the run.
 struct Bucket(Target);
 
 impl ReadWriteTarget for Bucket {

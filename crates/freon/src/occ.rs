@@ -1,4 +1,4 @@
-//! `occ`: make clients, each with a connection of its own.
+//! `occ`: creates clients, each with a connection of its own.
 
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::submit;
 
-/// Create and close clients without doing anything useful. As Ozone's does, a client asks OM for
-/// the list of services when it is made, so that each test opens a connection.
+/// Create and close clients without other requests. Like Ozone's, a client requests the service
+/// list from OM when it is created, so that each test opens a connection.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon occ -n 1000 -t 8")]
 pub struct Occ {

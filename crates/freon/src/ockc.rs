@@ -1,4 +1,4 @@
-//! `ockc`: overwrite keys while others read them, and check what was seen.
+//! `ockc`: overwrites keys while others read them, and checks consistency.
 
 mod change;
 
@@ -24,13 +24,13 @@ use crate::history::{Floor, History, Seen, Verdict};
 use crate::runner::prefix;
 use crate::target::Target;
 
-/// Pause after a failure, so that a cluster that refuses at once is not hammered.
+/// Pause after a failure, to limit the request rate to a failing cluster.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Overwrite keys while others read them, and check that no acknowledged write is lost, no read is
-/// stale and all content is whole. Made to run while servers are killed: operations that fail are
-/// counted, not wrong. Ends after --duration or at SIGINT or SIGTERM, reads every key once more,
-/// and fails if anything was wrong.
+/// stale and all content is complete. Made for tests that kill servers: failed operations are
+/// counted, and are no violations. Ends after --duration or at SIGINT or SIGTERM, reads every key
+/// once more, and fails if there are violations.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon ockc --duration 60s -t 8 --readers 4 --sizes 10KB,300KB,1MB --json"
@@ -38,34 +38,34 @@ const RETRY_DELAY: Duration = Duration::from_millis(20);
 pub struct Ockc {
     #[command(flatten)]
     target: TargetArgs,
-    /// How long: 30s, 5m, 1h.
+    /// Duration: 30s, 5m, 1h.
     #[arg(long, default_value = "60s", value_parser = duration, value_name = "TIME")]
     duration: Duration,
-    /// Writers, each with keys of its own.
+    /// Number of writers, each with keys of its own.
     #[arg(short = 't', long = "threads", default_value_t = 8, value_name = "N")]
     writers: usize,
-    /// Readers of all writers' keys.
+    /// Number of readers of all writers' keys.
     #[arg(long, default_value_t = 4, value_name = "N")]
     readers: usize,
-    /// Keys of each writer.
+    /// Number of keys of each writer.
     #[arg(long, default_value_t = 4, value_name = "N")]
     keys: usize,
-    /// Sizes that versions of a key have in turn.
+    /// Sizes of the versions of a key, used in turn.
     #[arg(long, default_value = "10KB,300KB", value_delimiter = ',', value_parser = size)]
     sizes: Vec<u64>,
-    /// Of so many of 100 changes of a key it is deleted.
+    /// Percentage of the changes of a key that delete it.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50), value_name = "PERCENT")]
     deletes: u32,
-    /// Of so many of 100 changes of a key it is deleted and another one renamed to it.
+    /// Percentage of the changes of a key that delete it and rename another one to it.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=50), value_name = "PERCENT")]
     renames: u32,
-    /// An operation that takes longer has failed.
+    /// Timeout of an operation.
     #[arg(long, default_value = "90s", value_parser = duration, value_name = "TIME")]
     timeout: Duration,
-    /// Clients, each with connections of its own.
+    /// Number of clients, each with its own connections.
     #[arg(long, default_value_t = 4, value_name = "N")]
     clients: usize,
-    /// Begin of the generated names; a random one when absent.
+    /// Prefix of the generated names; random by default.
     #[arg(short = 'p', long, default_value = "", value_name = "TEXT")]
     prefix: String,
     /// Print one JSON object.
@@ -73,7 +73,7 @@ pub struct Ockc {
     json: bool,
 }
 
-/// An operation that was not done.
+/// An operation that failed.
 #[derive(Debug, thiserror::Error)]
 enum AttemptError {
     #[error(transparent)]
@@ -82,7 +82,7 @@ enum AttemptError {
     Timeout(Duration),
 }
 
-/// What all tasks of a run share.
+/// State shared by all tasks of a run.
 struct Run {
     target: Target,
     sizes: Vec<u64>,
@@ -96,7 +96,7 @@ struct Run {
     stopped: AtomicBool,
 }
 
-/// Runs it; anything wrong makes it fail.
+/// Runs the generator; any violation makes it fail.
 pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, FreonError> {
     if args.writers == 0 || args.keys == 0 || args.sizes.is_empty() {
         return Err(FreonError::Usage("--threads, --keys and --sizes must not be empty".into()));
@@ -159,7 +159,7 @@ pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, Fr
     })
 }
 
-/// Waits until the time is over or the end is requested.
+/// Waits until the duration is over or a stop is requested.
 async fn end_of_load(duration: Duration) -> Result<(), FreonError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(FreonError::Signal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(FreonError::Signal)?;
@@ -180,7 +180,7 @@ impl Run {
         change(&mut self.findings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does an operation with one of the clients.
+    /// Runs an operation with one of the clients.
     async fn attempt<T>(
         &self,
         operation: impl AsyncFnOnce(&Client) -> client::Result<T>,
@@ -192,15 +192,15 @@ impl Run {
         }
     }
 
-    /// What a key holds.
+    /// Reads the content of a key.
     async fn read_version(&self, key: usize) -> Result<Seen, AttemptError> {
         self.read_version_at(&self.target.key(&self.prefix, key as u64), key).await
     }
 
-    /// What there is at a path, taken for a version of a key.
+    /// Reads the content of a path as a version of a key.
     async fn read_version_at(&self, path: &KeyPath, key: usize) -> Result<Seen, AttemptError> {
         let found = self.attempt(async |client| match client.read_key(path).await {
-            // OM says so; of a DataNode it would be a key whose blocks are lost.
+            // From OM; from a DataNode it would mean a key with lost blocks.
             Err(e) if e.is_status(Status::KeyNotFound) => Ok(None),
             Err(e) => Err(e),
             Ok(content) => Ok(Some(content)),
@@ -211,7 +211,7 @@ impl Run {
         })
     }
 
-    /// Reads a key that may be overwritten meanwhile.
+    /// Reads a key that may be overwritten concurrently.
     async fn read(&self, key: usize) {
         let floor = self.history.floor(key);
         let began = Instant::now();
@@ -229,7 +229,7 @@ impl Run {
         }
     }
 
-    /// Reads a key after the last write; there is time for a cluster to come back.
+    /// Reads a key after the last write, with time for a cluster to recover.
     async fn read_last(&self, key: usize) {
         let floor = self.history.floor(key);
         let began = Instant::now();
@@ -270,7 +270,7 @@ impl Run {
     }
 }
 
-/// A text with the time of day, in Unix milliseconds, at which its operation began.
+/// A text with the start time of its operation, in Unix milliseconds.
 fn at(began: Instant, text: &str) -> String {
     let since = SystemTime::now().checked_sub(began.elapsed()).unwrap_or(SystemTime::UNIX_EPOCH);
     let unix = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();

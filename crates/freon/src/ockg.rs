@@ -1,4 +1,4 @@
-//! `ockg`: create keys with content.
+//! `ockg`: creates keys with content.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::runner::{prefix, run_tests};
 use crate::target::Target;
 
-/// Create keys with content. Keys are named `PREFIX/NUMBER` and all hold the same bytes.
+/// Create keys with content. Keys are named `PREFIX/NUMBER`, and all have the same content.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon ockg -n 10000 -t 16 --size 10KB -v vol1 -b bucket1 -p run1"

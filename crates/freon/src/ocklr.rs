@@ -1,4 +1,4 @@
-//! `ocklr`: read keys of a list, or those that ockg created.
+//! `ocklr`: reads keys of a list, or those that ockg created.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -13,8 +13,8 @@ use crate::report::Report;
 use crate::runner::{Tally, prefix, run_tests};
 use crate::target::Target;
 
-/// Read keys: those that a file names, or those that `ockg` created under the same prefix.
-/// Checksums are verified, content is dropped.
+/// Read keys that are listed in a file, or that `ockg` created with the same prefix. Checksums are
+/// verified, content is discarded.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon ocklr -n 10000 -t 16 -v vol1 -b bucket1 -p run1\n  \
@@ -24,12 +24,12 @@ pub struct Ocklr {
     run: RunArgs,
     #[command(flatten)]
     bucket: BucketArgs,
-    /// File that names the keys to read, one in each line. Empty lines and lines that begin with
-    /// '#' are passed over.
+    /// File with the names of the keys to read, one per line. Empty lines and lines that begin with
+    /// '#' are ignored.
     #[arg(long, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Number of keys that ockg made, when more tests than that are wanted: keys are then read
-    /// again and again.
+    /// Number of keys that ockg created, if there are more tests than keys: keys are then read
+    /// repeatedly.
     #[arg(long, value_name = "N", conflicts_with = "key_file")]
     keys: Option<u64>,
 }
@@ -49,7 +49,7 @@ impl Keys {
     }
 }
 
-/// The names in the lines of a file.
+/// The names in a file, one per line.
 fn listed(file: &Path) -> Result<Keys, FreonError> {
     let text = std::fs::read_to_string(file).map_err(|error| FreonError::KeyFile {
         file: file.display().to_string(),

@@ -1,4 +1,4 @@
-//! `ockr`: remove keys.
+//! `ockr`: removes keys.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
 
-/// Remove keys that `ockg` or `omkg` created under the same prefix. A key that is not there is a
-/// failed test. `ocklr` reads keys.
+/// Remove keys that `ockg` or `omkg` created with the same prefix. A missing key is a failed test.
+/// `ocklr` reads keys.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon ockr -n 10000 -t 16 -v vol1 -b bucket1 -p run1")]
 pub struct Ockr {

@@ -1,4 +1,4 @@
-//! `ockrw`: read, write and list keys of a range, in a mix.
+//! `ockrw`: reads, writes and lists keys of a range in a mix.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -17,8 +17,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
 
-/// Write, read and list keys of a range, whose names many clients know. Without --percentage-read
-/// and --percentage-list every test writes.
+/// Read, write and list keys of a range, whose names several clients can share. Without
+/// --percentage-read and --percentage-list every test writes.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon ockrw -n 1000 -r 1000 --linear --size 1024 -p run1          write the range\n  \
@@ -26,13 +26,13 @@ use crate::target::Target;
 pub struct Ockrw {
     #[command(flatten)]
     run: RunArgs,
-    /// Volume, made if missing.
+    /// Volume; created if missing.
     #[arg(short = 'v', long, default_value = RANGE_VOLUME, value_name = "NAME")]
     volume: String,
-    /// Bucket, made if missing (layout OBJECT_STORE).
+    /// Bucket; created if missing (layout OBJECT_STORE).
     #[arg(short = 'b', long, default_value = RANGE_BUCKET, value_name = "NAME")]
     bucket: String,
-    /// Ask for a key's metadata only where it would be read.
+    /// Request only the metadata of a key instead of reading it.
     #[arg(short = 'm', long)]
     read_metadata_only: bool,
     /// Number of the first key.
@@ -41,23 +41,23 @@ pub struct Ockrw {
     /// Number of keys in the range.
     #[arg(short = 'r', long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), value_name = "N")]
     range: u64,
-    /// Bytes to write or to read; of a shorter key all is read.
+    /// Bytes to write or to read; a shorter key is read completely.
     #[arg(long, default_value_t = 1, value_name = "BYTES")]
     size: u64,
-    /// Name keys by their numbers; otherwise by the MD5 of it, so that neighbours are far from each
-    /// other.
+    /// Name keys by their numbers; otherwise by the MD5 of the number, so that consecutive keys are
+    /// not adjacent.
     #[arg(long)]
     contiguous: bool,
-    /// Take the keys in the order of their numbers, instead of at random.
+    /// Use the keys in the order of their numbers instead of at random.
     #[arg(long)]
     linear: bool,
-    /// Of so many of 100 tests each reads a key.
+    /// Percentage of tests that read a key.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100), value_name = "PERCENT")]
     percentage_read: u32,
-    /// Of so many of 100 tests each lists keys.
+    /// Percentage of tests that list keys.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100), value_name = "PERCENT")]
     percentage_list: u32,
-    /// Most keys that a listing gives.
+    /// Maximum number of keys of a listing.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     max_list_result: u32,
 }
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Ockrw, conf: &Configuration) -> Result<Report, Fre
             "--percentage-read and --percentage-list add up to more than 100".into(),
         ));
     }
-    // As in Ozone each task has a client.
+    // As in Ozone, each task has a client.
     let clients = args.run.clients.max(args.run.threads);
     let target = Target::named(clients, &args.volume, &args.bucket, None, conf)?;
     target.ensure().await?;
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: Ockrw, conf: &Configuration) -> Result<Report, Fre
 }
 
 impl Mix {
-    /// The key that a test takes.
+    /// The key of a test.
     fn name(&self) -> String {
         let within = match self.args.linear {
             true => self.next.fetch_add(1, Ordering::Relaxed) % self.args.range,

@@ -1,4 +1,4 @@
-//! `ockv`: read keys that ockg created and compare their content.
+//! `ockv`: reads keys that ockg created and compares their content.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
 
-/// Read keys that `ockg` created under the same prefix and compare the digest of each with the
+/// Read keys that `ockg` created with the same prefix, and compare the digest of each with the
 /// first one's.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon ockv -n 10000 -t 16 -v vol1 -b bucket1 -p run1")]
@@ -21,8 +21,8 @@ pub struct Ockv {
     run: RunArgs,
     #[command(flatten)]
     bucket: BucketArgs,
-    /// Compute the digest while the key is read; a key is never kept in memory as a whole, so that
-    /// this is always done.
+    /// Compute the digest while the key is read. Always the case here: a key is never held in
+    /// memory as a whole.
     #[arg(short = 's', long)]
     stream: bool,
 }

@@ -1,4 +1,4 @@
-//! `ocokr`: read one key from many tasks and compare its content.
+//! `ocokr`: reads one key from many tasks and compares its content.
 
 use std::time::Instant;
 
@@ -24,8 +24,8 @@ pub struct Ocokr {
     /// Name of the key.
     #[arg(short = 'k', long, value_name = "NAME")]
     key: String,
-    /// Compute the digest while the key is read; a key is never kept in memory as a whole, so that
-    /// this is always done.
+    /// Compute the digest while the key is read. Always the case here: a key is never held in
+    /// memory as a whole.
     #[arg(short = 's', long)]
     stream: bool,
 }

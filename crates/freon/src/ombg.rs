@@ -1,4 +1,4 @@
-//! `ombg`: create buckets.
+//! `ombg`: creates buckets.
 
 use std::time::Instant;
 
@@ -12,13 +12,13 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
 
-/// Create buckets of the cluster's default layout. They are named `PREFIXNUMBER`.
+/// Create buckets with the cluster's default layout. They are named `PREFIXNUMBER`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon ombg -n 1000 -t 16 -v vol1 -p bucket")]
 pub struct Ombg {
     #[command(flatten)]
     run: RunArgs,
-    /// Volume, made if missing.
+    /// Volume; created if missing.
     #[arg(short = 'v', long, default_value = "vol1", value_name = "NAME")]
     volume: String,
 }

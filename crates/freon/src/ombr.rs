@@ -1,4 +1,4 @@
-//! `ombr`: remove buckets.
+//! `ombr`: removes buckets.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
 
-/// Remove buckets that `ombg` created under the same prefix. A bucket that is not there, or not
-/// empty, is a failed test.
+/// Remove buckets that `ombg` created with the same prefix. A missing or non-empty bucket is a
+/// failed test.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon ombr -n 1000 -t 16 -v vol1 -p bucket")]
 pub struct Ombr {

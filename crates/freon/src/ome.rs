@@ -1,4 +1,4 @@
-//! `ome`, `om-echo`: requests that OM answers with bytes.
+//! `ome`, `om-echo`: echo requests to OM.
 
 use std::time::Instant;
 
@@ -13,11 +13,10 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
 
-/// Most KB of a payload, as in Ozone.
+/// Maximum KB of a payload, as in Ozone.
 const MAX_PAYLOAD_KB: i64 = 2_097_151;
 
-/// Send requests to OM that it answers with bytes: what a call costs that does nothing. OM gives
-/// back at most 2,097,151 bytes.
+/// Send echo requests to OM: the cost of a call without work. OM returns at most 2,097,151 bytes.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon om-echo -n 100000 -t 64\n  \
@@ -25,10 +24,10 @@ const MAX_PAYLOAD_KB: i64 = 2_097_151;
 pub struct Ome {
     #[command(flatten)]
     run: RunArgs,
-    /// KB of payload in a request.
+    /// Payload of a request in KB.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
     payload_req: i64,
-    /// KB of payload in an answer.
+    /// Payload of a response in KB.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(i64).range(0..=MAX_PAYLOAD_KB), value_name = "KB")]
     payload_resp: i64,
     /// Write each request to OM's Raft log.

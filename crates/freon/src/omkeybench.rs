@@ -1,4 +1,4 @@
-//! `omkeybench`: keys are created, deleted and listed in a mix, as by a bucket in use.
+//! `omkeybench`: creates, deletes and lists keys in a mix, like the users of a bucket.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 use crate::target::Target;
 
-/// Operations, as timers and the progress line name them.
+/// Operations, by their names in timers and the progress line.
 const OPERATIONS: [&str; 3] = ["CREATE", "DELETE", "LIST"];
 const CREATE: usize = 0;
 const DELETE: usize = 1;
@@ -28,7 +28,7 @@ const LIST: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights([u32; 3]);
 
-/// Weights that cannot be read.
+/// Malformed weights.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum WeightsError {
     #[error("{0} is no operation with a weight, such as create:20")]
@@ -59,7 +59,7 @@ impl std::str::FromStr for Weights {
 }
 
 impl Weights {
-    /// The operation that a number below the sum of all weights means.
+    /// The operation selected by a number below the sum of all weights.
     fn operation(self, mut dice: u32) -> usize {
         for (kind, weight) in self.0.into_iter().enumerate() {
             if dice < weight {
@@ -75,10 +75,10 @@ impl Weights {
     }
 }
 
-/// Create, delete and list keys in a mix of weights. Keys are named by their numbers, 19 digits
-/// long, below the prefix if there is one. A deletion takes a key at random among those that the
-/// run made; a listing begins at one. While there is none, both are passed over. Keys above
-/// --max-live-keys are created too, and never deleted.
+/// Create, delete and list keys in a weighted mix. Keys are named by their numbers, 19 digits long,
+/// below the prefix if there is one. A deletion takes a random key that the run created; a listing
+/// starts at one. Both are skipped if there is none. Keys above --max-live-keys are also created,
+/// and never deleted.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  \
     o3 freon omkeybench --duration 10m -t 100 --weights create:20,delete:8,list:1 \
@@ -91,13 +91,13 @@ pub struct Omkeybench {
     /// Operations and their weights.
     #[arg(long, default_value = "create:1,delete:1,list:1", value_name = "WEIGHTS")]
     weights: Weights,
-    /// Keys of a listing's page.
+    /// Number of keys per page of a listing.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     batch_size: u32,
     /// Size of a key: 10240, 10KB, 4MB.
     #[arg(short = 's', long, default_value = "0", value_parser = size, value_name = "SIZE")]
     size: u64,
-    /// Most keys that are remembered, to be deleted and listed.
+    /// Maximum number of keys kept for deletions and listings.
     #[arg(long, default_value_t = 100_000, value_name = "N")]
     max_live_keys: usize,
 }
@@ -108,8 +108,8 @@ struct Bench {
     weights: Weights,
     batch: u32,
     content: Content,
-    /// Number of the next key. Tests that repeat their numbers do not repeat it: a key that is
-    /// overwritten would be another load than one that is created.
+    /// Number of the next key. Repeated test numbers do not repeat it: an overwrite would be a
+    /// different load than a creation.
     next: AtomicU64,
     live: LiveKeys,
     rates: Rates<3>,
@@ -143,7 +143,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Deletes a key; one that is gone, because an earlier attempt was done, is deleted.
+    /// Deletes a key; a missing one, which an earlier attempt has deleted, is a success.
     async fn delete(&self, test: u64, number: u64) -> Result<(), FreonError> {
         let path = self.target.path(numbered(&self.prefix, number));
         match self.target.client(test).delete_key(&path).await {

@@ -1,4 +1,4 @@
-//! `omkg`: create keys without data.
+//! `omkg`: creates keys without data.
 
 use std::time::Instant;
 

@@ -20,9 +20,9 @@ use crate::runner::run_tests;
 use crate::target::Target;
 
 /// Metadata operations: create, look up, read and list. Keys are named by their numbers, 19 digits
-/// long, below the prefix if there is one. What reads keys wants as many as --number-of-tests, and
-/// with --duration reads them again and again; what lists wants --batch-size of them for each
-/// thread. Files are of buckets with the layout FILE_SYSTEM_OPTIMIZED or LEGACY.
+/// long, below the prefix if there is one. Operations that read keys need --number-of-tests of
+/// them, and with --duration read them repeatedly; operations that list need --batch-size of them
+/// for each thread. File operations need a bucket with the layout FILE_SYSTEM_OPTIMIZED or LEGACY.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  o3 freon ommg -o CREATE_KEY -n 100000 -t 64 -p run1\n  \
     o3 freon ommg -o HEAD_KEY -n 100000 -t 64 -p run1\n  \
@@ -32,27 +32,27 @@ pub struct Ommg {
     run: RunArgs,
     #[command(flatten)]
     target: TargetArgs,
-    /// What to do.
+    /// Operation to run.
     #[arg(short = 'o', long, value_enum, ignore_case = true)]
     operation: Operation,
     /// With MIXED: the operations.
     #[arg(long, value_enum, value_delimiter = ',', ignore_case = true)]
     ops: Vec<Operation>,
-    /// With MIXED: how many of the threads do each; must add up to --threads.
+    /// With MIXED: number of threads of each; must add up to --threads.
     #[arg(long, value_delimiter = ',')]
     opsnum: Vec<usize>,
-    /// Entries of a listing's page.
+    /// Number of entries per page of a listing.
     #[arg(long, default_value_t = 1000)]
     batch_size: u32,
-    /// Pick keys at random instead of one after the other.
+    /// Pick keys at random instead of in order.
     #[arg(long)]
     random: bool,
-    /// Size of a key that is created: 10240, 10KB, 4MB.
+    /// Size of a created key: 10240, 10KB, 4MB.
     #[arg(short = 's', long, default_value = "0", value_parser = size, value_name = "SIZE")]
     size: u64,
 }
 
-/// Which operation each task does.
+/// The operation of each task.
 fn assign(args: &Ommg) -> Result<Vec<Operation>, FreonError> {
     if args.operation != Operation::Mixed {
         return Ok(vec![args.operation; args.run.threads]);
@@ -86,8 +86,8 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
     let operations = assign(&args)?;
     let target = Target::open(args.run.clients, &args.target, conf)?;
     target.ensure().await?;
-    // Unlike that of ockg an empty prefix is one: reads find what an earlier run created, and what
-    // Ozone's ommg created.
+    // Unlike in ockg, an empty prefix is valid: reads then find the keys of an earlier run or of
+    // Ozone's ommg.
     let prefix = args.run.prefix.clone();
     let generator = Arc::new(Generator {
         target,
@@ -115,8 +115,8 @@ pub(crate) async fn run(args: Ommg, conf: &Configuration) -> Result<Report, Freo
 }
 
 impl Generator {
-    /// Says what is missing when keys that are to be read are not there. Keys that the run itself
-    /// creates are not looked for.
+    /// Returns an error if keys to be read are missing. Keys that the run itself creates are not
+    /// checked.
     async fn check_keys(&self) -> Result<(), FreonError> {
         let Some(reader) = self.operations.iter().find(|operation| operation.reads_key()) else {
             return Ok(());
@@ -149,8 +149,8 @@ impl Generator {
     }
 }
 
-/// How many of the numbers below `count` are there, when all below one that is there are:
-/// CREATE_KEY makes keys in the order of their numbers. Asks for few of them.
+/// The number of existing keys below `count`. All below an existing one exist, because CREATE_KEY
+/// creates keys in the order of their numbers, so that a few requests are sufficient.
 async fn leading(
     count: u64,
     there: impl AsyncFn(u64) -> Result<bool, FreonError>,

@@ -1,4 +1,4 @@
-//! `ork`: write ranges of keys, one range a test.
+//! `ork`: writes ranges of keys, one range per test.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::target::Target;
 
-/// How a key's number becomes its name.
+/// Encoding of a key's number as its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyEncode {
     /// The number.
@@ -25,26 +25,26 @@ pub(crate) enum KeyEncode {
     Md5,
 }
 
-/// Write ranges of keys. Test I writes the keys from START + I * RANGE to RANGE behind it, that one
-/// included, as Ozone's does.
+/// Write ranges of keys. Test I writes the keys from START + I * RANGE to RANGE after it,
+/// inclusive, as Ozone's does.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  o3 freon ork -n 10 -t 4 -r 100 -k pureIndex -p run1")]
 pub struct Ork {
     #[command(flatten)]
     run: RunArgs,
-    /// Volume, made if missing.
+    /// Volume; created if missing.
     #[arg(short = 'v', long, default_value = RANGE_VOLUME, value_name = "NAME")]
     volume: String,
-    /// Bucket, made if missing (layout OBJECT_STORE).
+    /// Bucket; created if missing (layout OBJECT_STORE).
     #[arg(short = 'b', long, default_value = RANGE_BUCKET, value_name = "NAME")]
     bucket: String,
-    /// Keys of each test.
+    /// Number of keys per test.
     #[arg(short = 'r', long = "range-each-client-write", default_value_t = 0, value_name = "N")]
     range: u32,
     /// Number of the first key.
     #[arg(short = 's', long = "key-start-index", default_value_t = 0, value_name = "N")]
     start: u64,
-    /// How a key's number becomes its name.
+    /// Encoding of a key's number as its name.
     #[arg(short = 'k', long, value_enum, default_value = "md5")]
     key_encode: KeyEncode,
     /// Size of a key: 10240, 10KB, 4MB.
@@ -61,7 +61,7 @@ struct Ranges {
 
 /// Runs the generator.
 pub(crate) async fn run(args: Ork, conf: &Configuration) -> Result<Report, FreonError> {
-    // As in Ozone each task has a client.
+    // As in Ozone, each task has a client.
     let clients = args.run.clients.max(args.run.threads);
     let target = Target::named(clients, &args.volume, &args.bucket, None, conf)?;
     target.ensure().await?;

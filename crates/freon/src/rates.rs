@@ -1,18 +1,18 @@
-//! How many operations of each kind are done in a second: what a progress line says.
+//! Rates of operations by kind, for the progress line.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Counts of operations by their names.
+/// Counts of operations by name.
 pub(crate) struct Rates<const KINDS: usize> {
     names: [&'static str; KINDS],
     done: [AtomicU64; KINDS],
     shown: Mutex<Shown<KINDS>>,
 }
 
-/// What was said last.
+/// The values of the last line.
 struct Shown<const KINDS: usize> {
     at: Instant,
     done: [u64; KINDS],
@@ -20,26 +20,26 @@ struct Shown<const KINDS: usize> {
 }
 
 impl<const KINDS: usize> Rates<KINDS> {
-    /// Nothing has been done yet.
+    /// Counts of zero.
     pub(crate) fn new(names: [&'static str; KINDS], now: Instant) -> Self {
         let shown = Shown { at: now, done: [0; KINDS], most: [0; KINDS] };
         Self { names, done: std::array::from_fn(|_| AtomicU64::new(0)), shown: Mutex::new(shown) }
     }
 
-    /// One operation of kind number `kind` was done.
+    /// Counts one operation of kind number `kind`.
     pub(crate) fn count(&self, kind: usize) {
         if let Some(done) = self.done.get(kind) {
             done.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Operations of kind number `kind`.
+    /// Number of operations of kind number `kind`.
     pub(crate) fn done(&self, kind: usize) -> u64 {
         self.done.get(kind).map_or(0, |done| done.load(Ordering::Relaxed))
     }
 
-    /// Operations a second since this was last asked, and the most of them so far, of every kind
-    /// that was done at all.
+    /// The current and maximum operations per second since the last call, of every kind with any
+    /// operations.
     pub(crate) fn line(&self, now: Instant) -> String {
         let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         let seconds = now.saturating_duration_since(shown.at).as_secs_f64().max(1e-3);
@@ -52,7 +52,7 @@ impl<const KINDS: usize> Rates<KINDS> {
             if done > 0 {
                 let separator = if line.is_empty() { "" } else { " " };
                 let (name, most) = (self.names[kind], shown.most[kind]);
-                // A String takes everything.
+                // Writing to a String cannot fail.
                 let _ = write!(line, "{separator}{name}: rate {rate} max {most}");
             }
         }

@@ -1,5 +1,4 @@
-//! What `obrwk` and `obrwf` have in common: tasks that list one path while, behind them, others
-//! write to another one.
+//! Common code of `obrwk` and `obrwf`: tasks that list one path while others write to another one.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +12,7 @@ use crate::args::size;
 use crate::content::Content;
 use crate::runner::Tally;
 
-/// Timer of the keys or files that are written, as in Ozone.
+/// Timer of the written keys or files, as in Ozone.
 const WRITES: &str = "om-bucket-read-write-ops";
 /// Timer of the listings.
 const READS: &str = "om-bucket-read-ops";
@@ -27,23 +26,23 @@ pub struct ReadWriteArgs {
     /// Length of the random names.
     #[arg(short = 'l', long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=255), value_name = "N")]
     pub name_len: u16,
-    /// Tasks of each test, those that read and those that write.
+    /// Number of tasks of each test, readers and writers.
     #[arg(short = 'c', long, default_value_t = 100, value_name = "N")]
     pub total_thread_count: usize,
-    /// Of so many of 100 tasks each reads; the others write.
+    /// Percentage of the tasks that read; the others write.
     #[arg(short = 'T', long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(0..=100), value_name = "PERCENT")]
     pub read_thread_percentage: u8,
-    /// Listings of each task that reads.
+    /// Number of listings per reading task.
     #[arg(short = 'R', long, default_value_t = 50, value_name = "N")]
     pub num_of_read_operations: u32,
-    /// Rounds of each task that writes.
+    /// Number of rounds per writing task.
     #[arg(short = 'W', long, default_value_t = 10, value_name = "N")]
     pub num_of_write_operations: u32,
 }
 
-/// The bucket or directory in which keys or files are written and listed.
+/// The bucket or directory of the keys or files.
 pub(crate) trait ReadWriteTarget: Send + Sync + 'static {
-    /// Makes a directory where that is needed.
+    /// Creates a directory, if the target needs it.
     fn make(&self, directory: &str) -> impl Future<Output = Result<(), FreonError>> + Send;
 
     /// Writes a key or file.
@@ -54,7 +53,7 @@ pub(crate) trait ReadWriteTarget: Send + Sync + 'static {
         content: &Content,
     ) -> impl Future<Output = Result<(), FreonError>> + Send;
 
-    /// How many entries a directory has, of which so many were made.
+    /// Number of entries of a directory in which `count` were created.
     fn list(
         &self,
         test: u64,
@@ -63,7 +62,7 @@ pub(crate) trait ReadWriteTarget: Send + Sync + 'static {
     ) -> impl Future<Output = Result<u64, FreonError>> + Send;
 }
 
-/// What is written before the listings begin, and in each round of a task that writes.
+/// Numbers of keys to write before the listings, and in each round of a writing task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) for_read: u32,
@@ -84,7 +83,7 @@ impl<P: ReadWriteTarget> ReadWrite<P> {
         Self { target, args, counts, content }
     }
 
-    /// One test: writes what is to be listed, lists it, and then writes.
+    /// Runs one test: writes the keys to list, lists them, and then writes more.
     pub(crate) async fn test(self: &Arc<Self>, tally: &mut Tally) -> Result<(), FreonError> {
         let total = self.args.total_thread_count;
         let readers = total.saturating_mul(self.args.read_thread_percentage.into()) / 100;
@@ -109,7 +108,7 @@ impl<P: ReadWriteTarget> ReadWrite<P> {
         .await
     }
 
-    /// Runs so many tasks and adds up what they measured. The first failure ends them all.
+    /// Runs tasks concurrently and merges their measurements. The first failure cancels them all.
     async fn at_once<F, Fut>(
         self: &Arc<Self>,
         tasks: usize,
@@ -131,7 +130,7 @@ impl<P: ReadWriteTarget> ReadWrite<P> {
         Ok(())
     }
 
-    /// Writes so many keys or files with random names.
+    /// Writes keys or files with random names.
     async fn fill(
         &self,
         test: u64,

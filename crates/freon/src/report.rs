@@ -1,4 +1,4 @@
-//! What a run measured, as text and JSON.
+//! The measurements of a run, as text and JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::timer::Timer;
 
-/// What a run measured.
+/// The measurements of a run.
 pub struct Report {
-    /// Begin of the generated names.
+    /// Prefix of the generated names.
     pub prefix: String,
     /// Wall time.
     pub elapsed: Duration,
@@ -17,13 +17,13 @@ pub struct Report {
     pub successes: u64,
     /// Tests that failed.
     pub failures: u64,
-    /// By name of the operation.
+    /// Timers by name of the operation.
     pub timers: BTreeMap<&'static str, Timer>,
     /// Payload bytes moved.
     pub bytes: u64,
-    /// Rows listed, where a test lists.
+    /// Entries listed, if tests list.
     pub entries: u64,
-    /// CPU time of the servers named by `--server-pid`.
+    /// CPU time of the servers given by `--server-pid`.
     pub server_cpu: Option<Duration>,
 }
 
@@ -46,14 +46,14 @@ fn rate(count: u64, elapsed: Duration) -> f64 {
 }
 
 impl Report {
-    /// Server CPU of one successful test in milliseconds.
+    /// Server CPU time per successful test in milliseconds.
     pub fn server_cpu_per_test_ms(&self) -> Option<f64> {
         self.server_cpu
             .filter(|_| self.successes > 0)
             .map(|cpu| millis(cpu) / self.successes as f64)
     }
 
-    /// The report for a program.
+    /// Renders the report for programs.
     pub fn json(&self) -> Value {
         let timers: serde_json::Map<String, Value> = self
             .timers
@@ -88,7 +88,7 @@ impl Report {
         })
     }
 
-    /// The report for a person.
+    /// Renders the report for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (name, timer) in &self.timers {

@@ -1,4 +1,4 @@
-//! `rk`: volumes, buckets and keys with content, read back and compared when that is asked for.
+//! `rk`: volumes, buckets and keys with content, optionally read back and compared.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,9 +18,9 @@ use crate::content::Content;
 use crate::report::Report;
 use crate::runner::{Tally, prefix, run_tests};
 
-/// Create volumes, buckets and keys, and compare the keys with what was written. Volumes are named
-/// `vol-NUMBER-PREFIX`, buckets `bucket-NUMBER-PREFIX`, keys `key-NUMBER-PREFIX`; each key has
-/// content of its own.
+/// Create volumes, buckets and keys, and compare the keys with the written content. Volumes are
+/// named `vol-NUMBER-PREFIX`, buckets `bucket-NUMBER-PREFIX`, keys `key-NUMBER-PREFIX`; each key
+/// has its own content.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Example:\n  o3 freon rk --num-of-volumes 1 --num-of-buckets 2 --num-of-keys 100 \
@@ -51,7 +51,7 @@ pub struct Rk {
         value_name = "N"
     )]
     keys: u64,
-    /// Keys at the same time.
+    /// Number of concurrent keys.
     #[arg(
         long = "num-of-threads",
         visible_alias = "numOfThreads",
@@ -62,22 +62,22 @@ pub struct Rk {
     /// Size of a key: 10240, 10KB, 4MB.
     #[arg(long = "key-size", visible_alias = "keySize", default_value = "10KB", value_parser = size, value_name = "SIZE")]
     size: u64,
-    /// Layout of the buckets: OBJECT_STORE, FILE_SYSTEM_OPTIMIZED or LEGACY; the cluster's default
-    /// when absent.
+    /// Layout of the buckets: OBJECT_STORE, FILE_SYSTEM_OPTIMIZED or LEGACY; by default the
+    /// cluster's default.
     #[arg(long = "bucket-layout", value_parser = layout, value_name = "LAYOUT")]
     layout: Option<BucketLayoutProto>,
     #[command(flatten)]
     replication: ReplicationArgs,
-    /// Read each key after it was written, and compare it.
+    /// Read each key after it is written, and compare it.
     #[arg(long = "validate-writes", visible_alias = "validateWrites")]
     validate: bool,
     /// Delete keys, buckets and volumes at the end.
     #[arg(long = "clean-objects")]
     clean: bool,
-    /// Go on after a failed key, and fail at the end.
+    /// Continue after a failed key, and fail at the end.
     #[arg(short = 'f', long)]
     fail_at_end: bool,
-    /// Process id of a server whose CPU time to measure; may be repeated or a comma list.
+    /// Process id of a server whose CPU time is measured; may be repeated or comma-separated.
     #[arg(long = "server-pid", value_delimiter = ',', value_name = "PID")]
     server_pids: Vec<u32>,
     /// Print one JSON object instead of tables.
@@ -85,7 +85,7 @@ pub struct Rk {
     json: bool,
 }
 
-/// There is no such layout of a bucket.
+/// An unknown bucket layout.
 #[derive(Debug, thiserror::Error)]
 #[error("layouts are OBJECT_STORE, FILE_SYSTEM_OPTIMIZED and LEGACY")]
 struct UnknownLayout;
@@ -94,7 +94,7 @@ fn layout(text: &str) -> Result<BucketLayoutProto, UnknownLayout> {
     BucketLayoutProto::from_str_name(&text.to_ascii_uppercase()).ok_or(UnknownLayout)
 }
 
-/// Where the keys of a run are.
+/// The volumes and buckets of a run.
 struct Tree {
     client: Client,
     prefix: String,
@@ -107,7 +107,7 @@ struct Tree {
 
 /// Runs the generator.
 pub(crate) async fn run(args: Rk, conf: &Configuration) -> Result<Report, FreonError> {
-    // Before thousands of buckets are made.
+    // Check it before thousands of buckets are created.
     if args.threads == 0 {
         return Err(FreonError::Usage("--num-of-threads must be at least 1".into()));
     }
@@ -161,7 +161,7 @@ impl Tree {
         format!("bucket-{number}-{}", self.prefix)
     }
 
-    /// The key of a test: buckets are filled one after the other.
+    /// The key of a test: buckets are filled in order.
     fn key(&self, test: u64) -> KeyPath {
         let (bucket, key) = (test / self.keys.max(1), test % self.keys.max(1));
         let (volume, bucket) = (bucket / self.buckets.max(1), bucket % self.buckets.max(1));
@@ -188,7 +188,7 @@ impl Tree {
         buckets.try_for_each_concurrent(at_once, make).await
     }
 
-    /// Deletes what was made; a key that was not is no failure.
+    /// Deletes everything created; a missing key is no failure.
     async fn clean(&self, at_once: usize) -> Result<(), FreonError> {
         let at_once = Some(at_once.max(1));
         let keys = stream::iter(0..self.total()).map(Ok::<_, FreonError>);
@@ -270,7 +270,7 @@ impl Tree {
     }
 }
 
-/// The content of a key: its number, as far as there is room, and then what all of a run have.
+/// The content of a key: its number, as far as it fits, followed by the common content of the run.
 fn own(content: &Content, test: u64) -> impl Iterator<Item = Bytes> + use<'_> {
     let number = test.to_be_bytes();
     let mut skip = number.len().min(content.size() as usize);

@@ -1,4 +1,4 @@
-//! Running tests: so many, so many at once, until done or out of time.
+//! Execution of tests: a number of them or for a time, with limited concurrency.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,13 +18,13 @@ use crate::cpu::CpuMeter;
 use crate::report::Report;
 use crate::timer::Timer;
 
-/// Failures shown in full; the rest are counted.
+/// Maximum number of failures shown in full; the rest are counted.
 const SHOWN_FAILURES: u64 = 5;
 
-/// How often a generator is asked for its status.
+/// Interval of the progress line's status.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What one task has measured.
+/// Measurements of one task.
 #[derive(Default)]
 pub(crate) struct Tally {
     timers: BTreeMap<&'static str, Timer>,
@@ -33,12 +33,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Records an operation that began at `began` and has just ended.
+    /// Records an operation that started at `began` and has just ended.
     pub(crate) fn timed(&mut self, name: &'static str, began: Instant) {
         self.timers.entry(name).or_default().since(began);
     }
 
-    /// Adds what another task has measured.
+    /// Adds the measurements of another task.
     pub(crate) fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.entries += other.entries;
@@ -48,9 +48,9 @@ impl Tally {
     }
 }
 
-/// A generator: what one test does, and what a person sees meanwhile.
+/// A generator: its test, and its status in the progress line.
 pub(crate) trait Generator: Send + Sync + 'static {
-    /// Does one test; `number` repeats when a run is longer than its number of tests.
+    /// Runs one test; `number` repeats if a run is longer than its number of tests.
     fn test(
         &self,
         number: u64,
@@ -58,7 +58,7 @@ pub(crate) trait Generator: Send + Sync + 'static {
         tally: &mut Tally,
     ) -> impl Future<Output = Result<(), FreonError>> + Send;
 
-    /// What the progress line says beside the number of tests, asked for once a second.
+    /// Status in the progress line, next to the number of tests; called once per second.
     fn status(&self) -> String {
         String::new()
     }
@@ -91,7 +91,7 @@ struct Progress {
     bar: ProgressBar,
 }
 
-/// The prefix asked for, or a random one.
+/// The given prefix, or a random one.
 pub(crate) fn prefix(wanted: &str) -> String {
     if wanted.is_empty() {
         Alphanumeric.sample_string(&mut rand::rng(), 10).to_lowercase()
@@ -120,7 +120,7 @@ fn progress_bar(run: &RunArgs) -> ProgressBar {
     bar
 }
 
-/// Keeps the progress line's status new; `None` when there is no line.
+/// Refreshes the progress line's status; `None` if there is no line.
 fn show(
     progress: Arc<Progress>,
     status: impl Fn() -> String + Send + 'static,
@@ -136,8 +136,8 @@ fn show(
     }))
 }
 
-/// Runs `test` for every number until the tests or the time are used up, prints the report and
-/// returns it. `test` gets its number, the number of its task, and a tally to record in.
+/// Runs `test` for every number until the tests are done or the time is over, prints the report and
+/// returns it. `test` receives its number, the number of its task, and a tally to record in.
 pub(crate) async fn run_tests<F, Fut>(
     run: &RunArgs,
     prefix: &str,
@@ -150,7 +150,7 @@ where
     run_tests_with_status(run, prefix, String::new, test).await
 }
 
-/// As [`run_tests`], with what `status` says in the progress line.
+/// Runs tests like [`run_tests`], with a `status` in the progress line.
 async fn run_tests_with_status<F, Fut>(
     run: &RunArgs,
     prefix: &str,
@@ -276,7 +276,7 @@ mod tests {
         assert!(report.server_cpu.is_some());
     }
 
-    /// Notes the numbers of its tests.
+    /// Records the numbers of its tests.
     struct Numbers(std::sync::Mutex<Vec<u64>>);
 
     impl Generator for Arc<Numbers> {

@@ -1,4 +1,4 @@
-//! `s3bg`: create buckets over S3.
+//! `s3bg`: creates buckets over S3.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! `s3kg`: create keys over S3.
+//! `s3kg`: creates keys over S3.
 
 use std::time::Instant;
 
@@ -13,14 +13,14 @@ use crate::report::Report;
 use crate::runner::{Generator, Tally, prefix, run_generator};
 use crate::s3::{S3Args, S3Client, S3Error, S3Request, sha256};
 
-/// Least size of a part that is not the last one.
+/// Minimum size of a part that is not the last one.
 const MIN_PART: u64 = 5 << 20;
 
-/// Longest key or part, which is kept in memory.
+/// Maximum size of a key or part, which is held in memory.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Create keys over S3, as a whole or in parts. Keys are named `PREFIX/NUMBER`.
-/// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set; the bucket must be there.
+/// Create keys over S3, as a whole or in parts. Keys are named `PREFIX/NUMBER`. AWS_ACCESS_KEY_ID
+/// and AWS_SECRET_ACCESS_KEY must be set; the bucket must exist.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon s3kg -n 1000 -t 8 -s 10240 -e http://localhost:9878 -b bucket1 -p run1\n  \
@@ -30,13 +30,13 @@ pub struct S3kg {
     run: RunArgs,
     #[command(flatten)]
     s3: S3Args,
-    /// Bucket, as S3 names it.
+    /// Bucket, by its S3 name.
     #[arg(short = 'b', long, default_value = "bucket1", value_name = "NAME")]
     bucket: String,
-    /// Bytes of a key, or of each part.
+    /// Size of a key, or of each part, in bytes.
     #[arg(short = 's', long, default_value_t = 10_240, value_parser = clap::value_parser!(u64).range(0..=MAX_BYTES), value_name = "BYTES")]
     size: u64,
-    /// Write keys in parts, of --size each.
+    /// Write keys as multipart uploads with parts of --size.
     #[arg(long)]
     multi_part_upload: bool,
     /// Number of parts.

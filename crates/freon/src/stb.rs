@@ -12,28 +12,28 @@ use crate::args::{ReplicationArgs, RunArgs, size};
 use crate::report::Report;
 use crate::runner::{Generator, Tally, run_generator};
 
-/// Who owns what is allocated, as in Ozone.
+/// Owner of the allocations, as in Ozone.
 const OWNER: &str = "STB";
 
-/// What SCM does.
+/// The operation of SCM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Benchmark {
-    /// Say where blocks may be written.
+    /// Allocate blocks.
     #[value(name = "AllocateBlocks")]
     AllocateBlocks,
-    /// Make containers.
+    /// Create containers.
     #[value(name = "AllocateContainers")]
     AllocateContainers,
 }
 
-/// Have SCM allocate blocks or containers, and measure each request. It works on the DataNodes of a
-/// running cluster. Blocks cost nothing; containers stay, so make them on clusters for tests.
+/// Let SCM allocate blocks or containers, and measure each request. It uses the DataNodes of a
+/// running cluster. Blocks cost nothing; containers are not deleted, so use a test cluster.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  \
     o3 freon stb --benchmark AllocateBlocks --num-blocks 100000 --num-threads 16\n  \
     o3 freon stb --benchmark AllocateContainers --num-containers 100")]
 pub struct Stb {
-    /// What SCM does.
+    /// The operation of SCM.
     #[arg(long, value_enum, ignore_case = true)]
     benchmark: Benchmark,
     /// Number of blocks.
@@ -45,15 +45,15 @@ pub struct Stb {
     /// Number of containers.
     #[arg(long, default_value_t = 100, value_name = "N")]
     num_containers: u64,
-    /// Requests at the same time.
+    /// Number of concurrent requests.
     #[arg(long, default_value_t = 4, value_name = "N")]
     num_threads: usize,
     #[command(flatten)]
     replication: ReplicationArgs,
-    /// Go on after a failed request, and fail at the end.
+    /// Continue after a failed request, and fail at the end.
     #[arg(short = 'f', long)]
     fail_at_end: bool,
-    /// Process id of a server whose CPU time to measure; may be repeated or a comma list.
+    /// Process id of a server whose CPU time is measured; may be repeated or comma-separated.
     #[arg(long = "server-pid", value_delimiter = ',', value_name = "PID")]
     server_pids: Vec<u32>,
     /// Print one JSON object instead of tables.

@@ -1,4 +1,4 @@
-//! The volume and bucket that a generator works in.
+//! The volume and bucket of a generator.
 
 use client::{BucketSpec, Client, CreateKey, ErrorKind, FinishOptions, KeyPath};
 use config::Configuration;
@@ -10,7 +10,7 @@ use crate::FreonError;
 use crate::args::{BucketArgs, TargetArgs};
 use crate::content::Content;
 
-/// Clients, and where keys go.
+/// Clients, and the bucket of their keys.
 pub(crate) struct Target {
     clients: Vec<Client>,
     pub(crate) volume: String,
@@ -25,7 +25,7 @@ fn unless_there(made: client::Result<()>) -> Result<(), FreonError> {
     }
 }
 
-/// Sends any request to OM; an answer that is not `OK` is an error.
+/// Sends any request to OM; a response that is not `OK` is an error.
 pub(crate) async fn submit(client: &Client, request: OmRequest) -> Result<OmResponse, FreonError> {
     let response = client.submit(request).await?;
     match response.status() {
@@ -38,7 +38,7 @@ pub(crate) async fn submit(client: &Client, request: OmRequest) -> Result<OmResp
 }
 
 impl Target {
-    /// Where keys are made.
+    /// The target of new keys.
     pub(crate) fn open(
         clients: usize,
         target: &TargetArgs,
@@ -48,7 +48,7 @@ impl Target {
         Self::named(clients, &target.volume, &target.bucket, replication, conf)
     }
 
-    /// Where keys are that an earlier run made.
+    /// The target with the keys of an earlier run.
     pub(crate) fn existing(
         clients: usize,
         bucket: &BucketArgs,
@@ -72,7 +72,7 @@ impl Target {
         Ok(Self { clients, volume, bucket, replication })
     }
 
-    /// Makes the volume and bucket if they are missing.
+    /// Creates the volume and bucket if they are missing.
     pub(crate) async fn ensure(&self) -> Result<(), FreonError> {
         let client = self.client(0);
         if client.bucket_info(&self.volume, &self.bucket).await.is_ok() {
@@ -84,12 +84,12 @@ impl Target {
         unless_there(client.create_bucket(&self.volume, &self.bucket, spec).await)
     }
 
-    /// Makes the volume if it is missing.
+    /// Creates the volume if it is missing.
     pub(crate) async fn ensure_volume(&self) -> Result<(), FreonError> {
         unless_there(self.client(0).create_volume(&self.volume, None, -1, -1).await)
     }
 
-    /// Writes a key as a whole; `key` says where and how.
+    /// Writes a key as a whole; `key` has its path and replication.
     pub(crate) async fn write(
         &self,
         test: u64,
@@ -106,7 +106,7 @@ impl Target {
         Ok(())
     }
 
-    /// Reads a key to its end and says how long it is.
+    /// Reads a key to its end and returns its length.
     pub(crate) async fn read(&self, test: u64, path: &KeyPath) -> Result<u64, FreonError> {
         let (_, mut pieces) = self.client(test).begin_key(path).await?;
         let mut bytes = 0;
@@ -116,7 +116,7 @@ impl Target {
         Ok(bytes)
     }
 
-    /// Sends a request that the client has no call for; an answer that is not `OK` is an error.
+    /// Sends a request for which the client has no method; a response that is not `OK` is an error.
     pub(crate) async fn submit(
         &self,
         test: u64,

@@ -1,12 +1,12 @@
-//! How long operations took.
+//! Durations of operations.
 
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-/// Longest time told apart, in nanoseconds: ten minutes.
+/// Maximum recorded duration, in nanoseconds: ten minutes.
 const LONGEST: u64 = 600_000_000_000;
-/// Significant digits kept.
+/// Number of significant digits.
 const DIGITS: u8 = 3;
 
 /// The durations of one kind of operation.
@@ -17,7 +17,7 @@ pub struct Timer {
 
 impl Default for Timer {
     fn default() -> Self {
-        // The bounds are constants that the histogram takes.
+        // The bounds are constants that are valid for a histogram.
         let histogram = Histogram::new_with_bounds(1, LONGEST, DIGITS)
             .unwrap_or_else(|e| unreachable!("histogram bounds: {e}"));
         Self { histogram }
@@ -35,7 +35,7 @@ impl Timer {
         self.histogram.saturating_record((took.as_nanos() as u64).max(1));
     }
 
-    /// Adds what another timer recorded.
+    /// Adds the records of another timer.
     pub fn merge(&mut self, other: &Self) {
         // Both have the same bounds.
         let _ = self.histogram.add(&other.histogram);
@@ -46,17 +46,17 @@ impl Timer {
         self.histogram.len()
     }
 
-    /// The duration that a share of operations stayed below.
+    /// The duration below which a share of the operations took.
     pub fn quantile(&self, share: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(share))
     }
 
-    /// Shortest.
+    /// Minimum.
     pub fn min(&self) -> Duration {
         Duration::from_nanos(if self.histogram.is_empty() { 0 } else { self.histogram.min() })
     }
 
-    /// Longest.
+    /// Maximum.
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.histogram.max())
     }

@@ -1,15 +1,15 @@
-//! Flags of trees of directories, and their random names.
+//! Arguments of directory trees, and their random names.
 
 use clap::Args;
 use rand::distr::{Alphanumeric, SampleString};
 
-/// The form of a tree.
+/// The shape of a tree.
 #[derive(Debug, Clone, Args)]
 pub struct TreeArgs {
-    /// Directories below each other.
+    /// Depth of the tree.
     #[arg(short = 'd', long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=255), value_name = "N")]
     pub depth: u32,
-    /// Directories beside each other.
+    /// Number of sibling directories.
     #[arg(short = 's', long, default_value_t = 10, value_name = "N")]
     pub span: u32,
     /// Length of the random names.
@@ -18,7 +18,7 @@ pub struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// A name that no other directory has.
+    /// A unique name of a directory.
     pub(crate) fn name(&self) -> String {
         Alphanumeric.sample_string(&mut rand::rng(), self.name_len.into())
     }

@@ -1,4 +1,4 @@
-//! The load, and what is measured under it.
+//! The load and its measurements.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,37 +13,38 @@ use crate::variant::Variant;
 use crate::{Compaction, maintain};
 use anyhow::{Context, Result, anyhow, bail};
 
-/// The table, as OM has it.
+/// The table, as in OM.
 pub(crate) const TABLE: Table = Table::named("keyTable");
-/// Rows of the bucket behind those that are deleted.
+/// Rows of the bucket after the deleted ones.
 const SURVIVORS: u64 = 10_000;
-/// Rows of a list.
+/// Number of rows of a list.
 const LISTED: usize = 100;
-/// Rows of a write.
+/// Number of rows of a write.
 const BATCH: u64 = 20;
-/// Rows of the other clients that live at once.
+/// Number of live rows of the other clients.
 const LIVE_KEYS: usize = 25_000;
 /// Bytes of a row's value: those of a key with one block.
 const VALUE_BYTES: usize = 300;
-/// Pause between two rounds of the reader.
+/// Pause between two reads.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
 
-/// A second of a run.
+/// Measurements of one second of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Second {
     /// Seconds since the first deletion.
     pub(crate) at: f64,
-    /// Rows a second that other clients wrote.
+    /// Rows per second written by other clients.
     pub(crate) writes: f64,
-    /// Rows a second that were deleted of the bucket.
+    /// Rows per second deleted from the bucket.
     pub(crate) deletes: f64,
-    /// Median and 99th percentile of the time to the bucket's first row, in milliseconds.
+    /// Median and 99th percentile of the latency of a seek to the bucket's first row, in
+    /// milliseconds.
     pub(crate) seek: (f64, f64),
-    /// The same of the time of a list.
+    /// The same of the latency of a list.
     pub(crate) list: (f64, f64),
-    /// Bytes that compactions have read and written so far.
+    /// Bytes read and written by compactions so far.
     pub(crate) compacted_bytes: u64,
-    /// Seconds of processor time so far, of the whole process.
+    /// CPU time of the whole process so far, in seconds.
     pub(crate) cpu: f64,
 }
 
@@ -57,17 +58,17 @@ pub(crate) struct Measured {
     pub(crate) seek: (f64, f64),
     /// Over the whole run, in milliseconds.
     pub(crate) list: (f64, f64),
-    /// From some seconds after the last deletion on.
+    /// From a few seconds after the last deletion on.
     pub(crate) seek_after: (f64, f64),
-    /// From some seconds after the last deletion on.
+    /// From a few seconds after the last deletion on.
     pub(crate) list_after: (f64, f64),
-    /// Rows a second that other clients wrote.
+    /// Rows per second written by other clients.
     pub(crate) writes: f64,
-    /// Rows a second that other clients wrote while rows were deleted.
+    /// Rows per second written by other clients during the deletions.
     pub(crate) writes_deleting: f64,
-    /// Bytes that compactions read and wrote, to the end of the one that was under way last.
+    /// Bytes read and written by compactions, including the last one in progress.
     pub(crate) compacted_bytes: u64,
-    /// Seconds of processor time, of the whole process, to the same end.
+    /// CPU time of the whole process, over the same time, in seconds.
     pub(crate) cpu: f64,
     /// Tombstones in files at the end.
     pub(crate) tombstones: u64,
@@ -93,7 +94,7 @@ impl Latencies {
     }
 
     fn add(&mut self, other: &Self) {
-        // Of the same bounds, so that it cannot fail.
+        // Both have the same bounds, so it cannot fail.
         let _ = self.seek.add(&other.seek);
         let _ = self.list.add(&other.list);
     }
@@ -104,7 +105,7 @@ fn quantiles(histogram: &Histogram<u64>) -> (f64, f64) {
     (at(0.5), at(0.99))
 }
 
-/// What the threads of a run share.
+/// State shared by the threads of a run.
 #[derive(Default)]
 struct Shared {
     done: AtomicBool,
@@ -126,7 +127,7 @@ fn emptied(i: u64) -> String {
     format!("/bench/emptied/key-{i:012}")
 }
 
-/// Fills a database, loads it and takes the time.
+/// Fills a database, applies the load and measures it.
 pub(crate) fn measure(args: &Compaction, variant: &Variant, dir: &Path) -> Result<Measured> {
     std::fs::create_dir_all(dir).with_context(|| dir.display().to_string())?;
     let spec = TableSpec::new(TABLE.name(), Preset::Scan);
@@ -159,7 +160,7 @@ pub(crate) fn measure(args: &Compaction, variant: &Variant, dir: &Path) -> Resul
         maintainer.join().map_err(|_| ended("maintenance"))??;
         outcome
     })?;
-    // RocksDB counts a compaction when it is done.
+    // RocksDB counts a compaction after its end.
     measured.compacted_bytes = compacted();
     measured.cpu = used();
     let files = store.table_files(TABLE)?;
@@ -167,7 +168,7 @@ pub(crate) fn measure(args: &Compaction, variant: &Variant, dir: &Path) -> Resul
     Ok(measured)
 }
 
-/// Ends the other threads, also when this one fails.
+/// Stops the other threads, also if this one fails.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -193,14 +194,14 @@ fn fill(args: &Compaction, store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Half of it can be compressed.
+/// A value of which half is compressible.
 fn value(random: &mut StdRng) -> Vec<u8> {
     let mut value = vec![b'v'; VALUE_BYTES];
     random.fill_bytes(&mut value[..VALUE_BYTES / 2]);
     value
 }
 
-/// Keeps to so many rows a second.
+/// Limits the rate to a number of rows per second.
 struct Pace {
     began: Instant,
     rate: u64,
@@ -242,7 +243,8 @@ fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Creates twenty rows for eight that it deletes, as long as few live; then as many.
+/// Creates twenty rows per eight deletions while fewer rows than the limit live; then as many as it
+/// deletes.
 fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     let mut random = StdRng::seed_from_u64(2);
     let mut live: Vec<u64> = Vec::new();
@@ -268,7 +270,7 @@ fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Looks for the first row of the bucket and lists some of it, again and again.
+/// Seeks to the first row of the bucket and lists some rows, repeatedly.
 fn read(
     store: &Store,
     shared: &Shared,
@@ -302,7 +304,7 @@ fn list(store: &Store, rows: usize) -> Result<Duration> {
     }
 }
 
-/// Takes a second's figures until the run is over.
+/// Collects the measurements of each second until the end of the run.
 fn observe(
     args: &Compaction,
     shared: &Shared,
@@ -338,7 +340,7 @@ fn observe(
             writes_deleting = written;
             measured.deleting = now.duration_since(began).as_secs_f64();
         }
-        // Once what maintains it had the time of two looks, or half of what is measured.
+        // After maintenance had time for two checks, or half of the measured time.
         let looks = 2.0 * args.interval().max(args.full_interval()).as_secs_f64().min(5.0);
         let settled = looks.min(args.settle as f64 / 2.0);
         if deleted_at.is_some_and(|at| at.elapsed().as_secs_f64() > settled) {

@@ -1,10 +1,10 @@
-//! What keeps a table fast whose rows are deleted: `cargo run --release --example compaction`.
+//! `o3 bench compaction`: compares ways to keep a table with many deletions fast.
 //!
-//! Each variant gets a database of its own with the same rows, and the same load at the same pace:
-//! a bucket is emptied from its front, other clients create and delete, and a reader looks for the
+//! Each variant has a database of its own with the same rows, and the same load at the same rate: a
+//! bucket is emptied from its front, other clients create and delete, and a reader seeks to the
 //! first row of the bucket and lists some of it, through snapshots as OM does. Rates, latencies,
-//! bytes that compactions read and wrote and processor time are taken every second, while rows are
-//! deleted and for a while after.
+//! bytes read and written by compactions and CPU time are measured every second, during the
+//! deletions and for some time after.
 
 mod load;
 mod maintain;
@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::load::Measured;
 use crate::variant::Variant;
 
-/// What keeps a table fast whose rows are deleted
+/// Compare ways to keep a table with many deletions fast
 #[derive(Debug, Clone, Parser)]
 #[command(after_help = "Examples:\n  \
     compaction --deletes 1000000 --out plots     a million, SVG plots and results.json\n  \
@@ -33,28 +33,28 @@ use crate::variant::Variant;
     counts), service-samples (ranges, by the\ncollector that samples deleted keys), gaps (no \
     compaction; lists go over what is known to be deleted),\nall (what OM runs with).")]
 pub struct Compaction {
-    /// Rows of the bucket that are deleted.
+    /// Number of deleted rows of the bucket.
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     pub(crate) deletes: u64,
-    /// Rows of nine other buckets, which stay.
+    /// Number of rows of nine other buckets, which are kept.
     #[arg(long, default_value_t = 900_000, value_name = "N")]
     pub(crate) live: u64,
-    /// Rows a second that are deleted; 0 for as many as can be.
+    /// Deleted rows per second; 0 for no limit.
     #[arg(long, default_value_t = 25_000, value_name = "N")]
     pub(crate) delete_rate: u64,
-    /// Rows a second that other clients write; 0 for as many as can be.
+    /// Rows per second written by other clients; 0 for no limit.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub(crate) write_rate: u64,
-    /// Seconds that are measured after the last deletion.
+    /// Seconds to measure after the last deletion.
     #[arg(long, default_value_t = 20, value_name = "SECONDS")]
     pub(crate) settle: u64,
-    /// Seconds between two looks of the service.
+    /// Interval of the service, in seconds.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub(crate) interval: u64,
-    /// Seconds between two compactions of the whole table.
+    /// Interval of compactions of the whole table, in seconds.
     #[arg(long, default_value_t = 15, value_name = "SECONDS")]
     pub(crate) full_interval: u64,
-    /// What to compare, in this order.
+    /// Variants to compare, in this order.
     #[arg(
         long,
         value_delimiter = ',',
@@ -62,14 +62,14 @@ pub struct Compaction {
         value_name = "VARIANT,..."
     )]
     pub(crate) variants: Vec<String>,
-    /// Where the databases are made; a directory for temporary files when absent. What is made is
-    /// removed.
+    /// Directory for the databases; by default a temporary one. The databases are deleted at the
+    /// end.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Where results.json and the plots are written.
+    /// Directory for results.json and the plots.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The results as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -84,7 +84,7 @@ impl Compaction {
     }
 }
 
-/// What a variant came to.
+/// The result of a variant.
 pub(crate) struct Outcome {
     pub(crate) variant: Variant,
     pub(crate) measured: Measured,
@@ -99,10 +99,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Compares, and writes what `--out` asks for.
+/// Runs the comparison.
 ///
 /// # Errors
-/// When there is no such variant, or the disk cannot be used.
+/// If there is no such variant, or the disk cannot be used.
 fn compare(args: &Compaction) -> Result<Value> {
     let variants: Vec<Variant> =
         args.variants.iter().map(|name| Variant::parse(name)).collect::<Result<_, _>>()?;
@@ -120,7 +120,7 @@ fn compare(args: &Compaction) -> Result<Value> {
         }
         outcomes.push(Outcome { variant, measured });
     }
-    // Empty by now.
+    // It is empty now.
     std::fs::remove_dir(&dir).with_context(|| dir.display().to_string())?;
     let results = report::json(args, &outcomes);
     if let Some(out) = &args.out {

@@ -1,4 +1,4 @@
-//! What is done beside the load, by the variant.
+//! Maintenance during the load, by variant.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::Compaction;
 use crate::load::{TABLE, bucket_starts};
 use crate::variant::{Maintenance, Variant};
 
-/// How often it is seen whether there is something to do.
+/// Interval of the checks for pending work.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often new tombstones are stepped through.
+/// Interval at which new tombstones are recorded.
 const GAP_INTERVAL: Duration = Duration::from_millis(100);
-/// How often walls are looked at.
+/// Interval at which walls of tombstones are checked.
 const WALL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maintains the table until `done`.
@@ -35,7 +35,7 @@ pub(crate) fn maintain(
         Maintenance::Full => full(args.full_interval(), store, done),
         Maintenance::Service => std::thread::scope(|scope| {
             let gaps = scope.spawn(|| -> metastore::Result<()> {
-                // As OM does, beside a compaction that takes long.
+                // As in OM, during a long compaction.
                 while variant.gaps && !done.load(Ordering::Relaxed) {
                     store.look_for_gaps()?;
                     std::thread::sleep(GAP_INTERVAL);
@@ -51,7 +51,7 @@ pub(crate) fn maintain(
 fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Result<()> {
     let mut last = Instant::now();
     loop {
-        // Also when this thread gets to it late: the run may be over by then.
+        // Also if this thread is late: the run may have ended by then.
         if last.elapsed() >= interval {
             store.compact_table(TABLE)?;
             last = Instant::now();
@@ -63,7 +63,8 @@ fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Resu
     }
 }
 
-/// As OM's RangeCompactionService, under load: it rests after a range for as long as that took.
+/// Like OM's RangeCompactionService under load: after each range it pauses for as long as the range
+/// took.
 fn ranges(
     interval: Duration,
     patient: bool,
@@ -71,7 +72,7 @@ fn ranges(
     done: &AtomicBool,
 ) -> metastore::Result<()> {
     let compactor = RangeCompactor::new(Limits::default(), None);
-    // As OM's: lists go over what is deleted meanwhile.
+    // As in OM: lists also pass over concurrent deletions.
     let compactor = compactor.patient(if patient { PATIENCE } else { 0 });
     let cut = Cut { merge: true, align: <[u8]>::len };
     let (mut last, mut walls) = (Instant::now(), Instant::now());

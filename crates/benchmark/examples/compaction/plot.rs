@@ -11,12 +11,12 @@ use anyhow::{Result, anyhow};
 
 const SIZE: (u32, u32) = (900, 420);
 
-/// What a plot shows over time.
+/// A plot over time.
 struct Plot {
     file: &'static str,
     title: &'static str,
     unit: &'static str,
-    /// Latencies differ by orders of magnitude.
+    /// True for latencies, which differ by orders of magnitude.
     logarithmic: bool,
     of: fn(&Second) -> f64,
 }
@@ -62,7 +62,7 @@ const PLOTS: [Plot; 5] = [
 /// Writes all plots into a directory.
 ///
 /// # Errors
-/// When they cannot be written.
+/// If they cannot be written.
 pub(crate) fn all(out: &Path, outcomes: &[Outcome]) -> Result<()> {
     for plot in &PLOTS {
         let path = out.join(plot.file);

@@ -1,4 +1,4 @@
-//! What is compared.
+//! The compared variants.
 
 use metastore::{DeletionTrigger, StoreOptions};
 
@@ -10,32 +10,32 @@ pub(crate) struct Variant {
     name: String,
     /// RocksDB's CompactOnDeletionCollector.
     trigger: Option<DeletionTrigger>,
-    /// Files say where in them their tombstones are.
+    /// Files record the positions of their tombstones.
     samples: bool,
-    /// Files end where buckets do.
+    /// Files end at the boundaries of buckets.
     pub(crate) in_buckets: bool,
-    /// Cursors go over tombstones that are known.
+    /// Cursors skip known tombstones.
     pub(crate) gaps: bool,
-    /// What is done beside.
+    /// Concurrent maintenance.
     pub(crate) maintenance: Maintenance,
 }
 
-/// What is done beside the load.
+/// Maintenance during the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maintenance {
     /// Nothing.
     None,
     /// The whole table is compacted at intervals.
     Full,
-    /// Ranges are.
+    /// Ranges with many tombstones are compacted.
     Service,
 }
 
 impl Variant {
-    /// The variant of a name.
+    /// The variant with a name.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is none.
     pub(crate) fn parse(name: &str) -> Result<Self> {
         let of = |trigger, samples, gaps, maintenance| Self {
             name: name.to_owned(),
@@ -69,7 +69,7 @@ impl Variant {
         &self.name
     }
 
-    /// How its database is opened.
+    /// Options of its database.
     pub(crate) fn options(&self) -> StoreOptions {
         let default = StoreOptions::default();
         StoreOptions {

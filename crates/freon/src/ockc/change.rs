@@ -1,4 +1,4 @@
-//! What writers do to their keys: write, delete, and put another one in their place.
+//! Changes of keys by writers: write, delete, and replace by a renamed key.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::edition;
 use crate::history::{Seen, Verdict};
 
 impl Run {
-    /// Makes the next version of a key, in one of three ways.
+    /// Creates the next version of a key, in one of three ways.
     pub(super) async fn change(&self, key: usize) {
         let path = self.target.key(&self.prefix, key as u64);
         let dice = rand::rng().random_range(0..100);
@@ -26,7 +26,7 @@ impl Run {
         }
     }
 
-    /// Writes a version of a key; says what took long.
+    /// Writes a version of a key; returns a description of its slowest steps.
     async fn put(&self, path: KeyPath, key: usize, version: u64) -> Result<String, AttemptError> {
         let content = edition::write(key as u64, version, &self.sizes);
         let began = Instant::now();
@@ -42,7 +42,7 @@ impl Run {
         written.await
     }
 
-    /// Deletes a key; that it is not there means the same. True when it is gone.
+    /// Deletes a key; a missing key counts as deleted. True if it is deleted.
     async fn delete(&self, key: usize, path: &KeyPath) -> bool {
         let version = self.history.begin_deletion(key);
         let began = Instant::now();
@@ -55,8 +55,8 @@ impl Run {
 
     /// Writes the key under another name, deletes it, and renames the other one to it.
     async fn replace(&self, key: usize, path: &KeyPath) {
-        // The deletion is the next version, what is renamed the one behind it. A rename of unknown
-        // outcome may happen later, so that no two have the same name.
+        // The deletion is the next version, the renamed key the one after it. A rename of unknown
+        // outcome may happen later, so no two use the same name.
         let version = self.history.newest(key) + 2;
         let beside = KeyPath { key: format!("{}.{version}", path.key), ..path.clone() };
         if let Err(e) = self.put(beside.clone(), key, version).await {
@@ -75,7 +75,7 @@ impl Run {
         if !self.changed(key, version, began, "rename", renamed.await).await {
             return;
         }
-        // What was renamed is not where it was.
+        // The renamed key is not at its old name.
         let began = Instant::now();
         match self.read_version_at(&beside, key).await {
             Ok(Seen::Absent) => {}
@@ -87,7 +87,7 @@ impl Run {
         }
     }
 
-    /// Notes how a change ended; true when it was acknowledged.
+    /// Records the outcome of a change; true if it was acknowledged.
     async fn changed(
         &self,
         key: usize,

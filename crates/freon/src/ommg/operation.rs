@@ -6,40 +6,40 @@ use clap::ValueEnum;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Operation {
-    /// Open and commit a file with the data of --size, and make its directories.
+    /// Open and commit a file with the data of --size, and create its directories.
     CreateFile,
-    /// All about a file, with its block locations.
+    /// Look up a file with its block locations.
     LookupFile,
-    /// All of a file.
+    /// Read a file.
     ReadFile,
-    /// A page of a directory with everything OM knows of its entries.
+    /// List a page of a directory with all metadata of its entries.
     ListStatus,
-    /// A page of a directory with what a listing shows.
+    /// List a page of a directory with basic metadata.
     ListStatusLight,
     /// Open and commit a key with the data of --size.
     CreateKey,
-    /// All about a key, with its block locations.
+    /// Look up a key with its block locations.
     LookupKey,
-    /// The same as newer clients ask it.
+    /// The same with the request of newer clients.
     GetKeyinfo,
-    /// All about a key, without block locations.
+    /// Look up a key without block locations.
     HeadKey,
-    /// All of a key.
+    /// Read a key.
     ReadKey,
-    /// A page of keys with everything OM knows of them.
+    /// List a page of keys with all their metadata.
     ListKeys,
-    /// A page of keys with what a listing shows.
+    /// List a page of keys with basic metadata.
     ListKeysLight,
-    /// All about the bucket.
+    /// Read the metadata of the bucket.
     InfoBucket,
-    /// All about the volume.
+    /// Read the metadata of the volume.
     InfoVolume,
-    /// Several, see --ops and --opsnum.
+    /// Several operations, see --ops and --opsnum.
     Mixed,
 }
 
 impl Operation {
-    /// Whether it is about a key that must be there.
+    /// Returns `true` if it needs an existing key.
     pub(super) fn reads_key(self) -> bool {
         matches!(
             self,
@@ -52,12 +52,12 @@ impl Operation {
         )
     }
 
-    /// Whether it makes a key.
+    /// Returns `true` if it creates a key.
     pub(super) fn creates(self) -> bool {
         matches!(self, Self::CreateKey | Self::CreateFile)
     }
 
-    /// The operation that makes what this one is about.
+    /// The operation that creates its keys or files.
     pub(super) fn creator(self) -> &'static str {
         match self {
             Self::CreateFile
@@ -69,7 +69,7 @@ impl Operation {
         }
     }
 
-    /// The name of its timer.
+    /// Name of its timer.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::CreateFile => "CREATE_FILE",

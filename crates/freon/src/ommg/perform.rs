@@ -1,4 +1,4 @@
-//! What each operation of `ommg` does.
+//! Execution of each operation of `ommg`.
 
 use client::{CreateKey, FileOptions, KeyPath, ListKeys};
 use proto::ozone::{
@@ -24,7 +24,7 @@ impl Generator {
         let client = self.target.client(test);
         let number = match operation {
             _ if self.random => rand::random::<u64>() % self.tests,
-            // A run without an end has more tests than there are keys.
+            // A timed run has more tests than keys.
             _ if operation.reads_key() => test % self.tests,
             _ => test,
         };
@@ -61,7 +61,7 @@ impl Generator {
             }
             Operation::InfoBucket => drop(client.bucket_info(volume, bucket).await?),
             Operation::InfoVolume => drop(client.volume_info(volume).await?),
-            // Refused in `assign`.
+            // Rejected in `assign`.
             Operation::Mixed => {}
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Generator {
         })
     }
 
-    /// Where a task's page begins: each task lists one of its own.
+    /// Start of a task's page: each task lists a different one.
     fn first_of(&self, task: usize) -> String {
         numbered(&self.prefix, (task as u64).saturating_mul(self.batch.into()))
     }
@@ -121,8 +121,8 @@ impl Generator {
         ListKeys::new(volume, bucket).start_after(self.first_of(task))
     }
 
-    /// Counts what a listing gave. A page without enough entries would be another load; the first
-    /// key of it may be left out.
+    /// Counts the entries of a listing. A page with too few entries would be a different load; its
+    /// first key may be omitted.
     fn listed(
         &self,
         operation: Operation,
@@ -142,7 +142,7 @@ impl Generator {
     }
 }
 
-/// A key as requests name it.
+/// A key as an argument of requests.
 fn args(path: KeyPath) -> KeyArgs {
     KeyArgs {
         volume_name: path.volume,

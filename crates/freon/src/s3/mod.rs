@@ -1,5 +1,5 @@
-//! What the S3 generators have in common: the endpoint, credentials, and requests that are signed
-//! and answered over connections that stay open.
+//! Common code of the S3 generators: the endpoint, credentials, and signed requests over persistent
+//! connections.
 
 use std::time::SystemTime;
 
@@ -17,17 +17,17 @@ use crate::FreonError;
 
 pub(crate) use sigv4::sha256;
 
-/// Longest answer that is read: errors and the documents of multipart uploads are short.
+/// Maximum size of a response: errors and the documents of multipart uploads are short.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// What stands in a path as it is.
+/// Characters that are not encoded in a path.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What stands in the value of a query as it is.
+/// Characters that are not encoded in the value of a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Where the gateway is.
+/// The address of the gateway.
 #[derive(Debug, Clone, Args)]
 pub struct S3Args {
     /// Endpoint of the S3 gateway, with http.
@@ -35,27 +35,27 @@ pub struct S3Args {
     pub endpoint: Uri,
 }
 
-/// The gateway did not do what it was asked.
+/// Error of a request to the gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum S3Error {
-    /// There is no pair of keys.
+    /// The key pair is not set.
     #[error(
         "{0} is not set: the S3 generators sign with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     )]
     NoCredentials(&'static str),
-    /// The endpoint is none.
+    /// The endpoint is invalid.
     #[error("{0} is no endpoint of the form http://HOST:PORT")]
     Endpoint(Uri),
-    /// A request cannot be made of this.
+    /// The request is invalid.
     #[error("cannot make an S3 request: {0}")]
     Request(#[from] http::Error),
-    /// No answer came.
+    /// No response.
     #[error("no answer of the S3 gateway: {0}")]
     Unreachable(#[from] hyper_util::client::legacy::Error),
-    /// An answer broke off, or was too long.
+    /// The response was incomplete or too long.
     #[error("the answer of the S3 gateway cannot be read: {0}")]
     Answer(String),
-    /// The gateway refused.
+    /// The gateway returned an error.
     #[error("{method} {path} was answered with {status}: {text}")]
     Refused {
         /// The method.
@@ -64,7 +64,7 @@ pub enum S3Error {
         path: String,
         /// The status.
         status: http::StatusCode,
-        /// The document of the error.
+        /// The error document.
         text: String,
     },
 }
@@ -76,26 +76,26 @@ pub(crate) struct S3Client {
     signer: Signer,
 }
 
-/// What is asked of the gateway.
+/// A request to the gateway.
 pub(crate) struct S3Request<'a> {
     pub(crate) method: Method,
-    /// Bucket and key, not encoded.
+    /// Bucket and key, unencoded.
     pub(crate) path: &'a str,
-    /// Names and values, not encoded.
+    /// Names and values, unencoded.
     pub(crate) query: &'a [(&'a str, &'a str)],
     pub(crate) body: Bytes,
     /// SHA-256 of the body, in hexadecimal.
     pub(crate) sha256: &'a str,
 }
 
-/// An answer that is no refusal.
+/// A successful response.
 pub(crate) struct S3Answer {
     pub(crate) etag: Option<String>,
     body: String,
 }
 
 impl S3Answer {
-    /// What stands in the first element of this name.
+    /// Content of the first element with this name.
     pub(crate) fn element(&self, name: &str) -> Option<&str> {
         let (_, rest) = self.body.split_once(&format!("<{name}>"))?;
         Some(rest.split_once(&format!("</{name}>"))?.0)
@@ -103,7 +103,7 @@ impl S3Answer {
 }
 
 impl S3Client {
-    /// A client that signs with the pair in the environment.
+    /// A client that signs with the key pair in the environment.
     pub(crate) fn connect(args: &S3Args) -> Result<Self, FreonError> {
         let wrong = || S3Error::Endpoint(args.endpoint.clone());
         let authority = args.endpoint.authority().ok_or_else(wrong)?;
@@ -117,7 +117,7 @@ impl S3Client {
         Ok(Self { client, authority: authority.to_string(), signer })
     }
 
-    /// Sends a request and waits for the whole answer.
+    /// Sends a request and waits for the whole response.
     pub(crate) async fn send(&self, request: S3Request<'_>) -> Result<S3Answer, FreonError> {
         let path = format!("/{}", utf8_percent_encode(request.path, PATH));
         let mut query: Vec<String> = request
@@ -154,7 +154,7 @@ impl S3Client {
         let body = Limited::new(body, MAX_ANSWER).collect().await;
         let body = body.map_err(|e| S3Error::Answer(e.to_string()))?.to_bytes();
         let body = String::from_utf8_lossy(&body).into_owned();
-        // A CompleteMultipartUpload may be answered with 200 and the document of an error.
+        // A CompleteMultipartUpload may return 200 with an error document.
         if !head.status.is_success() || body.contains("<Error>") {
             let (method, path) = (request.method, request.path.to_owned());
             let refused = S3Error::Refused { method, path, status: head.status, text: body };
