@@ -1,4 +1,4 @@
-//! Prints docs/reference/cli.md, the page of all commands, from their declarations: `make docs`.
+//! `o3 reference`: pages of docs/reference generated from declarations.
 
 use clap::Command;
 use clap_markdown::{MarkdownOptions, help_markdown_command_custom};
@@ -18,9 +18,8 @@ fn page(o3: &Command) -> String {
     adapt(&page.replacen("# o3\n", CLI_PREFACE, 1))
 }
 
-/// Puts the lines below "Examples:", "Findings:" and "Start here:" into blocks of code: Markdown
-/// joins them.
-/// Anchors of headings are in small letters.
+/// Puts the lines below "Examples:", "Findings:" and "Start here:" into code blocks, because
+/// Markdown joins them. Anchors of headings are in lower case.
 fn adapt(page: &str) -> String {
     let mut text = String::with_capacity(page.len());
     let mut open = false;

@@ -12,7 +12,7 @@ use shell::{AdminCommand, DebugCommand, RepairCommand, ShCommand, WhyCommand};
 use crate::daemon::start_exporter;
 use crate::settings::Settings;
 
-/// Volumes, buckets and keys, with Ozone's verbs
+/// Volumes, buckets and keys, with Ozone's commands
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 sh volume list\n  \
@@ -28,7 +28,7 @@ pub struct ShArgs {
     command: ShCommand,
 }
 
-/// Nodes, pipelines, containers, safe mode, with Ozone's verbs
+/// Nodes, pipelines, containers, safe mode, with Ozone's commands
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 admin safemode status\n  \
@@ -42,7 +42,7 @@ pub struct AdminArgs {
     command: AdminCommand,
 }
 
-/// Why a container, a DataNode or safe mode is as it is, in words, and what is waited for
+/// Explain the state of a container, a DataNode or safe mode
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 why safemode\n  \
@@ -55,7 +55,7 @@ pub struct WhyArgs {
     command: WhyCommand,
 }
 
-/// What is stored where, and whether it is right, with Ozone's verbs
+/// Inspect stored data, with Ozone's commands
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 debug replicas verify --checksums /vol1/bucket1    read all replicas of all keys\n  \
@@ -68,7 +68,7 @@ pub struct DebugArgs {
     command: DebugCommand,
 }
 
-/// Changes to databases of servers that are stopped, with Ozone's verbs
+/// Repair the databases of stopped servers, with Ozone's commands
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 repair ldb compact --db /data/om/om.db --cf keyTable --dry-run\n  \
@@ -123,7 +123,7 @@ pub fn freon(args: FreonArgs) -> anyhow::Result<ExitCode> {
     with_runtime("o3 freon", &args.settings, async |conf| freon::run(args.command, conf).await)
 }
 
-/// Runs a client command on a runtime of its own, as one trace.
+/// Runs a client command on its own runtime, as one trace.
 fn with_runtime(
     name: &str,
     settings: &Settings,
@@ -139,7 +139,7 @@ fn with_runtime(
         let _entered = runtime.enter();
         start_exporter(&conf, name)?
     };
-    // What these have to say they print; the log is for finding a fault.
+    // These commands print their results; the log is for debugging.
     if exporter.is_some() || std::env::var_os("RUST_LOG").is_some() {
         logging::init("warn", logging::Format::Text, exporter.as_ref())?;
     }

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// List keys with their values and where those come from
+    /// List keys with their values and origins
     #[command(after_help = "Examples:\n  \
         o3 config list                      every key\n  \
         o3 config list --set                only what differs from the defaults\n  \
@@ -36,12 +36,12 @@ pub enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only keys with this in their name
+    /// Only keys whose name contains this text
     pattern: Option<String>,
-    /// Only keys that are set, not left at their default
+    /// Only keys that are set
     #[arg(long)]
     set: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub struct ListArgs {
 pub struct GetArgs {
     /// The key
     key: String,
-    /// Also its type, default, origin and documentation
+    /// Also print its type, default, origin and documentation
     #[arg(long)]
     explain: bool,
-    /// All of it as JSON
+    /// Print all information as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub struct GetArgs {
 pub struct DocArgs {
     /// Only this key
     key: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -93,7 +93,7 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
     print::out(&table(&entries))
 }
 
-/// Columns as wide as they need to be: key, value, type, default, origin.
+/// Formats columns of minimum width: key, value, type, default, origin.
 fn table(entries: &[Entry]) -> String {
     let header = ["KEY", "VALUE", "TYPE", "DEFAULT", "FROM"].map(String::from);
     let rows: Vec<[String; 5]> = std::iter::once(header)
@@ -122,7 +122,7 @@ fn table(entries: &[Entry]) -> String {
     text
 }
 
-/// Where a value came from, and by which name when that is an old one.
+/// The origin of a value, with the deprecated name under which it was set, if any.
 fn place(entry: &Entry) -> String {
     match &entry.given_as {
         Some(name) => format!("{} as {name}", entry.origin),
@@ -188,7 +188,7 @@ fn entry_json(entry: &Entry) -> Value {
     if let (Some(spec), Some(whole)) = (entry.spec, whole.as_object_mut())
         && let Value::Object(mut declared) = spec_json(spec)
     {
-        // A key of one node of a service has the declaration of the plain key, and its own name.
+        // A key of one node of a service has the declaration of the plain key, but its own name.
         declared.remove("key");
         whole.append(&mut declared);
     }

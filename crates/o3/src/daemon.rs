@@ -1,4 +1,4 @@
-//! Running a role until it is told to stop: runtime, logs, signals, and an orderly end.
+//! Lifecycle of a role: runtime, logs, signals, and graceful shutdown.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -13,25 +13,25 @@ use telemetry::{Exporter, TracingSettings};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
-/// What a daemon does between start and stop.
+/// A role between start and stop.
 pub trait Daemon {
-    /// It, running.
+    /// The running role.
     type Running;
-    /// What it is called among the services of a trace.
+    /// Service name in traces.
     const SERVICE: &'static str;
-    /// Starts it; returns when it serves.
+    /// Starts the role; returns when it serves requests.
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running>;
-    /// Tells the user that it is ready, and how to reach it.
+    /// Reports readiness and addresses to the user.
     fn announce(running: &Self::Running, took: Duration) -> anyhow::Result<()>;
-    /// Waits until it fails by itself; forever if it cannot.
+    /// Waits until the role fails; forever if it cannot.
     async fn failed(running: &Self::Running) -> anyhow::Error;
-    /// Stops it in good order.
+    /// Shuts the role down gracefully.
     async fn stop(running: Self::Running);
 }
 
-/// Runs a daemon until SIGTERM or SIGINT, and ends the process. A second signal ends it at once.
+/// Runs a daemon until SIGTERM or SIGINT, and exits the process. A second signal exits at once.
 ///
-/// `began` is when the process did: being ready is counted from there.
+/// `began` is the start of the process, from which the time to readiness is measured.
 pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow::Result<ExitCode> {
     let format = match conf.get(&trioxide::TRIOXIDE_LOG_FORMAT).as_str() {
         "json" => logging::Format::Json,
@@ -45,7 +45,7 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
         .build()
         .context("cannot start the threads of the runtime")?;
     let exporter = {
-        // It sends from the runtime.
+        // The exporter sends from the runtime.
         let _entered = runtime.enter();
         start_exporter(&conf, D::SERVICE)?
     };
@@ -54,7 +54,7 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
     if let Some(exporter) = exporter {
         exporter.shutdown();
     }
-    // Whatever still blocks after the orderly end is not waited for.
+    // Tasks that still block after the graceful shutdown are abandoned.
     runtime.shutdown_timeout(Duration::from_secs(1));
     leave(match outcome {
         Ok(()) => 0,
@@ -65,26 +65,26 @@ pub fn run<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> anyhow:
     })
 }
 
-/// Starts the export of spans, where it is on.
+/// Starts the export of spans, if enabled.
 pub fn start_exporter(conf: &Configuration, service: &str) -> anyhow::Result<Option<Exporter>> {
     let settings = TracingSettings::of(conf)?;
     Ok(settings.map(|settings| Exporter::start(&settings, service)).transpose()?)
 }
 
-/// Ends the process as it is. The usual way out takes apart what RocksDB shares among its
-/// databases, while threads that were not waited for may still flush or close one: it aborts then.
+/// Exits the process at once. A regular exit destroys RocksDB's global state while abandoned
+/// threads may still flush or close a database, which aborts.
 fn leave(status: i32) -> ! {
-    // No reader is left when it cannot be written.
+    // There is no reader if it cannot be written.
     let _ = std::io::stdout().flush();
     // SAFETY: takes a number, touches no memory of ours and does not return.
     unsafe { libc::_exit(status) }
 }
 
-/// Takes as many open files as the system allows: tables, block files and connections all need one.
+/// Raises the limit of open files to the maximum: tables, block files and connections all need one.
 fn raise_open_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where it is refused the old limit holds; what then cannot be opened says so.
+    // If it fails the old limit applies, and opening further files returns errors.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
@@ -103,13 +103,13 @@ async fn serve<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> any
     };
     info!("stopping");
     if tokio::time::timeout(timeout, D::stop(running)).await.is_err() {
-        // Nothing acknowledged is lost by it: what is acknowledged is durable.
+        // No acknowledged write is lost: they are durable.
         warn!(?timeout, "did not stop in time, leaving as it is");
     }
     failure.map_or(Ok(()), Err)
 }
 
-/// Triggered by the first SIGTERM or SIGINT; the second leaves the process.
+/// Triggered by the first SIGTERM or SIGINT; the second exits the process.
 fn stop_on_signals() -> anyhow::Result<Shutdown> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen to SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to SIGINT")?;

@@ -1,8 +1,8 @@
-//! The one binary.
+//! `o3`: the only binary. It contains the command tree; each subcommand is one call into a crate.
 
 use std::process::ExitCode;
 
-/// Small allocations in many threads are what servers do; and it gives memory back when they idle.
+/// Servers make small allocations in many threads; mimalloc also returns memory when they are idle.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

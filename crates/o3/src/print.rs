@@ -1,9 +1,9 @@
-//! Printing that ends quietly when its reader is gone.
+//! Output that ends without an error when its reader closes it.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// Writes text to stdout. A reader that has gone (`o3 config list | head`) is no error.
+/// Writes text to stdout. A closed reader (`o3 config list | head`) is no error.
 pub fn out(text: &str) -> anyhow::Result<ExitCode> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

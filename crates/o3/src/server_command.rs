@@ -27,19 +27,19 @@ use crate::settings::Settings;
     O3_ACCESS_KEY=me O3_SECRET_KEY=secret o3 server --dir ./data   with a key pair of your own\n\n\
     The key pair is made at the first start and kept. Stop with Ctrl-C or SIGTERM.")]
 pub struct ServerArgs {
-    /// Directory for all data; made when it does not exist
+    /// Directory of all data; created if missing
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// Number of OMs, one Raft group; default: as many as the directory has, or 1
+    /// Number of OMs, one Raft group; default: the number in the directory, or 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=7))]
     oms: Option<u16>,
-    /// Number of SCMs, one Raft group; default: as many as the directory has, or 1
+    /// Number of SCMs, one Raft group; default: the number in the directory, or 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=7))]
     scms: Option<u16>,
-    /// Number of DataNodes; default: as many as the directory has, or 3
+    /// Number of DataNodes; default: the number in the directory, or 3
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     datanodes: Option<u16>,
-    /// Disks of each DataNode, as directories; default: as many as the first has, or 1
+    /// Number of disks (directories) of each DataNode; default: that of the first DataNode, or 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     disks: Option<u16>,
     /// Address to listen on
@@ -52,7 +52,7 @@ pub struct ServerArgs {
     settings: Settings,
 }
 
-/// What is logged by default: a terminal is for the ready block.
+/// Default log filter; the terminal is for the report of readiness.
 const LOG_FILTER: &str = "warn,raft_engine=error,s3s=off";
 
 pub fn run(args: ServerArgs, began: Instant) -> anyhow::Result<ExitCode> {
@@ -63,7 +63,7 @@ pub fn run(args: ServerArgs, began: Instant) -> anyhow::Result<ExitCode> {
     daemon::run(args, conf, began)
 }
 
-/// The server and how its readiness is told.
+/// The server, and the format of its readiness report.
 pub struct Running {
     server: Server,
     json: bool,
@@ -104,7 +104,7 @@ impl Daemon for ServerArgs {
     }
 }
 
-/// The line scripts wait for.
+/// The JSON line for scripts.
 fn line(server: &Server, took: Duration) -> String {
     let (endpoints, credentials) = (server.endpoints(), server.credentials());
     let ready = json!({
@@ -123,7 +123,7 @@ fn line(server: &Server, took: Duration) -> String {
     format!("{ready}\n")
 }
 
-/// What tells a client where the endpoints are; nothing when they are where it looks by itself.
+/// The definition by which a client finds the endpoints; empty if they are at their defaults.
 fn definition(key: &'static Key<HostPort>, addresses: &[String], site: &Path) -> String {
     let default = HostPort::parse_with(key.spec().default, None).map(|d| d.connect().to_string());
     match addresses {
@@ -154,7 +154,7 @@ fn try_s3(endpoint: &str, pair: &Credentials) -> String {
     )
 }
 
-/// What a person sees: where everything is, and lines to copy.
+/// The human-readable report: all addresses, and commands to copy.
 fn block(server: &Server, took: Duration) -> String {
     let (e, c) = (server.endpoints(), server.credentials());
     let site = server.directory().site();

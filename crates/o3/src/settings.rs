@@ -1,24 +1,24 @@
-//! The options every command takes its configuration from.
+//! Configuration options of every command.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use config::{ConfigError, Configuration};
 
-/// Where the configuration comes from.
+/// Sources of the configuration.
 #[derive(Debug, Args, Clone, Default)]
 pub struct Settings {
     /// Configuration file (ozone-site.xml, or TOML with the same names) or its directory; default:
     /// $OZONE_CONF_DIR
     #[arg(long, value_name = "FILE", global = true)]
     pub conf: Option<PathBuf>,
-    /// Set a configuration key; wins over file and environment
+    /// Set a configuration key; overrides file and environment
     #[arg(short = 'D', value_name = "KEY=VALUE", global = true)]
     pub define: Vec<String>,
 }
 
 impl Settings {
-    /// Reads and checks it all: defaults, file, environment, definitions.
+    /// Reads and checks all sources: defaults, file, environment, definitions.
     pub fn load(&self) -> Result<Configuration, ConfigError> {
         let mut builder = Configuration::builder().env();
         builder = match &self.conf {
@@ -31,7 +31,7 @@ impl Settings {
         builder.build()
     }
 
-    /// The same for commands that are not about the configuration: tells of its flaws on stderr.
+    /// The same for commands other than `o3 config`: prints warnings to stderr.
     pub fn load_and_warn(&self) -> Result<Configuration, ConfigError> {
         let conf = self.load()?;
         for warning in conf.warnings() {

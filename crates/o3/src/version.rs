@@ -7,16 +7,16 @@ use serde_json::json;
 
 use crate::print;
 
-/// How to show the version.
+/// Options of the version command.
 #[derive(Debug, Args)]
 pub struct VersionArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The release of Apache Ozone whose protocols and layouts we speak.
+/// The release of Apache Ozone whose protocols and layouts are supported.
 const OZONE: &str = "2.2.0";
 
 pub fn run(args: &VersionArgs) -> anyhow::Result<ExitCode> {

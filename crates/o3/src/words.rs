@@ -1,9 +1,9 @@
-//! What Ozone's shell takes on its command line and clap does not.
+//! Arguments that Ozone's shell accepts and clap does not.
 
 use std::ffi::OsString;
 
-/// The words of a command line, with an option of Ozone's that has two letters behind one dash as
-/// the long option that it is short for.
+/// The arguments of a command line, with Ozone's options of two letters after one dash replaced by
+/// their long form.
 pub fn words(given: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut is_option = true;
     let long = |word: OsString| {

@@ -1,5 +1,4 @@
-//! Processes whose Raft group fails: they leave with a status and a reason, and do not stay as if
-//! nothing were.
+//! Processes whose Raft group fails exit with a status and a reason instead of running on.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -80,14 +79,14 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
     let mut command = om(dir.path(), &scm);
     command.env("LD_PRELOAD", &shim).env("BROKEN", &broken);
     let mut child = KillOnDrop(command.stdout(Stdio::piped()).stderr(log).spawn().unwrap());
-    // It is ready when it says so.
+    // It is ready when it prints its ready line.
     let mut line = String::new();
     let mut stdout = std::io::BufReader::new(child.0.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
     let ready: serde_json::Value = serde_json::from_str(&line).unwrap();
     let address = ready["addresses"]["om"].as_str().unwrap().to_owned();
     std::fs::write(&broken, "").unwrap();
-    // A write is what notices.
+    // A write detects the failure.
     let define = format!("ozone.om.address={address}");
     let mut writer = o3(&["sh", "-D", &define, "volume", "create", "/vol1"]);
     let writer = writer.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -98,7 +97,7 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
     assert_eq!(status.code(), Some(1), "{said}");
     let last = said.lines().rev().find(|line| line.starts_with("o3: ")).unwrap_or_default();
     assert!(last.contains("raft group failed for good"), "{said}");
-    // With a disk that works it starts again, with what was acknowledged.
+    // With a working disk it starts again, with the acknowledged data.
     std::fs::remove_file(&broken).unwrap();
     let again = Daemon::start(om(dir.path(), &scm));
     assert!(again.terminate().success());
@@ -108,7 +107,7 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
 fn an_om_that_cannot_write_its_log_says_so_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let scm = scm(dir.path());
-    // A file where the directory is to be.
+    // A file in the place of the directory.
     std::fs::write(dir.path().join("om"), "").unwrap();
     let output = om(dir.path(), &scm).output().unwrap();
     assert_eq!(output.status.code(), Some(1));

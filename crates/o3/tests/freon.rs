@@ -1,4 +1,4 @@
-//! `o3 freon`: what a generator counts, and what it says of failures.
+//! `o3 freon`: counts of generators, and their reports of failures.
 
 mod datanodes;
 mod files;
@@ -23,7 +23,7 @@ fn counts(report: &Value) -> [u64; 3] {
     ["successes", "failures", "bytes"].map(|name| report[name].as_u64().unwrap())
 }
 
-/// Runs a generator that succeeds, and returns its report.
+/// Runs a generator that succeeds; returns its report.
 fn run(cluster: &Transcript, line: &str) -> Value {
     let output = cluster.output(&format!("freon {line} --json"));
     let (said, told) = (stdout(&output), stderr(&output));
@@ -31,14 +31,14 @@ fn run(cluster: &Transcript, line: &str) -> Value {
     report(&output)
 }
 
-/// Runs a generator that fails, and returns what it says of that.
+/// Runs a generator that fails; returns its error output.
 fn fail(cluster: &Transcript, line: &str) -> String {
     let output = cluster.output(&format!("freon {line} --json"));
     assert_eq!(output.status.code(), Some(1), "{line}: {}", stdout(&output));
     stderr(&output)
 }
 
-/// How often an operation was timed.
+/// Number of timed operations.
 fn timed(report: &Value, timer: &str) -> u64 {
     report["timers"][timer]["count"].as_u64().unwrap_or(0)
 }
@@ -50,7 +50,7 @@ fn listed(cluster: &Transcript, line: &str) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The names of the keys of a bucket, in their order.
+/// The names of the keys of a bucket, in order.
 fn keys_of(cluster: &Transcript, bucket: &str) -> Vec<String> {
     let rows = listed(cluster, &format!("sh key list {bucket}"));
     rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
@@ -72,7 +72,7 @@ fn keys_are_created_read_and_compared() {
         let read = report(&read);
         assert_eq!(counts(&read), [12, 0, 12 * 1024], "{generator}: {read}");
         assert_eq!(read["timers"][timer]["count"], 12, "{generator}: {read}");
-        // A run without an end reads the keys again and again: a slow machine needs longer for it.
+        // A timed run reads the keys repeatedly; a slow machine needs longer for it.
         let again = ["300ms", "3s", "30s"].into_iter().any(|duration| {
             let read = run(&format!("{generator} -n 12 -t 3 -p run --duration {duration} --json"));
             assert_eq!(read.status.code(), Some(0), "{generator}: {}", stderr(&read));
@@ -82,7 +82,7 @@ fn keys_are_created_read_and_compared() {
         });
         assert!(again, "{generator} reads no key twice");
     }
-    // Two of them hold something else, and one is gone.
+    // Two of them have a different content, and one is deleted.
     std::fs::write(cluster.dir().join("other"), "something else").unwrap();
     for number in [3, 7] {
         let put = cluster.output(&format!("sh key put /vol1/bucket1/run/{number} [DIR]/other"));
@@ -100,7 +100,7 @@ fn keys_are_created_read_and_compared() {
     let compared = run("ockv -n 12 -t 1 -p run --json");
     assert_eq!(compared.status.code(), Some(1));
     assert_eq!(counts(&report(&compared)), [3, 1, 3 * 1024]);
-    // Without --json it is for a person.
+    // Without --json it is human-readable.
     let text = stdout(&run("ockg -n 2 -t 1 --size 1KB -p text"));
     for told in ["Executing test with prefix text", "key-create", "Bytes: 2048", "Failures: 0"] {
         assert!(text.contains(told), "{told}: {text}");

@@ -1,13 +1,13 @@
-//! The help of every command: what is there, what it takes, and with which words.
+//! The help of every command.
 
 use crate::process::stdout;
 use crate::transcript::Transcript;
 
-/// The commands below one, by its help.
+/// The subcommands in a help text.
 fn below(help: &str) -> Vec<String> {
     let Some((_, list)) = help.split_once("\nCommands:\n") else { return Vec::new() };
     let list = list.split("\n\n").next().unwrap_or_default();
-    // A name stands two spaces from the edge; what is said of it goes on further in.
+    // A name is indented by two spaces; its description continues further right.
     let names = list.lines().filter_map(|line| line.strip_prefix("  "));
     let names = names.filter(|line| !line.starts_with(' '));
     names
@@ -17,7 +17,7 @@ fn below(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// Notes the help of a command and of all below it.
+/// Records the help of a command and its subcommands.
 fn note(transcript: &mut Transcript, command: &str) {
     let line = format!("{command} --help").trim_start().to_owned();
     let help = stdout(&transcript.output(&line));
@@ -28,7 +28,7 @@ fn note(transcript: &mut Transcript, command: &str) {
     }
 }
 
-/// A snapshot for each group of verbs, so that a change is seen where it is.
+/// A snapshot for each group of commands, so that a change is easy to locate.
 #[test]
 fn the_help_of_every_command_is_as_it_was_reviewed() {
     let all = Transcript::without_cluster();

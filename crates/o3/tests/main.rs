@@ -1,4 +1,4 @@
-//! The binary as its users meet it.
+//! Tests of the binary, as users run it.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod config_command;

@@ -1,4 +1,4 @@
-//! Services of processes that get a member and lose one, as an operator does it.
+//! Members are added to and removed from services of processes, with an operator's commands.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -32,7 +32,7 @@ impl Service {
         std::fs::write(file, format!("<configuration>\n{all}</configuration>\n")).unwrap();
     }
 
-    /// Names the first `count` members of a role, with a port for each of its `endpoints`.
+    /// Configures the first `count` members of a role, with a port for each of its `endpoints`.
     fn name(&mut self, role: &str, endpoints: &[&str], count: usize) {
         let nodes: Vec<String> = (1..=count).map(|n| format!("{role}{n}")).collect();
         self.set(format!("ozone.{role}.nodes.svc"), nodes.join(","));
@@ -73,7 +73,7 @@ impl Service {
         Daemon::start(self.command(role, node, more))
     }
 
-    /// Starts the members that a service begins with: none of its SCMs serves before all are there.
+    /// Starts the initial members of a service: none of its SCMs serves before all are running.
     fn start_all(&self, role: &str, nodes: &[&str]) -> Vec<Daemon> {
         std::thread::scope(|scope| {
             let start = |node| scope.spawn(move || self.start(role, node, &[]));
@@ -82,9 +82,9 @@ impl Service {
         })
     }
 
-    /// Starts a member and kills it as soon as something is so. What is asked also gets whether the
-    /// member has printed its ready line: a state that ends before that may never be seen on a busy
-    /// machine.
+    /// Starts a member and kills it as soon as a condition holds. The condition receives `true`
+    /// once the member has printed its ready line: a state that ends before that may never be seen
+    /// on a busy machine.
     fn kill_when(&self, role: &str, node: &str, more: &[&str], mut so: impl FnMut(bool) -> bool) {
         let mut killed = Killed::start(self.command(role, node, more));
         until_blocking("the moment of the kill", || {
@@ -110,7 +110,7 @@ impl Service {
         self.done(args).lines().map(str::to_owned).collect()
     }
 
-    /// Waits until a listing of `count` members has nobody that does not vote yet.
+    /// Waits until all of `count` members in a listing vote.
     fn all_vote(&self, args: &[&str], count: usize) {
         until_blocking("all to vote", || {
             let roles = self.roles(args);
@@ -168,7 +168,7 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
     service.set("ozone.om.decommissioned.nodes.svc", names[first]);
     let said = service.done(&gone);
     assert!(said.contains(&format!("Successfully decommissioned OM {}", names[first])), "{said}");
-    // It stops by itself; as with Ozone's OM that is no success for a supervisor of the process.
+    // It stops by itself; as with Ozone's OM, that is a failure for a supervisor of the process.
     assert!(!oms[first].take().unwrap().ended().success());
     service.all_vote(&OM_ROLES, 3);
     service.done(&["sh", "volume", "create", "without"]);
@@ -181,7 +181,7 @@ fn a_fourth_om_joins_the_leader_goes_for_good_and_all_are_prepared() {
         "{}",
         stderr(&refused)
     );
-    // Prepared they stay, whichever OM starts again; reads go on.
+    // They stay prepared, whichever OM restarts; reads are still served.
     let another = oms.iter().position(Option::is_some).unwrap();
     oms[another].take().unwrap().kill();
     oms[another] = Some(service.start("om", names[another], &[]));
@@ -246,7 +246,7 @@ fn the_leading_scm_tells_of_safe_mode_and_all_when_asked() {
         format!("{address} [{name}]: {state} safe mode\n")
     };
 
-    // An election may be under way.
+    // An election may be in progress.
     let roles = until_blocking("a leader", || {
         let roles = service.roles(&SCM_ROLES);
         if roles.iter().any(|role| role.contains("LEADER")) { Ok(roles) } else { Err(roles) }
@@ -256,12 +256,12 @@ fn the_leading_scm_tells_of_safe_mode_and_all_when_asked() {
     let all: String = (0..3).map(|node| line(node, "in")).collect();
     let asked_all = [&STATUS[..], &["--all"]].concat();
     assert_eq!(service.done(&asked_all), format!("Service ID: svc\n{all}"));
-    // It is the leader's safe mode that an operator ends.
+    // An operator ends the leader's safe mode.
     service.done(&["admin", "safemode", "exit"]);
     assert_eq!(service.done(&STATUS), format!("Service ID: svc\n{}", line(leading, "out of")));
     assert_eq!(service.done(&["admin", "safemode", "wait"]), "SCM is out of safe mode.\n");
 
-    // One that does not answer is told of, and the others all the same.
+    // One that does not answer is reported, in addition to the others.
     let gone = (leading + 1) % 3;
     scms[gone].take().unwrap().kill();
     let partial = service.run(&[&asked_all[..], &["-D", "trioxide.client.deadline=2s"]].concat());
@@ -278,7 +278,7 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let mut service = Service::new();
     service.set("ozone.scm.service.ids", "svc");
     service.set("ozone.om.service.ids", "svc");
-    // The log does not reach back to its beginning: an OM that joins gets a snapshot.
+    // The log does not reach back to its beginning: a joining OM receives a snapshot.
     service.set("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
     service.name("scm", &SCM_ENDPOINTS, 1);
     service.name("om", &OM_ENDPOINTS, 3);
@@ -303,7 +303,7 @@ fn an_om_that_is_killed_while_it_joins_goes_on_joining_without_being_told() {
     let om4 = service.start("om", "om4", &[]);
     service.all_vote(&OM_ROLES, 4);
     assert!(!is("om/current/JOIN"));
-    // It counts: with one other down three of four go on.
+    // It is a voter: with one other down, three of four continue.
     let mut oms = oms;
     oms.pop().unwrap().kill();
     service.done(&["sh", "volume", "create", "after"]);

@@ -1,4 +1,4 @@
-//! Processes of the binary under test: bounded in time, and gone when the test is.
+//! Processes of the binary under test, with bounded waits, killed at the end of the test.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,7 +15,7 @@ use testkit::until_blocking;
 /// Bound on every wait: generous, for machines that do other things too.
 pub const TIMEOUT: Duration = testkit::LIMIT;
 
-/// Of what a daemon logged, so many lines are shown when its test fails.
+/// Number of the last log lines of a daemon shown if its test fails.
 const LAST_LINES: usize = 60;
 
 /// The binary with a clean environment.
@@ -61,12 +61,12 @@ impl Daemon {
                 let _ = send.send(line);
             }
         });
-        // Taken all the time, so that the child never waits for us to read its logs.
+        // Read continuously, so that the child never blocks on its log output.
         let stderr = child.stderr.take().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let text = Arc::clone(&log);
         let reader = std::thread::spawn(move || {
-            // `O3_TEST_LOGS=1` with `--nocapture` shows what the daemons say.
+            // `O3_TEST_LOGS=1` with `--nocapture` shows the daemons' logs.
             let shown = std::env::var_os("O3_TEST_LOGS").is_some();
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 if shown {
@@ -100,7 +100,7 @@ impl Daemon {
             .to_string()
     }
 
-    /// Waits until the daemon has logged a line with all of these texts; the line.
+    /// Waits until the daemon has logged a line with all of these texts; returns the line.
     pub fn logged(&self, texts: &[&str]) -> String {
         until_blocking(format!("a line with {texts:?}"), || {
             let log = self.log.lock();
@@ -110,7 +110,7 @@ impl Daemon {
         })
     }
 
-    /// Lines that it has logged so far with this text.
+    /// Number of logged lines so far with this text.
     pub fn lines_with(&self, text: &str) -> usize {
         self.log.lock().lines().filter(|line| line.contains(text)).count()
     }
@@ -121,7 +121,7 @@ impl Daemon {
         address.unwrap_or_else(|| panic!("no {name} in {}", self.ready)).to_string()
     }
 
-    /// Of its process.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -133,7 +133,7 @@ impl Daemon {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// Sends SIGTERM, and waits until it has stopped.
     pub fn terminate(self) -> ExitStatus {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
@@ -145,7 +145,7 @@ impl Daemon {
         until_blocking("the process to stop", || self.child.try_wait().unwrap())
     }
 
-    /// Kills it without a word, as a power cut would.
+    /// Kills it with SIGKILL, as in a power failure.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -162,7 +162,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A process that is killed when the test drops it: a test that fails leaves none behind.
+/// A process that is killed when the test drops it, also if the test fails.
 pub struct KillOnDrop(pub Child);
 
 impl Drop for KillOnDrop {
@@ -180,7 +180,7 @@ pub struct Killed {
 }
 
 impl Killed {
-    /// Starts a role, and waits for nothing.
+    /// Starts a role without waiting.
     pub fn start(mut command: Command) -> Killed {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (ready, log) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(String::new())));
@@ -201,12 +201,12 @@ impl Killed {
         Killed { child: KillOnDrop(child), ready, log }
     }
 
-    /// Whether it has printed its ready line.
+    /// Returns `true` if it has printed its ready line.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// How it ended, if it did by itself.
+    /// Its exit status, if it has exited by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.0.try_wait().unwrap()
     }
@@ -226,11 +226,11 @@ fn last_lines(log: &str) -> String {
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
-/// `o3 server` on free ports below a directory.
+/// `o3 server` on free ports in a directory.
 pub fn server(dir: &Path, more: &[&str]) -> Command {
     let dir = dir.to_str().unwrap();
     let mut args = vec!["server", "--dir", dir, "--json", "-D", "trioxide.server.ports=free"];
-    // Tests that wait for space wait for no reader.
+    // Tests that wait for free space do not wait for readers.
     args.extend(["-D", "trioxide.om.deleted.blocks.kept=0s"]);
     args.extend(more);
     o3(&args)

@@ -12,7 +12,7 @@ struct Cluster {
     om: Option<Daemon>,
     datanodes: Vec<Daemon>,
     s3g: Option<Daemon>,
-    /// How to reach SCM and OM.
+    /// Definitions of the addresses of SCM and OM.
     definitions: Vec<String>,
 }
 
@@ -123,12 +123,12 @@ fn roles_as_processes_form_a_cluster_that_survives_kills() {
     assert_eq!(ids[0], ids[1]);
     cluster.freon(&["ockg", "-n", "40", "-t", "4", "--size", "10KB", "-p", "before"]);
 
-    // One of four DataNodes is lost: writers go on, everything is still read.
+    // One of four DataNodes is lost: writers continue, and everything can still be read.
     cluster.datanodes.remove(0).kill();
     cluster.freon(&["ockg", "-n", "20", "-t", "4", "--size", "100KB", "-p", "without"]);
     cluster.freon(&["ockv", "-n", "40", "-t", "4", "-p", "before"]);
 
-    // Everything else is killed and started again.
+    // All other processes are killed and restarted.
     let scm = cluster.scm.take().unwrap();
     let at = ["client", "block", "datanode"].map(|name| address(&scm, name));
     let om = cluster.om.take().unwrap();

@@ -29,7 +29,7 @@ fn a_server_tells_how_to_reach_it_and_stops_when_asked() {
 fn a_server_that_does_not_stop_in_time_ends_and_does_not_crash() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["--datanodes", "8", "-D", "trioxide.shutdown.timeout=5ms"];
-    // A round in three found threads at work when the process fell apart.
+    // One round in three had threads still running when the process exited.
     for round in 0..6 {
         let daemon = Daemon::start(server(dir.path(), &args));
         let om = format!("ozone.om.address={}", daemon.text("om"));
@@ -105,7 +105,7 @@ fn a_load_that_reads_says_which_keys_are_missing() {
         assert!(told.contains(&missing), "{told}");
         assert!(!told.contains("failed"), "no test was begun: {told}");
     }
-    // A run without an end reads the keys again and again.
+    // A timed run reads the keys repeatedly.
     let reads_again = ["500ms", "5s", "50s"].into_iter().any(|time| {
         let args = ["-o", "HEAD_KEY", "-n", "20", "--duration", time, "--json"];
         let report: serde_json::Value = serde_json::from_slice(&ommg(&args).stdout).unwrap();

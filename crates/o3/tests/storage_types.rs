@@ -1,5 +1,5 @@
-//! Disks of several kinds: keys lie where their policies want them, and the mover brings those
-//! that do not.
+//! Disks of several types: keys are stored on disks of their policies, and the mover moves the
+//! others.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -38,20 +38,20 @@ impl Cluster {
         run(&args)
     }
 
-    /// Runs a command that has to succeed; returns what it says.
+    /// Runs a command that must succeed; returns its output.
     fn ok(&self, command: &str) -> String {
         let output = self.o3(command);
         assert!(output.status.success(), "{command}: {}", stderr(&output));
         stdout(&output)
     }
 
-    /// Waits until there are so many MiB of blocks on the disks of each type, in all replicas: a
-    /// key is put when most of its replicas are.
+    /// Waits until the disks of each type have this number of MiB of blocks, in all replicas: a put
+    /// returns when most replicas are written.
     fn has_mib(&self, expected: [u64; 3]) {
         self.wait_mib(&format!("{expected:?}"), |mib| mib == expected);
     }
 
-    /// Waits until what there is is as `is_expected` says.
+    /// Waits until the sizes satisfy `is_expected`.
     fn wait_mib(&self, expected: &str, is_expected: impl Fn([u64; 3]) -> bool) {
         testkit::until_blocking(format!("{expected} MiB on {TYPES:?}"), || {
             let mib = self.mib();
@@ -59,7 +59,7 @@ impl Cluster {
         });
     }
 
-    /// MiB of blocks on the disks of each type, in all replicas, at this moment.
+    /// Current MiB of blocks on the disks of each type, in all replicas.
     fn mib(&self) -> [u64; 3] {
         let mut sums = [0; 3];
         for node in 1..=self.nodes {
@@ -74,7 +74,7 @@ impl Cluster {
     }
 }
 
-/// Bytes of the files with blocks of containers.
+/// Bytes of the block files of containers.
 fn blocks_under(dir: &Path) -> u64 {
     let mut sum = 0;
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -109,7 +109,7 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
     // Three cells, and two of parity.
     cluster.ok("sh key put /vol1/cold/a [DIR]/in");
     cluster.has_mib([9, 9, 5]);
-    // A key's own policy counts before its bucket's.
+    // A key's own policy takes precedence over its bucket's.
     cluster.ok("sh key put /vol1/hot/b [DIR]/in --storagepolicy COLD");
     cluster.has_mib([9, 9, 14]);
     assert!(cluster.ok("admin storagepolicy check /vol1").starts_with("0 of 4 keys"));
@@ -134,7 +134,7 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
     }
     cluster.ok("sh key get /vol1/plain/a [DIR]/out");
     assert_eq!(std::fs::read(cluster.dir.path().join("out")).unwrap(), data);
-    // What was there is deleted like any other.
+    // Existing keys are deleted like any other.
     let usage = cluster.ok("admin storagepolicy usageinfo");
     for of in TYPES {
         assert!(usage.contains(&format!("  {of:<8}5 disks")), "{usage}");
@@ -207,14 +207,14 @@ fn a_key_that_is_changed_while_it_is_moved_keeps_the_change() {
     };
     let seen = runtime.block_on(storage(path.clone()));
     assert_eq!(seen.misplaced(), 100_000);
-    // It is overwritten between the look and the move.
+    // It is overwritten between the check and the move.
     cluster.ok("sh key put /vol1/warm/a [DIR]/new");
     let moved = runtime.block_on(client.move_to_its_storage(&path, &seen, None)).unwrap();
     assert_eq!(moved, MoveOutcome::Changed);
     cluster.ok("sh key get /vol1/warm/a [DIR]/out");
     let bytes = std::fs::read(cluster.dir.path().join("out")).unwrap();
     assert_eq!(bytes, vec![2_u8; 100_000]);
-    // And while its copy is written, which a slow rate makes take a second.
+    // And during the write of its copy, which a slow rate makes take a second.
     let slow = NonZeroU64::new(100_000);
     cluster.ok("sh key put /vol1/warm/b [DIR]/old");
     let path = KeyPath::new("vol1", "warm", "b");

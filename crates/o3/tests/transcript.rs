@@ -1,5 +1,5 @@
-//! What a user sees: commands with their output, errors and exit status as one text, which is
-//! compared with the one that was reviewed (`insta`).
+//! Transcripts of commands with their output, errors and exit status, compared with a reviewed text
+//! (`insta`).
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,10 +8,11 @@ use tempfile::TempDir;
 
 use crate::process::{Daemon, o3, server, stderr, stdout};
 
-/// The user of all commands: what they print does not depend on the account that runs the tests.
+/// The user of all commands, so that their output does not depend on the account that runs the
+/// tests.
 const USER: &str = "ann";
 
-/// What differs between two runs, and what stands for it.
+/// Values that differ between runs, and their placeholders.
 const REDACTED: &[(&str, &str)] = &[
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "[UUID]"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+\d{4})?", "[TIME]"),
@@ -39,14 +40,14 @@ const REDACTED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Commands and what they said.
+/// Commands and their output.
 #[derive(Default)]
 pub struct Transcript {
     text: String,
-    /// What makes `o3` find the cluster; not shown.
+    /// Definitions by which `o3` finds the cluster; not shown.
     definitions: Vec<String>,
     dir: Option<TempDir>,
-    /// Dropped, and so killed, with the transcript.
+    /// Dropped, and thereby killed, with the transcript.
     server: Option<Daemon>,
 }
 
@@ -61,12 +62,12 @@ impl Transcript {
         Self::of_datanodes(1)
     }
 
-    /// Commands for a cluster of so many DataNodes.
+    /// Commands for a cluster with this number of DataNodes.
     pub fn of_datanodes(count: usize) -> Self {
         Self::of_settings(count, &[])
     }
 
-    /// Commands for a cluster of so many DataNodes whose servers have these settings.
+    /// Commands for a cluster with this number of DataNodes and these settings of its servers.
     pub fn of_settings(count: usize, settings: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let count = count.to_string();
@@ -92,17 +93,17 @@ impl Transcript {
         self.server.as_ref().unwrap().text(name)
     }
 
-    /// Runs a command, whose words are apart by spaces; `[DIR]` is the directory.
+    /// Runs a command, whose arguments are separated by spaces; `[DIR]` is the directory.
     pub fn output(&self, line: &str) -> Output {
         self.command(line).output().unwrap()
     }
 
-    /// The command of such a line, to be run.
+    /// The command of such a line, not yet started.
     pub fn command(&self, line: &str) -> Command {
         let dir = self.dir.as_ref().map(|dir| dir.path().display().to_string());
         let line = line.replace("[DIR]", dir.as_deref().unwrap_or_default());
         let mut words: Vec<&str> = line.split(' ').collect();
-        // Options of the command itself come behind its name.
+        // Options of the command itself follow its name.
         let definitions = self.definitions.iter().flat_map(|d| ["-D", d.as_str()]);
         let at = usize::from(!self.definitions.is_empty());
         words.splice(at..at, definitions);
@@ -112,7 +113,7 @@ impl Transcript {
         command
     }
 
-    /// Runs a command and notes what it says.
+    /// Runs a command and records its output.
     pub fn run(&mut self, line: &str) -> &mut Self {
         let output = self.output(line);
         self.text += &format!("$ o3 {line}\n{}", stdout(&output));
@@ -131,7 +132,7 @@ impl Transcript {
         self
     }
 
-    /// Runs commands and notes what they say.
+    /// Runs commands and records their output.
     pub fn run_all(&mut self, lines: &str) -> &mut Self {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             self.run(line);
@@ -139,7 +140,7 @@ impl Transcript {
         self
     }
 
-    /// Compares all of it with the snapshot of this name.
+    /// Compares the transcript with the snapshot of this name.
     pub fn check(&self, name: &str) {
         let mut settings = insta::Settings::clone_current();
         settings.set_prepend_module_to_snapshot(false);

@@ -1,4 +1,4 @@
-//! Help, version, and what is not understood.
+//! Help, version, and invalid arguments.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use datanode::{DatanodeHandle, DatanodeOptions};
 use super::{Running, announce};
 use crate::daemon::Daemon;
 
-/// A DataNode; says whether to tell of it as JSON.
+/// A DataNode; `true` reports readiness as JSON.
 pub struct Datanode(pub bool);
 
 impl Daemon for Datanode {

@@ -54,10 +54,10 @@ pub enum RoleCommand {
 
 #[derive(Debug, Args)]
 pub struct OmArgs {
-    /// Join a service that runs already; does nothing for an OM that belongs to it
+    /// Join a running service; no effect on an OM that is a member already
     #[arg(long)]
     bootstrap: bool,
-    /// Join though the other OMs do not have this one in their configuration, or do not answer
+    /// Join even if the other OMs do not have this one in their configuration, or do not answer
     #[arg(long, requires = "bootstrap")]
     force: bool,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub struct OmArgs {
 
 #[derive(Debug, Args)]
 pub struct ScmArgs {
-    /// Join a service that runs already; does nothing for an SCM that belongs to it
+    /// Join a running service; no effect on an SCM that is a member already
     #[arg(long)]
     bootstrap: bool,
     #[command(flatten)]
@@ -102,13 +102,13 @@ pub fn run(command: RoleCommand, began: Instant) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A running role and how its readiness is told.
+/// A running role, and the format of its readiness report.
 pub struct Running<H> {
     handle: H,
     json: bool,
 }
 
-/// Tells that a role is ready: one line of JSON, or a few for people.
+/// Reports that a role is ready: one line of JSON, or a few lines for people.
 fn announce(
     json: bool,
     role: &str,

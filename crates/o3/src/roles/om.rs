@@ -11,9 +11,9 @@ use crate::daemon::Daemon;
 
 /// An Ozone Manager.
 pub struct Om {
-    /// Whether to tell of it as JSON.
+    /// Report readiness as JSON.
     pub json: bool,
-    /// Whether it joins a service that runs already.
+    /// Join a running service.
     pub bootstrap: Option<Bootstrap>,
 }
 
@@ -35,7 +35,7 @@ impl Daemon for Om {
         ];
         shown.extend(addresses.grpc.map(|grpc| ("grpc", grpc.to_string())));
         shown.extend(addresses.http.map(|http| ("http", http.to_string())));
-        // Among several OMs a leader makes it, which may still be to come.
+        // Of several OMs the leader creates it, and there may be no leader yet.
         if let Some(root) = root {
             shown.push(("access_key", root.access_key));
             shown.push(("secret_key", root.secret_key));

@@ -8,7 +8,7 @@ use s3gateway::{GatewayOptions, S3GatewayError, S3GatewayHandle};
 use super::{Running, announce};
 use crate::daemon::Daemon;
 
-/// An S3 gateway; says whether to tell of it as JSON.
+/// An S3 gateway; `true` reports readiness as JSON.
 pub struct S3Gateway(pub bool);
 
 impl Daemon for S3Gateway {

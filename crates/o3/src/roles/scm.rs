@@ -11,9 +11,9 @@ use crate::daemon::Daemon;
 
 /// A Storage Container Manager.
 pub struct Scm {
-    /// Whether to tell of it as JSON.
+    /// Report readiness as JSON.
     pub json: bool,
-    /// Whether it joins a service that runs already.
+    /// Join a running service.
     pub bootstrap: bool,
 }
 
@@ -21,7 +21,7 @@ impl Daemon for Scm {
     type Running = Running<ScmHandle>;
     const SERVICE: &'static str = "scm";
 
-    /// It serves as soon as it has started: what keeps it in safe mode is for DataNodes to end.
+    /// SCM is ready when it serves requests; safe mode ends only after DataNodes have registered.
     async fn start(self, conf: Configuration) -> anyhow::Result<Self::Running> {
         let options = ScmOptions::from_configuration(&conf)?;
         let options = ScmOptions { bootstrap: self.bootstrap, ..options };

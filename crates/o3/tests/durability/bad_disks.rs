@@ -1,4 +1,4 @@
-//! DataNodes as processes whose disks cannot be opened, or have other bytes than were written.
+//! DataNodes as processes with disks that cannot be opened or contain changed bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::process::{Daemon, run, stderr, stdout};
 
 const NODES: usize = 4;
 
-/// What `o3 admin datanode list` says of a node.
+/// A node in the output of `o3 admin datanode list`.
 fn listed(cluster: &Cluster, n: usize) -> Value {
     let define = format!("ozone.scm.client.address={}", cluster.scm_address());
     let name = format!("dn{n}");
@@ -27,14 +27,14 @@ fn listed(cluster: &Cluster, n: usize) -> Value {
     assert!(output.status.success(), "{}", stderr(&output));
     let listed: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
-    // The same in words.
+    // The same in human-readable form.
     let words = stdout(&run(&list));
     let failed = listed[0]["failedVolumes"].as_array().unwrap().len();
     assert_eq!(words.lines().filter(|line| line.starts_with("Failed volume: ")).count(), failed);
     listed[0].clone()
 }
 
-/// Waits until SCM knows so many failed disks of a node.
+/// Waits until SCM reports these failed disks of a node.
 async fn until_failed(cluster: &Cluster, n: usize, disks: &[&Path]) {
     until("the failed disks are known", async || {
         let node = listed(cluster, n);
@@ -73,7 +73,7 @@ fn a_datanode_starts_without_a_disk_that_cannot_be_opened_and_its_replicas_are_m
     let version = disk.join("hdds/VERSION");
     let was = std::fs::read(&version).unwrap();
 
-    // Its VERSION file is damaged; then there is a file in the directory's place.
+    // Its VERSION file is damaged; then a file replaces the directory.
     cluster.kill(0);
     std::fs::write(&version, b"\0\0\0\0").unwrap();
     cluster.restart(0);
@@ -89,13 +89,13 @@ fn a_datanode_starts_without_a_disk_that_cannot_be_opened_and_its_replicas_are_m
     cluster.restart(0);
     runtime.block_on(async {
         until_failed(&cluster, 0, &[&disk]).await;
-        // What is written now goes to the other disk.
+        // New data is written to the other disk.
         let key = CreateKey::new(KeyPath::new(VOLUME, BUCKET, "later"));
         client.put_key(key, content("later", 1, 3 << 20)).await.unwrap();
         ledger.verify(&client).await;
     });
 
-    // Unless it may not.
+    // Unless that is not tolerated.
     cluster.kill(0);
     let strict = [("hdds.datanode.failed.data.volumes.tolerated", "0")];
     let refused = cluster.datanode(0, &strict).output().unwrap();
@@ -105,7 +105,7 @@ fn a_datanode_starts_without_a_disk_that_cannot_be_opened_and_its_replicas_are_m
     assert!(last.contains("1 of 2 have failed, 0 may"), "{said}");
     assert!(last.contains(disk.to_str().unwrap()), "{said}");
 
-    // The disk is back with what it had.
+    // The disk is back with its data.
     std::fs::remove_file(&disk).unwrap();
     std::fs::rename(&aside, &disk).unwrap();
     std::fs::write(&version, was).unwrap();
@@ -149,7 +149,7 @@ fn a_replica_with_a_flipped_bit_is_replaced_after_a_client_read_it() {
     flip(&file, 1_234_567);
     assert!(flipped().is_some());
 
-    // A client chooses the replica that it reads first, so one is left for it.
+    // A client chooses the replica that it reads first, so only one is left.
     others.iter().for_each(|n| cluster.kill(*n));
     runtime.block_on(async {
         until("the damaged replica is known", async || {

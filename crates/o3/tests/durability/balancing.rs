@@ -1,5 +1,5 @@
-//! A node that came later gets its share of the containers, while clients write. With nodes that
-//! are killed meanwhile it is a script of the simulation (`membership/balancer`).
+//! A new node receives its share of the containers while clients write. The same with nodes killed
+//! during it is a script of the simulation (`membership/balancer`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use super::{make_bucket, runtime};
 use crate::process::{Daemon, o3, stdout};
 
 const NODES: usize = 3;
-/// Bytes that each disk of a DataNode may use; the rest of the file system is others'.
+/// Bytes that each disk of a DataNode may use; the rest of the file system is reserved.
 const DISK: u64 = 96 << 20;
 
-/// The share that leaves [`DISK`] bytes of the file system that the tests write to.
+/// The reserved fraction that leaves [`DISK`] bytes of the tests' file system.
 fn reserved() -> String {
     let dir = tempfile::tempdir().unwrap();
     let size = blockio::file_system_space(dir.path()).unwrap().capacity;
@@ -35,7 +35,7 @@ async fn utilisations(scm: &ScmClient) -> Vec<f64> {
     scm.usage(true, 100).await.unwrap().iter().map(utilisation).collect()
 }
 
-/// How far the fullest or emptiest is from all together.
+/// Maximum difference of a node from the average.
 fn spread(percents: &[f64]) -> f64 {
     let average = percents.iter().sum::<f64>() / percents.len() as f64;
     percents.iter().map(|p| (p - average).abs()).fold(0.0, f64::max)
@@ -55,7 +55,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
     let settings: &'static [(&'static str, &'static str)] = Box::leak(Box::new([
         ("hdds.datanode.dir.du.reserved.percent", &*Box::leak(reserved.into_boxed_str())),
         ("hdds.datanode.volume.min.free.space", "0"),
-        // A container is a smaller part of a disk than nodes may differ by.
+        // A container is a smaller part of a disk than the allowed difference between nodes.
         ("ozone.scm.container.size", "4MB"),
         ("ozone.scm.block.size", "2MB"),
     ]));
@@ -77,7 +77,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
     });
     assert!(moved.len() > 4, "{moved:?}");
 
-    // The fourth has nothing.
+    // The fourth is empty.
     let node = Daemon::start(cluster.datanode(NODES, &[]));
     cluster.datanodes.push(Some(node));
     let start = |request: StartContainerBalancerRequestProto| {
@@ -103,7 +103,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
     o3_balancer(&["start", "-t", "5", "-d", "100", "-i", "3"]);
     assert!(o3_balancer(&["status"]).contains("is Running"));
 
-    // Clients write on.
+    // Clients keep writing.
     let stop = Arc::new(AtomicBool::new(false));
     let writer = runtime.spawn(ledger.clone().write(client.clone(), 1, 7, stop.clone()));
     runtime.block_on(until("something has moved", async || {
@@ -113,7 +113,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
     assert!(runtime.block_on(writer).unwrap().is_none());
     runtime.block_on(async {
         close_all(&scm).await;
-        // It stops when it finds nothing to do.
+        // It stops when there is nothing to move.
         let again = StartContainerBalancerRequestProto {
             threshold: Some(5.0),
             max_datanodes_percentage_to_involve_per_iteration: Some(100),
@@ -131,7 +131,7 @@ fn containers_move_to_a_node_that_came_later_and_none_has_a_replica_fewer() {
         println!("utilisations: {:?}", utilisations(&scm).await);
         ledger.verify(&client).await;
     });
-    // One that has become empty goes, and a move may be under way.
+    // An empty container is deleted, and a move may be in progress.
     runtime.block_on(until("every container is on three disks", async || {
         cluster.are_on_three(&closed(&scm).await)
     }));

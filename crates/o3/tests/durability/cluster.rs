@@ -17,9 +17,9 @@ pub struct Cluster {
     dir: tempfile::TempDir,
     scm: Daemon,
     om: Daemon,
-    /// DataNodes by number; `None` for those that do not run.
+    /// DataNodes by number; `None` for stopped ones.
     pub datanodes: Vec<Option<Daemon>>,
-    /// What DataNodes are told besides.
+    /// Additional settings of the DataNodes.
     settings: &'static [(&'static str, &'static str)],
 }
 
@@ -49,12 +49,12 @@ impl Cluster {
         Self::start_with(nodes, &[])
     }
 
-    /// With these settings of all DataNodes besides.
+    /// Starts a cluster with these additional settings of all DataNodes.
     pub fn start_with(nodes: usize, settings: &'static [(&'static str, &'static str)]) -> Self {
         Self::start_with_scm(nodes, settings, &[])
     }
 
-    /// With these settings of all DataNodes, and these of SCM, besides.
+    /// Starts a cluster with these additional settings of all DataNodes, and these of SCM.
     pub fn start_with_scm(
         nodes: usize,
         settings: &'static [(&'static str, &'static str)],
@@ -62,7 +62,7 @@ impl Cluster {
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let racks = dir.path().join("racks");
-        // One more may come later.
+        // One more may be added later.
         let lines = (0..=nodes).map(|n| format!("dn{n} /rack{}\n", n % 2));
         std::fs::write(&racks, lines.collect::<String>()).unwrap();
         let mut definitions = vec![
@@ -71,7 +71,7 @@ impl Cluster {
             ("ozone.scm.block.client.address", free()),
             ("ozone.scm.datanode.address", free()),
             ("ozone.scm.http-address", free()),
-            // Nodes that are killed are dead soon; those that a busy machine holds up are not.
+            // Killed nodes are dead soon; nodes delayed by a busy machine are not.
             ("ozone.scm.stale.node.interval", "6s".to_owned()),
             ("ozone.scm.dead.node.interval", "12s".to_owned()),
             ("hdds.scm.replication.thread.interval", "1s".to_owned()),
@@ -109,7 +109,7 @@ impl Cluster {
         self.dir.path().join(format!("dn{n}"))
     }
 
-    /// A DataNode with two disks, and these settings besides.
+    /// A DataNode with two disks and these additional settings.
     pub fn datanode(&self, n: usize, more: &[(&str, &str)]) -> Command {
         let home = self.home(n);
         let disks = format!("{},{}", text(&home.join("d1")), text(&home.join("d2")));
@@ -121,7 +121,7 @@ impl Cluster {
             ("ozone.scm.datanode.address", self.scm.address("datanode")),
             ("hdds.container.ipc.random.port", "true".to_owned()),
             ("hdds.container.ratis.ipc.random.port", "true".to_owned()),
-            // A pipeline whose other members have closed it is given up after half of that.
+            // A pipeline whose other members have closed it is closed after half of that.
             ("ozone.scm.dead.node.interval", "40s".to_owned()),
             ("trioxide.datanode.port", "0".to_owned()),
             ("hdds.datanode.http-address", free()),
@@ -132,7 +132,7 @@ impl Cluster {
         role("datanode", &definitions)
     }
 
-    /// Where SCM serves clients.
+    /// SCM's address for clients.
     pub fn scm_address(&self) -> String {
         self.scm.address("client")
     }
@@ -145,8 +145,7 @@ impl Cluster {
         self.datanodes[n] = Some(Daemon::start(self.datanode(n, &[])));
     }
 
-    /// The containers that have a folder in a directory of a node: what SCM believes does not count
-    /// here.
+    /// The containers with a directory on a node's disks, regardless of SCM's state.
     pub fn on_disk(&self, n: usize, disks: &[&str]) -> BTreeSet<ContainerId> {
         let folders = disks.iter().flat_map(|disk| {
             let current = self.home(n).join(disk).join("hdds");
@@ -165,7 +164,7 @@ impl Cluster {
         folders.filter_map(id).collect()
     }
 
-    /// The same without containers that have no blocks: SCM deletes those.
+    /// The same without containers that have no blocks, which SCM deletes.
     pub async fn filled_on_disk(
         &self,
         scm: &ScmClient,
@@ -178,7 +177,7 @@ impl Cluster {
         &self.on_disk(n, disks) & &filled
     }
 
-    /// Whether each of these containers is on the disks of three nodes.
+    /// Returns `true` if each of these containers is on the disks of three nodes.
     pub fn are_on_three(&self, ids: &BTreeSet<ContainerId>) -> bool {
         let found: Vec<_> =
             (0..self.datanodes.len()).map(|n| self.on_disk(n, &["d1", "d2"])).collect();
@@ -208,8 +207,8 @@ pub async fn containers(scm: &ScmClient) -> Vec<(ContainerId, LifeCycleState, u6
     list.iter().map(one).collect()
 }
 
-/// Whether every container with blocks has three CLOSED replicas on two racks, none of them on
-/// `without`.
+/// Returns `true` if every container with blocks has three CLOSED replicas on two racks, none of
+/// them on `without`.
 pub async fn is_healed(scm: &ScmClient, without: Option<&str>) -> bool {
     for (id, state, keys) in containers(scm).await {
         if keys == 0 || matches!(state, LifeCycleState::Deleted | LifeCycleState::Deleting) {

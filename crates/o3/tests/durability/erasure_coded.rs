@@ -1,5 +1,5 @@
 //! Seven DataNodes as processes and keys of rs-3-2: any two are killed while clients write and
-//! read, and come back with what they had.
+//! read, and restart with their data.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,12 @@ use super::cluster::Cluster;
 use super::ledger::Ledger;
 use super::{BUCKET, VOLUME, make_bucket_of, runtime};
 
-/// Two more than a block group has, so that keys are written without any two.
+/// Two more than the size of a block group, so that keys can be written without any two.
 const NODES: usize = 7;
-/// How often two of them are killed; `O3_KILL_ROUNDS` asks for more.
+/// Number of rounds in which two of them are killed; `O3_KILL_ROUNDS` sets more.
 const ROUNDS: u64 = 4;
-/// No killed node is DEAD before it is back, however slow the machine is: nothing is decoded, or
-/// deleted since it was decoded elsewhere, in place of what the nodes themselves must still have.
+/// No killed node becomes DEAD before it restarts, however slow the machine is: nothing is
+/// reconstructed, or deleted after a reconstruction elsewhere, in place of the nodes' own data.
 const OF_SCM: [(&str, &str); 1] = [("ozone.scm.dead.node.interval", "10m")];
 const WRITERS: usize = 4;
 const READERS: usize = 2;
@@ -59,7 +59,7 @@ fn erasure_coded_keys_are_written_and_read_while_any_two_datanodes_are_killed() 
         runtime.block_on(until(what, async || much() || ended()))
     };
     for _ in 0..rounds {
-        // The random moment is what is tested.
+        // The test is about the random moment.
         goes_on("keys are written and read", rand::rng().random_range(20..60));
         let victims = sample(&mut rand::rng(), NODES, 2).into_vec();
         victims.iter().for_each(|n| cluster.kill(*n));
@@ -78,11 +78,11 @@ fn erasure_coded_keys_are_written_and_read_while_any_two_datanodes_are_killed() 
             assert!(failed.is_none(), "a reader saw the loss: {failed:?}");
         }
         ledger.verify(&client).await;
-        // What was acknowledged is on all five replicas, those of the killed nodes included.
+        // All acknowledged data is on all five replicas, those of the killed nodes included.
         for key in ledger.keys() {
             are_on_five(&client, &key).await;
         }
-        // Any two may be away for good.
+        // Any two may be down permanently.
         for victims in [[0, 1], [2, 5]] {
             victims.iter().for_each(|n| cluster.kill(*n));
             ledger.verify(&client).await;
@@ -93,8 +93,8 @@ fn erasure_coded_keys_are_written_and_read_while_any_two_datanodes_are_killed() 
     println!("{} keys written, {} compared", ledger.acknowledged(), ledger.compared());
 }
 
-/// Panics unless SCM tells of five replicas of each block of the key, and their bytes are right.
-/// One of a rack with too many may have moved since SCM was asked; SCM then tells of another node.
+/// Panics unless SCM reports five replicas of each block of the key, with the right bytes. One in a
+/// rack with too many may have moved since the request; SCM then reports another node.
 async fn are_on_five(client: &Client, key: &str) {
     let mut told = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Seven DataNodes as processes and keys of rs-3-2: their disks lose and change what they have
-//! while clients write and read, and nodes are gone while others are rebuilt.
+//! Seven DataNodes as processes and keys of rs-3-2: their disks lose and change data while clients
+//! write and read, and nodes fail during the reconstruction of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::FileExt;
@@ -22,13 +22,13 @@ use super::ledger::Ledger;
 use super::{BUCKET, VOLUME, make_bucket_of, runtime};
 use crate::process::{run, stderr, stdout};
 
-/// Two more than a block group has, so that keys are written without any two.
+/// Two more than the size of a block group, so that keys can be written without any two.
 const NODES: usize = 7;
 const WRITERS: usize = 2;
-/// Files that are damaged on a node, at most.
+/// Maximum number of damaged files of a node.
 const FILES: usize = 30;
 
-/// What is on the disks is looked through all the time.
+/// Disks are scanned continuously.
 const SCANS: [(&str, &str); 3] = [
     ("hdds.container.scrub.data.scan.interval", "500ms"),
     ("hdds.container.scrub.volume.bytes.per.second", "100MB"),
@@ -56,7 +56,7 @@ async fn indexes(scm: &ScmClient) -> BTreeMap<ContainerId, Vec<(i64, String)>> {
     found
 }
 
-/// Whether each container with blocks has each index once, none of them on these nodes.
+/// Returns `true` if each container with blocks has each index once, none of them on these nodes.
 async fn is_whole(scm: &ScmClient, without: &[&str]) -> bool {
     let found = indexes(scm).await;
     let report = scm.container_report().await.unwrap();
@@ -100,7 +100,7 @@ impl Test {
         healthy.len() == NODES
     }
 
-    /// Does something to the nodes while clients write and read, none of which may notice.
+    /// Disturbs the nodes while clients write and read without errors.
     fn under_load(&mut self, what: &str, disturb: impl FnOnce(&mut Cluster)) {
         self.loads += 1;
         let stop = Arc::new(AtomicBool::new(false));
@@ -115,7 +115,7 @@ impl Test {
             let much = || ledger.acknowledged() > writes && ledger.compared() > reads;
             self.runtime.block_on(until(what, async || much() || ended()))
         };
-        // The random moment is what is tested.
+        // The test is about the random moment.
         goes_on("keys are written and read", rand::rng().random_range(40..80));
         disturb(&mut self.cluster);
         goes_on(&format!("keys are written and read after {what}"), 60);
@@ -130,7 +130,7 @@ impl Test {
         });
     }
 
-    /// Waits until each index of each container is there and good, block by block.
+    /// Waits until each index of each container exists and is intact, block by block.
     fn heals(&self, what: &str) {
         let begun = Instant::now();
         self.runtime.block_on(async {
@@ -150,7 +150,7 @@ impl Test {
         println!("{what}: whole after {:?}", begun.elapsed());
     }
 
-    /// Replicas of blocks that are not as they were written.
+    /// Replicas of blocks that differ from the written data.
     async fn bad_replicas(&self) -> Vec<String> {
         let mut bad = Vec::new();
         for key in self.ledger.keys() {
@@ -166,7 +166,7 @@ impl Test {
         bad
     }
 
-    /// A node that has a replica of what keys consist of: with few keys, not every node has.
+    /// A node with a replica of a key's container: with few keys, not every node has one.
     async fn holder(&self) -> usize {
         let mut names = BTreeSet::new();
         for key in self.ledger.keys() {
@@ -181,7 +181,7 @@ impl Test {
         *holders.choose(&mut rand::rng()).unwrap()
     }
 
-    /// What `o3 admin container report` says of containers in such a state.
+    /// Number of containers in this state in `o3 admin container report`.
     fn reported(&self, health: &str) -> u64 {
         let scm = format!("ozone.scm.client.address={}", self.cluster.scm_address());
         let output = run(&["admin", "-D", &scm, "container", "report"]);
@@ -192,13 +192,13 @@ impl Test {
     }
 }
 
-/// Damages files of blocks of running nodes; says how many.
+/// Damages files of blocks of running nodes; returns their number.
 fn damage(cluster: &Cluster, nodes: &[usize], change: impl Fn(&Path, u64)) -> usize {
     let mut damaged = 0;
     for n in nodes {
         let of_node = files(&cluster.home(*n), ".block");
         for file in of_node.sample(&mut rand::rng(), FILES) {
-            // Its block may be deleted meanwhile.
+            // Its block may be deleted concurrently.
             let Some(length) = file.metadata().ok().map(|data| data.len()) else { continue };
             if length > 0 {
                 change(file, rand::rng().random_range(0..length));
@@ -262,8 +262,8 @@ fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
     });
     test.heals("all disks of a node were wiped");
 
-    // A node has nothing any more; while its indexes are rebuilt two others are killed, so that
-    // three of five are away. Nobody can read what they had, and nothing is made up for it.
+    // A node loses all data; during the reconstruction of its indexes two others are killed, so
+    // that three of five are down. Their data cannot be read, and nothing is invented for it.
     let wiped = test.runtime.block_on(test.holder());
     let others: Vec<_> = (0..NODES).filter(|n| *n != wiped).collect();
     let two = others.sample(&mut rand::rng(), 2).copied().collect::<Vec<_>>();
@@ -286,7 +286,7 @@ fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
     test.cluster.kill(second);
     let mut missing = 0;
     test.runtime.block_on(async {
-        // What the first had may be whole again before the second counts as dead.
+        // The first one's data may be complete again before the second counts as dead.
         until("the two are known to be gone", async || {
             let dead = test.scm.nodes(Some(NodeState::Dead), None).await.unwrap();
             let lacking = test.reported("UNDER_REPLICATED")

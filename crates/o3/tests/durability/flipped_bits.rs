@@ -1,4 +1,4 @@
-//! Stored bytes change behind our back.
+//! Corruption of stored bytes.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt;
@@ -35,7 +35,7 @@ pub fn flip(file: &Path, at: u64) {
     file.write_all_at(&[byte[0] ^ 0x10], at).unwrap();
 }
 
-/// The files of each block, by their name, which have all its bytes.
+/// The files of each block, by name, that contain all its bytes.
 fn blocks(dir: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     let mut blocks: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     let whole = |file: &PathBuf| file.metadata().is_ok_and(|data| data.len() >= SIZE as u64);
@@ -46,7 +46,7 @@ fn blocks(dir: &Path) -> BTreeMap<String, Vec<PathBuf>> {
     blocks
 }
 
-/// How many replicas each block has on disk, in ascending order.
+/// Number of replicas of each block on disk, in ascending order.
 fn replicas_of_blocks(dir: &Path) -> Vec<usize> {
     let mut counts: Vec<usize> = blocks(dir).values().map(Vec::len).collect();
     counts.sort();
@@ -75,8 +75,8 @@ fn a_flipped_bit_is_found_and_another_replica_is_read() {
             client_before.put_key(key, content(&path.key, 1, SIZE)).await.unwrap();
         }
     });
-    // One block of three replicas, one of a single one. A key is committed when two of three have
-    // it; the third comes to it a moment later.
+    // One block with three replicas, one with a single one. A key is committed when two of three
+    // have it; the third receives it shortly after.
     testkit::until_blocking("all replicas", || {
         let are_there = replicas_of_blocks(dir.path()) == [1, 3];
         if are_there { Ok(()) } else { Err(blocks(dir.path())) }

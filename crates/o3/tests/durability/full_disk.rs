@@ -1,4 +1,4 @@
-//! No room, and room again.
+//! A full disk, and free space again.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ use crate::process::Daemon;
 const DISK: &str = "700m";
 const KEY: usize = 8 << 20;
 
-/// `o3 server` on a small file system of its own, in a mount namespace that ends with it.
+/// `o3 server` on a small file system of its own, in a mount namespace that is removed with it.
 fn on_a_small_disk(dir: &std::path::Path) -> Command {
     let mut command = Command::new("unshare");
     let script = format!(
@@ -51,7 +51,7 @@ fn a_full_disk_gives_a_clear_error_and_recovers_when_there_is_room() {
         let said = refused.to_string().to_ascii_lowercase();
         assert!(said.contains("space"), "{said}");
 
-        // What was stored is still there, and can be deleted.
+        // Stored data still exists, and can be deleted.
         for i in 0..stored {
             client.key_info(&path(i)).await.unwrap();
         }

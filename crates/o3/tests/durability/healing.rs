@@ -1,5 +1,5 @@
-//! Six DataNodes as processes in two racks: what dies or gets a new disk is healed. More of it is
-//! in scripts of the simulation (`repair/`).
+//! Six DataNodes as processes in two racks: the cluster heals after a dead node and a replaced
+//! disk. More cases are in scripts of the simulation (`repair/`).
 
 use testkit::until;
 
@@ -38,7 +38,7 @@ fn containers_return_to_three_replicas_on_two_racks_when_a_node_dies_and_a_disk_
         close_all(&scm).await;
     });
 
-    // A node dies for good, with its disks.
+    // A node dies permanently, with its disks.
     cluster.kill(0);
     for disk in ["d1", "d2"] {
         std::fs::remove_dir_all(cluster.home(0).join(disk)).unwrap();
@@ -49,7 +49,7 @@ fn containers_return_to_three_replicas_on_two_racks_when_a_node_dies_and_a_disk_
         ledger.verify(&client).await;
     });
 
-    // A node's disk is replaced: what was on it is made again.
+    // A node's disk is replaced: its replicas are recreated.
     let lost = runtime.block_on(cluster.filled_on_disk(&scm, 1, &["d1"]));
     assert!(!lost.is_empty(), "nothing to heal");
     cluster.kill(1);

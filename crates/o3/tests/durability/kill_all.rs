@@ -1,4 +1,4 @@
-//! kill -9 of a whole cluster at random moments, again and again.
+//! kill -9 of a whole cluster at random moments, repeatedly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use super::ledger::Ledger;
 use super::{client, make_bucket, runtime};
 use crate::process::{Daemon, server};
 
-/// How often the cluster is killed; `O3_KILL_ROUNDS` asks for more.
+/// Number of kills of the cluster; `O3_KILL_ROUNDS` sets more.
 const ROUNDS: u64 = 6;
 const WRITERS: usize = 6;
 
@@ -36,7 +36,7 @@ fn acknowledged_writes_survive_kill_9_of_everything_at_any_moment() {
             })
             .collect();
         let before = ledger.acknowledged();
-        // The random moment is what is tested. It comes after some writes, on any machine.
+        // The test is about the random moment. It comes after some writes, on any machine.
         let enough = before + rand::rng().random_range(5..150);
         testkit::until_blocking("some writes", || ledger.acknowledged() >= enough);
         daemon.kill();

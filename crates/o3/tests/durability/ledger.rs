@@ -1,4 +1,4 @@
-//! What writers were told, and whether a cluster still holds it.
+//! A ledger of acknowledged writes, compared with the cluster's data.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{BUCKET, VOLUME};
 
-/// A key's state: what `content` of this version and size makes, or nothing.
+/// State of a key: the `content` of this version and size, or absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Absent,
@@ -22,13 +22,13 @@ enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
-    /// What the cluster last acknowledged.
+    /// The last acknowledged state.
     told: State,
-    /// What was asked for and not answered: it may have happened.
+    /// A requested state without a response: it may have taken effect.
     asked: Option<State>,
 }
 
-/// What writers were told, by key.
+/// The acknowledged state of each key.
 #[derive(Default)]
 pub struct Ledger {
     entries: Mutex<HashMap<String, Entry>>,
@@ -36,7 +36,7 @@ pub struct Ledger {
     compared: AtomicU64,
 }
 
-/// Sizes that take different ways: empty, packed, packed at the threshold, one chunk, several.
+/// Sizes with different write paths: empty, packed, packed at the threshold, one chunk, several.
 const SIZES: [usize; 7] = [0, 100, 10_240, 64 << 10, (64 << 10) + 1, 1 << 20, (9 << 20) + 7];
 
 /// The bytes of a version of a key.
@@ -60,12 +60,12 @@ fn path(key: &str) -> KeyPath {
 }
 
 impl Ledger {
-    /// Operations that the cluster acknowledged.
+    /// Number of operations that the cluster acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::Relaxed)
     }
 
-    /// Reads of keys that held what the cluster had acknowledged.
+    /// Number of reads of keys that returned the acknowledged state.
     pub fn compared(&self) -> u64 {
         self.compared.load(Ordering::Relaxed)
     }
@@ -122,8 +122,7 @@ impl Ledger {
         None
     }
 
-    /// Puts so many new keys. None is overwritten or deleted, so no container becomes empty and
-    /// goes.
+    /// Puts new keys. None is overwritten or deleted, so no container becomes empty and is deleted.
     pub async fn put_new(&self, client: &Client, keys: usize) {
         for n in 0..keys {
             let (key, size) = (format!("new/{n}"), SIZES[n % SIZES.len()]);
@@ -134,8 +133,8 @@ impl Ledger {
         }
     }
 
-    /// Reads acknowledged keys while others change them, until `stop` or the first that cannot be
-    /// read or holds something else, which it names. What was changed meanwhile does not count.
+    /// Reads acknowledged keys while others change them, until `stop` or the first key that cannot
+    /// be read or differs, which it returns. Keys that were changed concurrently do not count.
     pub async fn read(
         self: Arc<Self>,
         client: Client,
@@ -171,14 +170,14 @@ impl Ledger {
         None
     }
 
-    /// The names of all keys that the cluster holds.
+    /// The names of all keys in the cluster.
     pub fn keys(&self) -> Vec<String> {
         let entries = self.entries.lock();
         let held = entries.iter().filter(|(_, e)| e.told != State::Absent && e.asked.is_none());
         held.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Checks every key against what was told, and settles what was asked and not answered.
+    /// Compares every key with the ledger, and resolves requests without a response.
     pub async fn verify(&self, client: &Client) {
         let keys: Vec<String> = self.entries.lock().keys().cloned().collect();
         for key in keys {
@@ -204,7 +203,7 @@ impl Ledger {
     }
 }
 
-/// The bytes of a key, `None` when there is none.
+/// The bytes of a key; `None` if it does not exist.
 async fn read(client: &Client, key: &str) -> Option<Vec<u8>> {
     let reader = match client.open_key(&path(key)).await {
         Ok(reader) => reader,

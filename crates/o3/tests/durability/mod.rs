@@ -1,19 +1,19 @@
-//! What is acknowledged stays, whatever is killed, filled or flipped.
+//! Acknowledged writes survive killed processes, full disks and flipped bits.
 //!
-//! * [`kill_all`]: kill -9 of a whole cluster at random moments, again and again
-//! * [`balancing`]: containers move to a node that came later, under load
+//! * [`kill_all`]: kill -9 of a whole cluster at random moments, repeatedly
+//! * [`balancing`]: containers move to a new node, under load
 //! * [`bad_disks`]: disks that cannot be opened, replicas with flipped bits that are replaced
-//! * [`flipped_bits`]: stored bytes change behind our back
-//! * [`full_disk`]: no room, and room again
+//! * [`flipped_bits`]: corruption of stored bytes
+//! * [`full_disk`]: a full disk, and free space again
 //! * [`sick_disk`]: a disk that others fill up, one that is read-only
 //! * [`erasure_coded`]: seven processes, any two killed while keys of rs-3-2 are written and read
-//! * [`erasure_damage`]: the same; disks lose and change what they have, nodes go while others are
-//!   rebuilt
+//! * [`erasure_damage`]: the same; disks lose and change data, nodes fail during the reconstruction
+//!   of others
 //! * [`cluster`]: separate processes in two racks
 //! * [`healing`]: six processes in two racks: a dead node and a replaced disk
-//! * [`point_to_point`]: a node is emptied to one other
-//! * [`om_maintenance`]: three OMs that compact, delete and copy their tables, killed in turn
-//! * [`ledger`]: what writers were told, and whether a cluster still holds it
+//! * [`point_to_point`]: a node is decommissioned to one other
+//! * [`om_maintenance`]: three OMs that compact, delete and send their tables, killed in turn
+//! * [`ledger`]: a ledger of acknowledged writes, compared with the cluster's data
 
 mod bad_disks;
 mod balancing;
@@ -38,7 +38,7 @@ use types::ReplicationConfig;
 
 use crate::process::Daemon;
 
-/// Where the tests write.
+/// Volume of the tests.
 const VOLUME: &str = "durable";
 const BUCKET: &str = "bucket1";
 
@@ -64,7 +64,7 @@ async fn make_bucket(client: &Client) {
     make_bucket_of(client, None).await;
 }
 
-/// A bucket whose keys are replicated so when nobody says.
+/// Creates a bucket with this default replication.
 async fn make_bucket_of(client: &Client, replication: Option<ReplicationConfig>) {
     client.create_volume(VOLUME, None, -1, -1).await.unwrap();
     let layout = Some(BucketLayoutProto::ObjectStore);

@@ -1,5 +1,5 @@
-//! kill -9 of OMs, the leader too, while they compact ranges of their tables, take apart what was
-//! deleted, make and delete snapshots and send copies of their tables.
+//! kill -9 of OMs, the leader included, while they compact ranges of their tables, delete
+//! directories and keys, create and delete snapshots and send checkpoints of their tables.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -27,15 +27,15 @@ use super::{BUCKET, VOLUME, make_bucket, runtime};
 use crate::process::{Daemon, o3, stdout};
 
 const KILLS: usize = 8;
-/// Operations between two kills.
+/// Number of operations between two kills.
 const OPERATIONS: u64 = 40;
 /// A bucket with directories.
 const TREE: &str = "tree1";
 /// Bytes of a key.
 const SIZE: usize = 100;
 
-/// All that OM does by itself is done at once and in many small portions, a copy takes long enough
-/// to be killed in the middle, and the log is short, so that replicas take snapshots, too.
+/// All background services of OM run at once and in many small batches, a checkpoint takes long
+/// enough to be interrupted, and the log is short, so that followers receive snapshots, too.
 const EAGER: [(&str, &str); 13] = [
     ("ozone.om.range.compaction.service.interval", "50ms"),
     ("ozone.om.range.compaction.service.min.tombstones", "20"),
@@ -49,18 +49,18 @@ const EAGER: [(&str, &str); 13] = [
     ("ozone.snapshot.key.deleting.limit.per.task", "10"),
     ("ozone.om.ratis.snapshot.auto.trigger.threshold", "300"),
     ("trioxide.om.checkpoint.rate", "300KB"),
-    // Clients wait for as long as OMs need to come back on a busy machine.
+    // Clients wait long enough for OMs to restart on a busy machine.
     ("trioxide.client.deadline", "10m"),
 ];
 
 /// Three OMs, an SCM and three DataNodes as processes.
 struct Service {
     dir: tempfile::TempDir,
-    /// What all roles and clients are told.
+    /// Settings of all roles and clients.
     shared: Vec<(String, String)>,
     oms: Vec<Option<Daemon>>,
     http: Vec<String>,
-    // Killed with this.
+    // Killed with this value.
     _others: Vec<Daemon>,
 }
 
@@ -147,7 +147,7 @@ fn define(mut command: Command, definitions: &[(String, String)]) -> Command {
     command
 }
 
-/// The OM that leads.
+/// The OM that is the leader.
 async fn leader(client: &Client) -> Option<usize> {
     let states = client.om_states().await.into_iter().filter_map(|(_, state)| state.ok());
     let leading = states.filter(|(state, _)| state.role == "LEADER");
@@ -155,7 +155,7 @@ async fn leader(client: &Client) -> Option<usize> {
     ["om1", "om2", "om3"].iter().position(|node| newest.0.node_id == *node)
 }
 
-/// Ranges that an OM has compacted since it started.
+/// Number of ranges that an OM has compacted since its start.
 async fn compacted(client: &Client, n: usize) -> u64 {
     let statuses = client.om_range_compactions().await.into_iter();
     let node = format!("om{}", n + 1);
@@ -166,7 +166,7 @@ async fn compacted(client: &Client, n: usize) -> u64 {
 /// The keys of a bucket with their versions.
 type Keys = BTreeMap<String, u64>;
 
-/// Changes a bucket of its own, and knows what is in it and in its snapshots.
+/// Changes a bucket of its own, and records the content of the bucket and its snapshots.
 struct Writer {
     client: Client,
     bucket: &'static str,
@@ -188,7 +188,7 @@ impl Writer {
         }
     }
 
-    /// The names of all keys that there may be.
+    /// The names of all possible keys.
     fn names(&self) -> Vec<String> {
         match self.bucket {
             TREE => (0..48).map(|i| format!("d{}/e{}/k{}", i / 16, i / 4 % 4, i % 4)).collect(),
@@ -200,7 +200,7 @@ impl Writer {
         KeyPath::new(VOLUME, self.bucket, name)
     }
 
-    /// Until it is told to stop. Every operation succeeds, however many OMs die meanwhile.
+    /// Runs until `stop` is set. Every operation succeeds, however many OMs are killed.
     async fn run(mut self, stop: Arc<AtomicBool>, done: Arc<AtomicU64>) -> Self {
         let names = self.names();
         while !stop.load(Ordering::Relaxed) {
@@ -249,7 +249,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A directory with all that is in it, or keys beside each other.
+    /// Deletes a directory with its content, or several keys.
     async fn delete_many(&mut self, name: &str) -> Result<(), client::Error> {
         let Some((directory, _)) = name.split_once('/') else {
             let beside = self.keys.range(name.to_owned()..).take(20);
@@ -282,7 +282,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Compares a key of the bucket, or of a snapshot, with what it must be.
+    /// Compares a key of the bucket, or of a snapshot, with the record.
     async fn compare(&self, prefix: &str, keys: &Keys, name: &str) {
         let found = match self.client.read_key(&self.path(&format!("{prefix}{name}"))).await {
             Ok(found) => Some(found),
@@ -304,18 +304,18 @@ impl Writer {
     }
 }
 
-/// What comes of copies of the tables.
+/// Results of the checkpoints.
 #[derive(Default)]
 struct Copies {
     stop: AtomicBool,
-    /// The OM, counted from one, that is sending one.
+    /// The OM, counted from one, that is sending a checkpoint.
     sender: AtomicUsize,
     whole: AtomicU64,
     cut: AtomicU64,
 }
 
 impl Copies {
-    /// Takes copies of all OMs in turn, in both forms, and looks at those that came as a whole.
+    /// Downloads checkpoints of all OMs in turn, in both forms, and checks the complete ones.
     fn take(&self, oms: &[String]) {
         let turns =
             (0..oms.len()).flat_map(|n| ["/dbCheckpoint", "/v2/dbCheckpoint"].map(|f| (n, f)));
@@ -341,7 +341,7 @@ impl Copies {
         }
     }
 
-    /// The body of an answer, as far as it came.
+    /// The body of a response, as far as it arrived.
     fn get(&self, n: usize, om: &str, path: &str) -> Option<Vec<u8>> {
         let mut stream = TcpStream::connect(om).ok()?;
         let request = format!("GET {path} HTTP/1.0\r\nHost: om\r\n\r\n");
@@ -353,12 +353,12 @@ impl Copies {
         }
         let end = answer.windows(4).position(|w| w == b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-        // The tables are replaced by a snapshot's.
+        // The tables are being replaced by a snapshot's.
         head.contains("200 OK").then(|| answer.split_off(end + 4))
     }
 }
 
-/// Unpacks an archive; whether it is whole.
+/// Unpacks an archive; `true` if it is complete.
 fn unpack(archive: &[u8], to: &Path) -> bool {
     let mut last = String::new();
     for entry in tar::Archive::new(archive).entries().unwrap() {
@@ -373,7 +373,7 @@ fn unpack(archive: &[u8], to: &Path) -> bool {
     if last != "OZONE_RATIS_SNAPSHOT_COMPLETE" {
         return false;
     }
-    // In the second form files have ids.
+    // In the second form files are named by ids.
     let links = std::fs::read_to_string(to.join("hardLinkFile")).unwrap_or_default();
     for line in links.lines() {
         let (name, id) = line.split_once('\t').unwrap();
@@ -394,7 +394,8 @@ fn rows(tables: &OfflineStore, table: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     rows
 }
 
-/// Whether all tables are of one moment: each of the two buckets counts its rows in other tables.
+/// Checks that all tables are of the same moment: each of the two buckets has counts of its rows in
+/// other tables.
 fn counters_fit(tables: &OfflineStore, whose: &str) {
     for (_, row) in rows(tables, "bucketTable") {
         let bucket = BucketInfo::decode(&row[..]).unwrap();
@@ -407,7 +408,7 @@ fn counters_fit(tables: &OfflineStore, whose: &str) {
     }
 }
 
-/// Tables whose rows are an OM's own: how far it is, and answers to calls, which have rows by
+/// Tables whose rows differ between OMs: the log position, and the retry cache, which has rows by
 /// rounds of entries.
 const OWN: [&str; 2] = ["transactionInfoTable", "trioxideRetryTable"];
 
@@ -457,12 +458,12 @@ fn oms_killed_while_they_compact_delete_and_copy_lose_nothing_and_have_the_same_
                 leading.is_some()
             })
             .await;
-            // The leader every second time, each follower otherwise.
+            // The leader every second time, otherwise each follower.
             let victim = (leading.unwrap() + [0, 1, 0, 2][kill % 4]) % 3;
             until("it has compacted ranges", async || compacted(&client, victim).await > 0).await;
             victim
         });
-        // The last half of the kills meets a copy that is being sent.
+        // The last half of the kills interrupts a checkpoint in progress.
         if kill >= KILLS / 2 {
             let sends = async || copies.sender.load(Ordering::Relaxed) == victim + 1;
             runtime.block_on(until("it sends a copy", sends));
@@ -484,7 +485,7 @@ fn oms_killed_while_they_compact_delete_and_copy_lose_nothing_and_have_the_same_
         }
     });
 
-    // All OMs come to the same entry, and what they do by themselves ends there.
+    // All OMs apply the same last entry, and their background services end there.
     let mut prepare = define(o3(&["admin", "om", "prepare"]), &service.shared);
     let prepared = prepare.output().unwrap();
     let said = stdout(&prepared);

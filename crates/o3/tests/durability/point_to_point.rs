@@ -1,4 +1,4 @@
-//! `o3 admin datanode decommission --to`: only the two nodes move data.
+//! `o3 admin datanode decommission --to`: only two nodes move data.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! A disk of a DataNode that others fill up to the last byte, and one that is read-only: writes go
-//! elsewhere and nothing is lost.
+//! A DataNode's disk that other programs fill to the last byte, and one that is read-only: writes
+//! use other disks and nothing is lost.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ const ARGUMENTS: [&str; 8] = [
     "hdds.datanode.dir.du.reserved.percent=0",
 ];
 
-/// `o3 server` in a mount namespace that ends with it, behind a command that mounts something at
-/// `$1`.
+/// `o3 server` in a mount namespace that is removed with it, after a command that mounts something
+/// at `$1`.
 fn behind(mount: &str, dir: &Path) -> Command {
     let mut command = Command::new("unshare");
     let script = format!("mkdir -p \"$1\" && {mount} && shift && exec \"$@\"");
@@ -44,7 +44,7 @@ fn behind(mount: &str, dir: &Path) -> Command {
     command
 }
 
-/// Takes all the room of a file system.
+/// Fills a file system.
 fn fill(file: &Path) {
     let mut file = std::fs::File::create(file).unwrap();
     for size in [1 << 20, 4096, 1] {
@@ -58,7 +58,7 @@ fn fill(file: &Path) {
     }
 }
 
-/// Writes ten keys, each of which ends.
+/// Writes ten keys, all of which complete.
 async fn write(client: &Client, names: &str) -> Vec<(KeyPath, bytes::Bytes)> {
     let mut written = Vec::new();
     for n in 0..10 {
@@ -78,7 +78,7 @@ async fn verify(client: &Client, written: &[(KeyPath, bytes::Bytes)]) {
     }
 }
 
-/// Failed disks that SCM knows of.
+/// Failed disks that SCM reports.
 fn failed_disks(daemon: &Daemon) -> Vec<String> {
     let define = format!("ozone.scm.client.address={}", daemon.text("scm"));
     let output = run(&["admin", "-D", &define, "datanode", "list", "--json"]);
@@ -95,7 +95,7 @@ fn a_disk_that_others_fill_up_holds_nobody_up() {
     let runtime = runtime();
     let daemon = Daemon::start(behind("mount -t tmpfs -o size=400m small \"$1\"", &data));
     let client = client(&daemon);
-    // As the server sees it.
+    // The path within the server's namespace.
     let root = PathBuf::from(format!("/proc/{}/root", daemon.id()));
     let of_others = root.join(data.strip_prefix("/").unwrap()).join(SICK).join("of-others");
     runtime.block_on(async {

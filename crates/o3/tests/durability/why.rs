@@ -1,4 +1,4 @@
-//! `o3 why`: what a container, a DataNode and SCM wait for.
+//! `o3 why`: the conditions that a container, a DataNode and SCM wait for.
 
 use testkit::until;
 
@@ -7,7 +7,7 @@ use super::ledger::Ledger;
 use super::{make_bucket, runtime};
 use crate::process::{Daemon, o3, stderr, stdout};
 
-/// What `o3 why` says, and what is waited for.
+/// The sentences of `o3 why`, and the conditions waited for.
 fn why(scm: &str, question: &[&str]) -> (Vec<String>, Vec<String>) {
     let address = format!("ozone.scm.client.address={scm}");
     let output = o3(&["why"]).args(question).args(["--json", "-D", &address]).output().unwrap();
@@ -61,7 +61,7 @@ fn a_container_that_lacks_a_replica_names_the_node_that_has_gone() {
     let (says, waits) = why(&address, &["datanode", "dn0"]);
     assert!(says[0].contains("is DEAD"), "{says:?}");
     assert!(waits[0].starts_with("its process"), "{waits:?}");
-    // SCM forgets what a dead node had: another one is needed, and there is none.
+    // SCM removes the replicas of a dead node: another node is needed, and there is none.
     let (says, waits) = why(&address, &["container", &id]);
     assert!(says[1].contains("dn1") && !says[1].contains("dn0"), "{says:?}");
     let last = says.last().unwrap();
@@ -86,7 +86,7 @@ fn safe_mode_names_what_it_waits_for() {
     assert!(says[0].starts_with("SCM is in safe mode: "), "{says:?}");
     let nodes = waits.iter().find(|what| what.starts_with("more DataNodes"));
     assert!(nodes.is_some_and(|what| what.ends_with("none has registered")), "{waits:?}");
-    // A node that is not there.
+    // A node that does not exist.
     let address = format!("ozone.scm.client.address={}", scm.address("client"));
     let refused = o3(&["why", "datanode", "dn9", "-D", &address]).output().unwrap();
     assert_eq!(stderr(&refused), "SCM knows no DataNode dn9\n");

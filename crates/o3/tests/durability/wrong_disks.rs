@@ -1,5 +1,5 @@
-//! The types of data directories are changed under a cluster with data: its replicas come to disks
-//! of the right type again, on their node or on another one.
+//! The types of data directories are changed in a cluster with data: replicas are moved to disks of
+//! the right type, on their node or on another one.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("hdds.datanode.disk.balancer.replica.deletion.delay", "1s"),
 ];
 
-/// Starts a node again, with disks of these types.
+/// Restarts a node with disks of these types.
 fn with_types(cluster: &mut Cluster, n: usize, types: [&str; 2]) {
     cluster.kill(n);
     let home = cluster.home(n);
@@ -32,7 +32,7 @@ async fn with_blocks(scm: &ScmClient) -> BTreeSet<ContainerId> {
     all.filter(|(_, _, keys)| *keys > 0).map(|(id, _, _)| id).collect()
 }
 
-/// Whether SCM knows three replicas of each container, all on disks of type DISK.
+/// Returns `true` if SCM has three replicas of each container, all on disks of type DISK.
 async fn all_on_disk(scm: &ScmClient, ids: &BTreeSet<ContainerId>) -> bool {
     for id in ids {
         let replicas = scm.replicas(*id).await.unwrap();
@@ -75,7 +75,7 @@ fn replicas_on_disks_of_another_type_are_brought_to_the_right_ones() {
         .await;
         assert!(is_healed(&scm, None).await);
     });
-    // No disk of this node is: they go to another one in its rack.
+    // No disk of this node is: the replicas are moved to another node in its rack.
     with_types(&mut cluster, 1, ["SSD", "ARCHIVE"]);
     let fourth = Daemon::start(cluster.datanode(3, &[]));
     cluster.datanodes.push(Some(fourth));

@@ -1,4 +1,4 @@
-//! Generators of DataNodes and SCM: what is there afterwards.
+//! Generators for DataNodes and SCM: the stored data afterwards.
 
 use super::{counts, fail, listed, run, timed};
 use crate::transcript::Transcript;
@@ -8,7 +8,7 @@ fn chunks_are_written_and_compared_on_every_replica() {
     let cluster = Transcript::of_datanodes(3);
     let written = run(&cluster, "dcg -n 45 -t 4 -s 2048 -p run");
     assert_eq!((counts(&written), timed(&written, "chunk-write")), ([45, 0, 45 * 2048], 45));
-    // 135 reads of 45 chunks: each DataNode gives each of them.
+    // 135 reads of 45 chunks: each DataNode returns each of them.
     let compared = run(&cluster, "dcv -n 45 -t 1 --duration 700ms -s 2048 -p run");
     assert!(timed(&compared, "chunk-validate") > 3 * 45, "{compared}");
     assert_eq!(counts(&compared)[1], 0, "{compared}");
@@ -38,7 +38,7 @@ fn chunks_of_one_replica_are_written_and_compared() {
 fn datanodes_give_back_the_bytes_that_are_asked_for() {
     let cluster = Transcript::of_datanodes(3);
     let sent = run(&cluster, "dn-echo -n 12 -t 3 --clients 2 --payload-req 2");
-    // What was sent comes back when nothing else is asked for.
+    // By default the payload is echoed.
     assert_eq!((counts(&sent), timed(&sent, "rpc-payload")), ([12, 0, 12 * 4 * 1024], 12));
     run(&cluster, "dcg -n 1 -t 1 -p run");
     let container = &listed(&cluster, "admin container list --json")[0]["containerID"];

@@ -1,4 +1,4 @@
-//! Generators of files: what each leaves in the bucket.
+//! Generators of files: the content of the bucket afterwards.
 
 use std::process::Stdio;
 
@@ -8,10 +8,10 @@ use super::{counts, fail, listed, report, run, timed};
 use crate::process::{KillOnDrop, stderr};
 use crate::transcript::Transcript;
 
-/// What lets writers sync.
+/// Settings that allow writers to sync.
 const SYNC: [&str; 2] = ["ozone.fs.hsync.enabled=true", "ozone.hbase.enhancements.allowed=true"];
 
-/// A cluster with the bucket that the generators work in by default.
+/// A cluster with the generators' default bucket.
 fn cluster(settings: &[&str]) -> Transcript {
     let cluster = Transcript::of_settings(1, settings);
     for line in
@@ -51,7 +51,7 @@ fn files_are_created_and_compared() {
     assert_eq!(put.status.code(), Some(0), "{}", stderr(&put));
     let told = fail(&cluster, "dfsv -n 9 -t 1 -r o3fs://bucket1.vol1/dir -p run");
     assert!(told.contains("dir/run/4 has digest"), "{told}");
-    // The servers do not let writers sync.
+    // The servers do not allow writers to sync.
     let told = fail(&cluster, "dfsg -n 1 -t 1 --sync HSYNC -p sync");
     assert!(told.contains("Hsync is not enabled"), "{told}");
 }

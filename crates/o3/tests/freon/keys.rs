@@ -1,4 +1,4 @@
-//! Generators of keys: what each leaves in the bucket.
+//! Generators of keys: the content of the bucket afterwards.
 
 use super::{counts, fail, keys_of, run, timed};
 use crate::process::stderr;
@@ -17,7 +17,7 @@ fn ockr_removes_keys_and_ocklr_reads_them() {
     assert_eq!(timed(&removed, "remove"), 8);
     let rest = ["run/10", "run/11", "run/8", "run/9"];
     assert_eq!(keys_of(&cluster, "/vol1/bucket1"), rest);
-    // What is gone cannot be removed, or read, once more.
+    // A removed key cannot be removed or read again.
     assert!(fail(&cluster, "ockr -n 1 -p run").contains("KEY_NOT_FOUND"));
     assert!(fail(&cluster, "ocklr -n 1 -p run").contains("KEY_NOT_FOUND"));
 }
@@ -58,7 +58,7 @@ fn keys_of_a_range_are_written_read_and_listed() {
     let mut names: Vec<String> = (5..15).map(|number| format!("run/{number}")).collect();
     names.sort();
     assert_eq!(keys_of(&cluster, "/ockrwvolume/ockrwbucket"), names);
-    // Of a key that is shorter all is read.
+    // A shorter key is read completely.
     let same = "-s 5 -r 10 --contiguous -p run";
     let read = run(&cluster, &format!("ockrw -n 20 -t 3 {same} --percentage-read 100 --size 70"));
     assert_eq!(counts(&read), [20, 0, 20 * 70], "{read}");
@@ -116,7 +116,7 @@ fn a_mix_leaves_what_it_created_and_did_not_delete() {
         assert_eq!((deleted > 0, lists > 0), (limit > 0, limit > 0), "{bucket}: {load}");
         assert!(left.iter().all(|name| name.len() == "run/".len() + 19), "{left:?}");
     }
-    // A run of a time does not begin again with the numbers: nothing is overwritten.
+    // A timed run does not restart the numbers: nothing is overwritten.
     let times = ["700ms", "5s", "50s"];
     let timed_out = times.iter().enumerate().find_map(|(n, time)| {
         let load =

@@ -1,4 +1,4 @@
-//! Generators of metadata: what OM has afterwards.
+//! Generators of metadata: the state of OM afterwards.
 
 use super::{counts, fail, keys_of, listed, run, timed};
 use crate::process::stderr;
@@ -72,7 +72,7 @@ fn keys_without_data_are_created() {
     let rows = listed(&cluster, "sh key list /vol1/bucket1");
     assert_eq!(rows.len(), 20);
     assert!(rows.iter().all(|row| row["dataSize"] == 0), "{rows:?}");
-    // A run of a time goes over the same names again.
+    // A timed run repeats the same names.
     let again = run(&cluster, "omkg -n 5 -t 2 -p timed -b again --duration 500ms");
     assert!(timed(&again, "key-create") > 5, "{again}");
     assert_eq!(keys_of(&cluster, "/vol1/again").len(), 5);

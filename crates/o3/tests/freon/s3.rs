@@ -1,4 +1,4 @@
-//! Generators over S3: what is in the volume of the gateway afterwards.
+//! Generators over S3: the content of the gateway's volume afterwards.
 
 use std::process::Output;
 
@@ -35,7 +35,7 @@ fn buckets_and_keys_are_created_over_s3() {
         rows.iter().map(size).collect::<Vec<_>>()
     };
     assert_eq!(sizes("bucket0"), [3000; 9]);
-    // A prefix may hold what has to be encoded.
+    // A prefix may contain characters that must be encoded.
     let parts = "s3kg -n 2 -t 2 -s 5242880 --multi-part-upload --parts 2 -b bucket1 -p a+b=ü/é~";
     let written = run(parts);
     assert_eq!(counts(&written), [2, 0, 4 * 5_242_880], "{written}");

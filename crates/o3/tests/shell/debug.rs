@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::process::{stderr, stdout};
 use crate::transcript::Transcript;
 
-/// What a command prints, which must succeed.
+/// The output of a command, which must succeed.
 fn json(cluster: &Transcript, line: &str) -> Value {
     let output = cluster.output(line);
     assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
@@ -41,7 +41,7 @@ fn replicas(cluster: &Transcript, key: &str) -> Vec<Value> {
     blocks[0].as_array().unwrap().clone()
 }
 
-/// Index and failures of each replica of the first key that is printed.
+/// Index and failures of each replica of the first printed key.
 fn failures(verified: &Value) -> Vec<(u64, Vec<String>)> {
     let of_replica = |replica: &Value| {
         let checks = replica["checks"].as_array().unwrap().iter();
@@ -80,7 +80,7 @@ fn each_replica_of_a_key_is_shown_and_judged() {
     assert_eq!(replicas(&cluster, "three").len(), 3);
 
     let verify = "debug replicas verify --checksums --block-existence --container-state";
-    // SCM hears of new replicas with the next heartbeats.
+    // SCM receives reports of new replicas with the next heartbeats.
     let all = testkit::until_blocking("all replicas to pass", || {
         let all = json(&cluster, &format!("{verify} --all-results /"));
         if all["pass"] == true { Ok(all) } else { Err(all) }
@@ -89,7 +89,7 @@ fn each_replica_of_a_key_is_shown_and_judged() {
     let none = json(&cluster, &format!("{verify} /vol1"));
     assert_eq!(none, serde_json::json!({ "keys": [], "pass": true }));
 
-    // A bit of the second replica changes, and the file of the fourth is cut off.
+    // A bit of the second replica changes, and the file of the fourth is truncated.
     let file = |n: usize| Path::new(of_ec[n]["file"].as_str().unwrap()).to_owned();
     let options = std::fs::OpenOptions::new().read(true).write(true).open(file(1)).unwrap();
     let mut byte = [0];
@@ -97,7 +97,7 @@ fn each_replica_of_a_key_is_shown_and_judged() {
     options.write_all_at(&[byte[0] ^ 4], 500_000).unwrap();
     std::fs::OpenOptions::new().write(true).open(file(3)).unwrap().set_len(1000).unwrap();
     let output = cluster.output("debug replicas verify --checksums /vol1/bucket1");
-    // What is found is a result.
+    // Findings are a result.
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let verified: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(verified["keys"].as_array().unwrap().len(), 1, "{}", stdout(&output));
@@ -112,7 +112,7 @@ fn each_replica_of_a_key_is_shown_and_judged() {
     for line in ["Status: Completed with failures", "Keys failed checksum verification: 1"] {
         assert!(said.lines().any(|other| other == line), "{line}: {said}");
     }
-    // A reader decodes around both.
+    // A reader reconstructs around both.
     let read = cluster.output("sh key cat /vol1/bucket1/ec");
     assert!(read.stdout == std::fs::read(cluster.dir().join("file")).unwrap(), "wrong bytes");
 }

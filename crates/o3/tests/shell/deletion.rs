@@ -14,7 +14,8 @@ fn run(cluster: &Transcript, line: &str) -> String {
     stdout(&output)
 }
 
-/// What waits in a table, on all servers that work on it, and what one of them waits for.
+/// Pending entries of a table on all servers that process it, and the reason for the delay on one
+/// of them.
 fn waiting(cluster: &Transcript, table: &str) -> (u64, u64, u64, String) {
     let text = run(cluster, "admin deletion status --json");
     let servers: Vec<Value> = serde_json::from_str(&text).unwrap();

@@ -1,4 +1,4 @@
-//! `o3 sh` and `o3 admin`: what every verb prints, what it refuses, and with which exit status.
+//! `o3 sh` and `o3 admin`: output, errors and exit status of every command.
 
 mod admin;
 mod debug;

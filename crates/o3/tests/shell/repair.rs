@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::process::{Daemon, o3, server, stderr, stdout};
 
-/// A cluster whose servers are stopped and started.
+/// A cluster whose servers can be stopped and started.
 struct Cluster {
     dir: tempfile::TempDir,
     server: Option<Daemon>,
@@ -39,7 +39,7 @@ impl Cluster {
         self.dir.path().join("data/om/om.db")
     }
 
-    /// What a command for the running cluster prints; it must succeed.
+    /// The output of a command for the running cluster; it must succeed.
     fn run(&self, arguments: &[&str]) -> String {
         let om = format!("ozone.om.address={}", self.server.as_ref().unwrap().text("om"));
         let output = o3(arguments).args(["-D", &om]).output().unwrap();
@@ -70,7 +70,7 @@ fn rows(database: &Path, table: &str) -> Vec<String> {
     keys
 }
 
-/// Removes the rows of directories of that name, and nothing of what is in them.
+/// Removes the rows of directories with this name, but not those of their content.
 fn lose_directory(database: &Path, name: &str) {
     let lost = rows(database, "directoryTable").into_iter();
     let lost = lost
@@ -106,7 +106,7 @@ fn entries_without_their_directory_are_found_and_deleted() {
     cluster.stop();
     lose_directory(&cluster.database(), "b");
 
-    // A dry run says what it would do.
+    // A dry run prints the changes.
     let (directories, files) = (
         |c: &Cluster| rows(&c.database(), "directoryTable"),
         |c: &Cluster| rows(&c.database(), "fileTable"),
@@ -124,7 +124,7 @@ fn entries_without_their_directory_are_found_and_deleted() {
     assert_eq!(figures(&said), found);
     assert_eq!((directories(&cluster), files(&cluster)), before);
 
-    // Nothing is done of what is not there, or without a yes.
+    // Nothing is changed for missing entries, or without confirmation.
     for (arguments, why) in [
         (&["fso-tree", "-v", "/vol9"][..], "Volume '/vol9' does not exist."),
         (
@@ -142,12 +142,12 @@ fn entries_without_their_directory_are_found_and_deleted() {
     let done = cluster.repair(&["fso-tree", "--force", "--volume", "/vol1", "-b", "fso"]);
     assert!(done.status.success(), "{}", stderr(&done));
     assert_eq!(figures(&stdout(&done)), found);
-    // What is deleted now, nothing refers to any more, and it is found as such.
+    // Newly deleted entries are unreferenced and reported as such.
     let again = cluster.repair(&["fso-tree", "--dry-run"]);
     assert_eq!(figures(&stdout(&again)), [3, 2, 2000, 0, 0, 0, 0, 0, 0]);
     assert_eq!(rows(&cluster.database(), "deletedDirectoryTable").len(), 1);
 
-    // OM takes it from there: the blocks go, and the bucket's counters are right.
+    // OM continues from there: the blocks are deleted, and the bucket's counters are right.
     cluster.resume();
     let listed: Value =
         serde_json::from_str(&cluster.run(&["sh", "key", "list", "vol1/fso"])).unwrap();
@@ -158,7 +158,7 @@ fn entries_without_their_directory_are_found_and_deleted() {
         let counted =
             ["usedBytes", "usedNamespace", "pendingDeleteBytes", "pendingDeleteNamespace"]
                 .map(|counter| bucket[counter].as_u64());
-        // The directory that was lost counts until all is counted anew.
+        // The lost directory counts until a recount.
         let are_right = counted == [Some(2000), Some(6), Some(0), Some(0)];
         if are_right { Ok(()) } else { Err(bucket) }
     });
@@ -231,7 +231,7 @@ fn a_snapshot_is_told_what_it_follows() {
     assert_eq!(field("wednesday", "pathPreviousSnapshotId"), monday);
     assert_eq!(field("wednesday", "globalPreviousSnapshotId"), monday);
     assert_eq!(field("wednesday", "snapshotId"), wednesday);
-    // What is shown of snapshots does not depend on it.
+    // The output for snapshots does not depend on it.
     cluster.resume();
     let listed: Value =
         serde_json::from_str(&cluster.run(&["sh", "snapshot", "list", "vol1/bucket1"])).unwrap();

@@ -18,7 +18,7 @@ fn cluster() -> Transcript {
     )
 }
 
-/// The servers that a command tells of.
+/// The servers in the output of a command.
 fn servers(cluster: &Transcript, line: &str) -> Vec<Value> {
     let output = cluster.output(&format!("admin service {line} --json"));
     assert!(output.status.success(), "{line}: {}", stderr(&output));

@@ -23,7 +23,7 @@ fn volumes() {
              sh volume delete /vol1
              sh volume info /vol1",
         )
-        // What is refused.
+        // Rejected commands.
         .run_all(
             "sh volume create /vol2
              sh volume create /Vol_2
@@ -100,7 +100,7 @@ fn buckets() {
         .check("sh_bucket");
 }
 
-/// What is deleted with -r is what was named: of a link, the link.
+/// -r deletes the named bucket only: of a link, the link.
 #[test]
 fn deleting_links_leaves_what_they_stand_for() {
     let transcript = Transcript::of_cluster();
@@ -121,7 +121,7 @@ fn deleting_links_leaves_what_they_stand_for() {
         run(&format!("sh bucket delete -r -y /vol2/{layout}2"));
         assert_eq!(run(&format!("sh key cat {source}/x/y")), "hello");
     }
-    // Links that lead to each other can be deleted, too.
+    // Links that form a loop can be deleted, too.
     run("sh bucket link /vol2/loop2 /vol2/loop1");
     run("sh bucket link /vol2/loop1 /vol2/loop2");
     run("sh bucket delete -r -y /vol2/loop1");
@@ -231,7 +231,7 @@ fn access_control_lists() {
 
 #[test]
 fn a_cluster_that_is_not_there_is_said_so() {
-    // Nobody listens there, and no other test gets the port meanwhile.
+    // No server listens there, and no other test uses the port concurrently.
     let taken = tokio::net::TcpSocket::new_v4().unwrap();
     taken.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let port = taken.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! A collector: takes OTLP over gRPC on loopback and keeps the spans.
+//! A collector that receives OTLP over gRPC on loopback and keeps the spans.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-/// A span as it arrived.
+/// A received span.
 #[derive(Debug, Clone)]
 pub struct Span {
     pub service: String,
@@ -56,13 +56,13 @@ impl Collector {
         Self { spans, address, _runtime: runtime }
     }
 
-    /// What makes a process send its spans here.
+    /// Settings by which a process sends its spans here.
     pub fn settings(&self) -> [String; 4] {
         let endpoint = format!("ozone.tracing.endpoint=http://{}", self.address);
         ["-D".into(), "ozone.tracing.enabled=true".into(), "-D".into(), endpoint]
     }
 
-    /// Waits until the spans that came so far have what is looked for.
+    /// Waits until the received spans contain a match.
     pub fn wait<T>(&self, what: &str, find: impl Fn(&[Span]) -> Option<T>) -> T {
         testkit::until_blocking(what, || {
             let spans = self.spans.lock();

@@ -1,4 +1,4 @@
-//! Spans over processes, as a collector sees them; and what slow requests leave in the log.
+//! Spans of several processes in a collector, and the log lines of slow requests.
 
 mod collector;
 
@@ -27,7 +27,7 @@ fn sh(daemon: &Daemon, settings: &[String], args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {}", stderr(&output));
 }
 
-/// The spans of the trace that put a key, once it is whole.
+/// The spans of the trace that put a key, once it is complete.
 fn whole_put(spans: &[Span]) -> Option<Vec<Span>> {
     let trace = &spans.iter().find(|span| span.name == "CommitKey")?.trace;
     let of_trace: Vec<Span> = spans.iter().filter(|span| span.trace == *trace).cloned().collect();
@@ -74,7 +74,7 @@ fn a_key_put_is_one_trace_of_client_om_scm_and_datanodes() {
     ] {
         assert!(has(role, name), "no {name} of {role:?} in {by_role:#?}");
     }
-    // What nobody asked for is traced, too, apart from it.
+    // Background work is traced, too, in traces of its own.
     for own in ["NodeStateManager", "leader changed"] {
         collector.wait(own, |spans| {
             spans.iter().find(|span| span.name == own && span.parent.is_empty()).cloned()
@@ -82,7 +82,7 @@ fn a_key_put_is_one_trace_of_client_om_scm_and_datanodes() {
     }
 }
 
-/// SCM's part of a round of a DataNode that was traced: a heartbeat below that round.
+/// SCM's span in a traced round of a DataNode: a heartbeat below that round.
 fn round<'a>(spans: &'a [Span], name: &str, request: &str) -> Option<(&'a Span, &'a Span)> {
     let is_round = |span: &&Span| span.name == name && span.parent.is_empty();
     spans.iter().filter(is_round).find_map(|round| {
@@ -221,7 +221,7 @@ fn a_slow_request_is_logged_with_its_stages() {
 #[test]
 fn a_collector_that_is_away_costs_a_warning_and_no_request() {
     let dir = tempfile::tempdir().unwrap();
-    // Nothing listens there.
+    // No server listens there.
     let address = testkit::free_addresses(1)[0];
     let endpoint = format!("ozone.tracing.endpoint=http://{address}");
     let settings = ["-D", "ozone.tracing.enabled=true", "-D", &endpoint];
