@@ -1,9 +1,9 @@
-//! The configuration of each role of a server, derived from the one the server was given.
+//! Derivation of each role's configuration from that of the server.
 //!
-//! What is set explicitly is kept, so that `-D ozone.om.address=127.0.0.1:0` moves OM. What is not
-//! set is put on the server's interface with Ozone's port, or with any free one when
-//! `trioxide.server.ports` says so. DataNodes always take free ports, for there are several; an
-//! explicit port goes to the first of them. Several OMs or SCMs form a service: see `members.rs`.
+//! Explicit settings are kept, so that `-D ozone.om.address=127.0.0.1:0` moves OM. Other addresses
+//! are on the server's interface with Ozone's port, or with a free port if `trioxide.server.ports`
+//! says so. DataNodes always use free ports, because there are several; an explicit port applies to
+//! the first of them. Several OMs or SCMs form a service: see `members.rs`.
 
 use std::io;
 use std::path::Path;
@@ -15,13 +15,13 @@ use crate::directory::Directory;
 use crate::members;
 use crate::ports::Ports;
 
-/// Memory for OM's cached blocks when everything shares one process.
+/// Size of OM's block cache if all roles share one process.
 const OM_CACHE: &str = "256MB";
 
-/// The file system of a path without a scheme: Hadoop's key, read by its clients only.
+/// Hadoop's default file system, which only its clients read.
 const DEFAULT_FS: &str = "fs.defaultFS";
 
-/// What all roles of a server have in common.
+/// Common settings of all roles of a server.
 #[derive(Debug, Clone)]
 pub struct Base {
     conf: Configuration,
@@ -30,12 +30,12 @@ pub struct Base {
     oms: usize,
     scms: usize,
     disks: usize,
-    /// The settings that make services of several OMs and SCMs.
+    /// The settings of the services of several OMs and SCMs.
     services: Vec<(String, String)>,
 }
 
 impl Base {
-    /// From the server's configuration, the address to bind everything to, and the number of
+    /// Builds the base from the server's configuration, the address to bind to, and the number of
     /// DataNodes.
     pub fn new(conf: &Configuration, bind: &str, datanodes: usize) -> Base {
         let free_ports = conf.get(&trioxide::TRIOXIDE_SERVER_PORTS) == "free";
@@ -66,8 +66,8 @@ impl Base {
         }
         base.default(&datanode::HDDS_DATANODE_BIND_HOST, bind);
         base.default(&trioxide::TRIOXIDE_OM_CACHE_SIZE, OM_CACHE);
-        // All of them are coming: no pipeline is made of the first few only, to be closed when the
-        // others are there.
+        // All of them will register: no pipeline is created of the first few only, to be closed
+        // when the others have registered.
         base.default(&scm::HDDS_SCM_SAFEMODE_MIN_DATANODE, &datanodes.to_string());
         if datanodes < 3 {
             base.default(&hdds::OZONE_SERVER_DEFAULT_REPLICATION, "1");
@@ -75,10 +75,10 @@ impl Base {
         base
     }
 
-    /// The same server with so many OMs and SCMs, each a service when there are several.
+    /// The same server with several OMs and SCMs, each a service if there is more than one.
     ///
     /// # Errors
-    /// When no free ports can be had.
+    /// If there are no free ports.
     pub fn with_members(mut self, oms: usize, scms: usize) -> io::Result<Base> {
         let mut ports = Ports::new(&self.bind, self.free_ports);
         (self.oms, self.scms) = (oms, scms);
@@ -95,22 +95,22 @@ impl Base {
         Ok(self)
     }
 
-    /// The same server with so many disks on each DataNode.
+    /// The same server with this number of disks of each DataNode.
     pub fn with_disks(self, disks: usize) -> Base {
         Base { disks, ..self }
     }
 
-    /// How many OMs.
+    /// Number of OMs.
     pub fn oms(&self) -> usize {
         self.oms
     }
 
-    /// How many SCMs.
+    /// Number of SCMs.
     pub fn scms(&self) -> usize {
         self.scms
     }
 
-    /// Puts an endpoint on the server's interface unless its address is set.
+    /// Sets the address of an endpoint to the server's interface unless it is set.
     fn place(&mut self, key: &'static Key<HostPort>) {
         let port = if self.free_ports { 0 } else { self.conf.get(key).port };
         self.default(key, &HostPort::new(&self.bind, port).to_string());
@@ -122,7 +122,7 @@ impl Base {
         }
     }
 
-    /// An SCM's configuration; they count from 1.
+    /// Configuration of an SCM; numbers start at 1.
     pub fn scm(&self, directory: &Directory, number: usize) -> Configuration {
         let dir = directory.scm(number);
         let conf = rooted(&self.conf, &dir).with(scm::OZONE_SCM_DB_DIRS.name(), dir.display());
@@ -132,7 +132,7 @@ impl Base {
         }
     }
 
-    /// The same server once SCM is up and its ports are known.
+    /// The same server after the start of SCM, with its ports.
     pub fn with_scm(&self, client: &HostPort, block: &HostPort, datanode: &HostPort) -> Base {
         let conf = self
             .conf
@@ -142,7 +142,7 @@ impl Base {
         Base { conf, ..self.clone() }
     }
 
-    /// An OM's configuration; they count from 1.
+    /// Configuration of an OM; numbers start at 1.
     pub fn om(&self, directory: &Directory, number: usize) -> Configuration {
         let dir = directory.om(number);
         let conf = rooted(&self.conf, &dir).with(om::OZONE_OM_DB_DIRS.name(), dir.display());
@@ -152,11 +152,11 @@ impl Base {
         }
     }
 
-    /// A DataNode's configuration; they count from 1.
+    /// Configuration of a DataNode; numbers start at 1.
     pub fn datanode(&self, directory: &Directory, number: usize) -> Configuration {
         let mut conf = rooted(&self.conf, &directory.datanode(number))
             .with(datanode::OZONE_SCM_DATANODE_ID_DIR.name(), directory.datanode(number).display());
-        // An explicit list of disks is the first DataNode's.
+        // An explicit list of disks applies to the first DataNode.
         if number > 1 || !conf.is_set(&datanode::HDDS_DATANODE_DIR) {
             let types = self.conf.get(&trioxide::TRIOXIDE_SERVER_STORAGE_TYPES).0;
             let storage_type = |disk: usize| types.get((disk - 1).checked_rem(types.len())?);
@@ -191,7 +191,7 @@ impl Base {
         conf
     }
 
-    /// The configuration of the S3 gateway and of other clients, once OM is up.
+    /// Configuration of the S3 gateway and other clients, after the start of OM.
     pub fn client(&self, om_address: &HostPort, grpc_port: Option<u16>) -> Configuration {
         if self.oms > 1 {
             return self.conf.clone();
@@ -203,7 +203,7 @@ impl Base {
         }
     }
 
-    /// What a client outside of this process must be told, given its configuration within.
+    /// Settings for clients outside this process, from their configuration within it.
     pub fn site(&self, client: &Configuration) -> Vec<(String, String)> {
         let mut settings = Vec::new();
         let mut endpoint = |key: &'static Key<HostPort>| {
@@ -216,7 +216,7 @@ impl Base {
             endpoint(&scm::OZONE_SCM_CLIENT_ADDRESS);
         }
         settings.extend(self.services.iter().cloned());
-        // Without it Hadoop's commands take a path for one of the local disk.
+        // Without it, Hadoop's commands use the local file system.
         let authority = match self.oms {
             1 => client.get(&om::OZONE_OM_ADDRESS).connect().to_string(),
             _ => members::OM_SERVICE.to_owned(),
@@ -226,7 +226,7 @@ impl Base {
     }
 }
 
-/// Metadata without a key of its own goes below the role's directory.
+/// Metadata without a directory key is below the role's directory.
 fn rooted(conf: &Configuration, dir: &Path) -> Configuration {
     conf.with(hdds::OZONE_METADATA_DIRS.name(), dir.display())
 }

@@ -1,4 +1,4 @@
-//! The one directory all roles live under.
+//! The directory of all roles.
 //!
 //! ```text
 //! DIR/in_use.lock       held while the server runs
@@ -9,7 +9,7 @@
 //! DIR/datanode1/data    its disk
 //! DIR/datanode1/data2   a further one
 //! ```
-//! Each role keeps its own VERSION file; what is checked there is not checked again here.
+//! Each role has its own VERSION file, and checks it itself.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,33 +28,33 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Makes and locks it.
+    /// Creates and locks the directory.
     ///
     /// # Errors
-    /// When it cannot be made, or another process has it.
+    /// If it cannot be created, or another process has locked it.
     pub fn open(path: &Path) -> Result<Directory, DataDirError> {
-        // Roles may be told of it from anywhere: keep what a relative path means now.
+        // Relative paths must keep their meaning for all roles.
         let absolute = std::path::absolute(path)
             .map_err(|source| DataDirError::Io { path: path.into(), source })?;
         DataDir::lock(absolute).map(|lock| Directory { lock })
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         self.lock.path()
     }
 
-    /// Where an OM's metadata is; they count from 1.
+    /// Metadata directory of an OM; numbers start at 1.
     pub fn om(&self, number: usize) -> PathBuf {
         self.member(OM, number)
     }
 
-    /// Where an SCM's metadata is; they count from 1.
+    /// Metadata directory of an SCM; numbers start at 1.
     pub fn scm(&self, number: usize) -> PathBuf {
         self.member(SCM, number)
     }
 
-    /// Where the configuration for clients is.
+    /// Path of the configuration for clients.
     pub fn site(&self) -> PathBuf {
         self.lock.path().join("ozone-site.xml")
     }
@@ -66,12 +66,12 @@ impl Directory {
         }
     }
 
-    /// Where the identity of a DataNode is; they count from 1.
+    /// Metadata directory of a DataNode; numbers start at 1.
     pub fn datanode(&self, number: usize) -> PathBuf {
         self.lock.path().join(format!("{DATANODE}{number}"))
     }
 
-    /// A disk of a DataNode; both count from 1.
+    /// A disk of a DataNode; both numbers start at 1.
     pub fn datanode_disk(&self, number: usize, disk: usize) -> PathBuf {
         let node = self.datanode(number);
         match disk {
@@ -80,18 +80,18 @@ impl Directory {
         }
     }
 
-    /// The highest number of a DataNode that lived here before; 0 for none.
+    /// The highest number of a DataNode in the directory; 0 for none.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn known_datanodes(&self) -> io::Result<usize> {
         highest(self.lock.path(), DATANODE)
     }
 
-    /// How many disks the first DataNode has; 0 when there is none.
+    /// The number of disks of the first DataNode; 0 if there is none.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn known_disks(&self) -> io::Result<usize> {
         match self.datanode(1) {
             node if node.exists() => Ok(highest(&node, DISK)?.max(1)),
@@ -99,24 +99,24 @@ impl Directory {
         }
     }
 
-    /// How many OMs lived here before.
+    /// The number of OMs in the directory.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn known_oms(&self) -> io::Result<usize> {
         Ok(highest(self.lock.path(), OM)?.max(usize::from(self.om(1).exists())))
     }
 
-    /// How many SCMs lived here before.
+    /// The number of SCMs in the directory.
     ///
     /// # Errors
-    /// When the directory cannot be read.
+    /// If the directory cannot be read.
     pub fn known_scms(&self) -> io::Result<usize> {
         Ok(highest(self.lock.path(), SCM)?.max(usize::from(self.scm(1).exists())))
     }
 }
 
-/// The highest number that a name which begins like this ends with; 0 for none.
+/// The highest number after this prefix among the names in a directory; 0 for none.
 fn highest(dir: &Path, name: &str) -> io::Result<usize> {
     let mut highest = 0;
     for entry in std::fs::read_dir(dir)? {

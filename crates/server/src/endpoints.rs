@@ -1,8 +1,8 @@
-//! How to reach a running server.
+//! Addresses of a running server.
 
 use std::net::SocketAddr;
 
-/// Where everything listens.
+/// Addresses of all endpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Endpoints {
     /// The OMs' framed endpoints, `host:port`.
@@ -11,11 +11,11 @@ pub struct Endpoints {
     pub om_grpc: Vec<String>,
     /// The SCMs' endpoints for clients and administrators.
     pub scms: Vec<String>,
-    /// The S3 gateway, `http://host:port`, unless it is turned off.
+    /// The S3 gateway, `http://host:port`, unless it is disabled.
     pub s3: Option<String>,
     /// The DataNodes' framed endpoints.
     pub datanodes: Vec<String>,
-    /// Status pages: whose, and where.
+    /// Status pages: role and address.
     pub pages: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ pub struct Credentials {
     pub secret_key: String,
 }
 
-/// The address to connect to an endpoint by: a wildcard is reached by loopback.
+/// The address to connect to an endpoint: loopback for a wildcard address.
 pub(crate) fn reachable(address: SocketAddr) -> config::HostPort {
     config::HostPort::new(address.ip().to_string(), address.port()).connect()
 }

@@ -1,9 +1,9 @@
-//! Why a server did not start.
+//! Errors of a server.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A server did not start, or a role of it stopped by itself.
+/// A server did not start, or one of its roles stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The directory is in use.
@@ -14,7 +14,7 @@ pub enum ServerError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// There are no free ports.
@@ -22,15 +22,15 @@ pub enum ServerError {
     Ports {
         /// The interface.
         bind: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A service of OMs or SCMs does not grow or shrink by itself.
+    /// The number of OMs or SCMs of a service cannot be changed by a restart.
     #[error("the directory has {known} {role}s: start it with as many, or say no number")]
     Members {
         /// `OM` or `SCM`.
         role: &'static str,
-        /// How many there are.
+        /// The existing number.
         known: usize,
     },
     /// SCM did not start.
@@ -42,9 +42,9 @@ pub enum ServerError {
     /// A DataNode did not start.
     #[error("DataNode {number}: {source}")]
     Datanode {
-        /// Which one, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// Why.
+        /// The cause.
         source: datanode::DatanodeError,
     },
     /// The S3 gateway did not start.

@@ -1,9 +1,8 @@
 //! All roles in one process: SCM, DataNodes, OM and S3 gateway on one runtime and one directory.
 //!
-//! Nothing here is special to it: each role is started as `o3 scm`, `o3 om` and so on would, with a
-//! configuration derived from the one given ([`mod@derive`]): directories below one directory,
-//! addresses on one interface, and the addresses of the roles already started. Start reading at
-//! [`Server::start`].
+//! Each role is started as by `o3 scm`, `o3 om` and so on, with a configuration derived from the
+//! one given ([`mod@derive`]): directories below one directory, addresses on one interface, and the
+//! addresses of the roles already started. Start reading at [`Server::start`].
 
 pub mod derive;
 mod directory;

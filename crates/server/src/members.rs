@@ -1,6 +1,6 @@
-//! Several OMs or SCMs of one server: the service they form, and where each of them listens.
+//! Several OMs or SCMs of one server: their service and addresses.
 //!
-//! The first has Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962,
+//! The first uses Ozone's ports, each further one those plus another hundred: OMs on 9862, 9962,
 //! 10062.
 
 use std::io;
@@ -15,17 +15,17 @@ const SCM_SERVICE: &str = "scmservice";
 
 type Settings = Vec<(String, String)>;
 
-/// The id of an OM; they count from 1.
+/// Node id of an OM; numbers start at 1.
 pub(crate) fn om_id(number: usize) -> String {
     format!("om{number}")
 }
 
-/// The id of an SCM; they count from 1.
+/// Node id of an SCM; numbers start at 1.
 pub(crate) fn scm_id(number: usize) -> String {
     format!("scm{number}")
 }
 
-/// What makes a service of so many OMs.
+/// The settings of a service of several OMs.
 pub(crate) fn oms(conf: &Configuration, count: usize, ports: &mut Ports) -> io::Result<Settings> {
     let ids: Vec<_> = (1..=count).map(om_id).collect();
     let mut all = vec![
@@ -42,7 +42,7 @@ pub(crate) fn oms(conf: &Configuration, count: usize, ports: &mut Ports) -> io::
     Ok(all)
 }
 
-/// What makes a service of so many SCMs.
+/// The settings of a service of several SCMs.
 pub(crate) fn scms(conf: &Configuration, count: usize, ports: &mut Ports) -> io::Result<Settings> {
     let ids: Vec<_> = (1..=count).map(scm_id).collect();
     let mut all = vec![
@@ -62,9 +62,9 @@ pub(crate) fn scms(conf: &Configuration, count: usize, ports: &mut Ports) -> io:
     Ok(all)
 }
 
-/// One of several.
+/// A member of a service.
 struct Member {
-    /// What its keys end with.
+    /// The suffix of its keys.
     suffix: String,
     number: usize,
 }

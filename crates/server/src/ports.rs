@@ -1,22 +1,22 @@
-//! Ports of members, which must know each other's before the first of them listens.
+//! Ports of members, which must be known to all members before the first one listens.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::TcpListener;
 use std::ops::Range;
 
-/// Between the ports of one member and of the next.
+/// Distance between the ports of one member and the next.
 const STEP: u16 = 100;
-/// Where free ports begin.
+/// First port of the free range.
 const FIRST_FREE: u16 = 10_000;
-/// Where the system says which ports outgoing connections get, and where they begin if it does not.
+/// File with the range of ports of outgoing connections, and its default start.
 const OUTGOING: (&str, u16) = ("/proc/sys/net/ipv4/ip_local_port_range", 32_768);
 
-/// Gives out ports.
+/// Allocates ports.
 pub(crate) struct Ports {
     bind: String,
     free: bool,
-    /// Held until all are given out, so that none is given out twice.
+    /// Held until all are allocated, so that none is allocated twice.
     held: Vec<TcpListener>,
 }
 
@@ -25,7 +25,7 @@ impl Ports {
         Self { bind: bind.to_owned(), free, held: Vec::new() }
     }
 
-    /// The port of a member, given that of the first; 0 stands for any.
+    /// The port of a member, given that of the first; 0 is a random free port.
     pub(crate) fn of(&mut self, first: u16, number: usize) -> io::Result<u16> {
         if self.free || first == 0 {
             let listener = self.free_one()?;
@@ -38,8 +38,8 @@ impl Ports {
         port.ok_or_else(|| io::Error::other(format!("no port for number {number} from {first}")))
     }
 
-    /// A port that is not in use, none of those that outgoing connections get: one of these would
-    /// take it now and then before its member listens.
+    /// A free port outside the range of outgoing connections: one in that range could be taken
+    /// before its member listens.
     fn free_one(&self) -> io::Result<TcpListener> {
         let all = FIRST_FREE..first_outgoing();
         let begin = RandomState::new().hash_one(self.held.len()) as usize % all.len().max(1);
@@ -52,13 +52,13 @@ impl Ports {
     }
 }
 
-/// All of them, from a place in the middle on.
+/// All ports, in a rotation that starts in the middle.
 fn rotated(all: Range<u16>, begin: usize) -> impl Iterator<Item = u16> {
     let count = all.len();
     all.cycle().skip(begin).take(count)
 }
 
-/// The first port that an outgoing connection may get.
+/// The first port of outgoing connections.
 fn first_outgoing() -> u16 {
     let said = std::fs::read_to_string(OUTGOING.0).unwrap_or_default();
     said.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(OUTGOING.1)

@@ -1,4 +1,4 @@
-//! The roles of a server: started in the order they need each other, stopped in the reverse.
+//! The roles of a server, started in the order of their dependencies and stopped in the reverse.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use crate::directory::Directory;
 use crate::endpoints::{Credentials, Endpoints, reachable};
 use crate::error::ServerError;
 
-/// How often the log says why the cluster takes no writes yet.
+/// Interval of log lines with the reason why the cluster accepts no writes yet.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long several OMs have for their first leader and what it makes first.
+/// Timeout for several OMs to elect their first leader and initialize.
 const FIRST_LEADER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How often a state is polled whose changes are not notified.
+/// Poll interval of states without notifications.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Handles of what runs.
+/// Handles of the running roles.
 #[derive(Default)]
 pub struct Roles {
     scms: Vec<ScmHandle>,
@@ -36,18 +36,18 @@ pub struct Roles {
     s3: Option<S3GatewayHandle>,
 }
 
-/// What starting came to.
+/// Result of the start.
 pub(crate) struct Started {
     pub endpoints: Endpoints,
     pub credentials: Credentials,
     pub client: Configuration,
-    /// What a client of another process must be told.
+    /// Settings for clients in other processes.
     pub site: Vec<(String, String)>,
 }
 
 impl Roles {
-    /// Starts the SCMs; then OMs and DataNodes beside each other; then the S3 gateway. Returns when
-    /// a pipeline is open.
+    /// Starts the SCMs; then OMs and DataNodes in parallel; then the S3 gateway. Returns when a
+    /// pipeline is open.
     pub(crate) async fn start(
         &mut self,
         base: &Base,
@@ -112,7 +112,7 @@ impl Roles {
         let client = base.client(&reachable(om_at.framed), om_at.grpc.map(|at| at.port()));
         let mut options =
             GatewayOptions::from_configuration(&client).map_err(S3GatewayError::from)?;
-        // The one pair every client starts with need not be asked of OM.
+        // The gateway's initial key pair needs no request to OM.
         options.credentials = Some((root.access_key.clone(), root.secret_key.clone()));
         if options.enabled {
             let s3 = self.s3.insert(S3Gateway::start(&client, options).await?);
@@ -125,7 +125,7 @@ impl Roles {
         Ok(Started { endpoints, credentials, site: base.site(&client), client })
     }
 
-    /// The root key pair, which the first OM to lead makes.
+    /// The root key pair, which the first leader of OM creates.
     async fn root_credentials(&self) -> Result<RootCredentials, ServerError> {
         let made = async {
             loop {
@@ -138,7 +138,7 @@ impl Roles {
         tokio::time::timeout(FIRST_LEADER_TIMEOUT, made).await.map_err(|_| no_root())
     }
 
-    /// Waits until blocks of the default replication can be had: SCM is out of safe mode and a
+    /// Waits until blocks of the default replication can be allocated: SCM has left safe mode and a
     /// pipeline is open.
     async fn wait_for_writes(&self, conf: &Configuration) -> Result<(), ServerError> {
         let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
@@ -152,10 +152,10 @@ impl Roles {
                 };
                 let ready = match &replication {
                     Ok(replication) => scm.ready_for(*replication).boxed(),
-                    // Not for us to judge: OM has taken it.
+                    // OM has accepted the value; no check here.
                     Err(_) => scm.ready().boxed(),
                 };
-                // Another may lead meanwhile.
+                // The leader may change in the meantime.
                 if tokio::time::timeout(Duration::from_secs(1), ready).await.is_ok() {
                     return;
                 }
@@ -176,7 +176,7 @@ impl Roles {
         }
     }
 
-    /// Waits until a role stops by itself, and says why.
+    /// Waits until a role stops by itself, and returns the reason.
     pub(crate) async fn failed(&self) -> ServerError {
         let mut ends = Vec::new();
         for om in &self.oms {
@@ -200,23 +200,23 @@ impl Roles {
         select_all(ends).await.0
     }
 
-    /// Removes a DataNode, for tests that stop one; they count from 1.
+    /// Removes a DataNode, for tests that stop one; numbers start at 1.
     pub fn remove_datanode(&mut self, number: usize) -> Option<DatanodeHandle> {
         let index = number.checked_sub(1).filter(|index| *index < self.datanodes.len())?;
         Some(self.datanodes.remove(index))
     }
 
-    /// The SCM that leads; the first when none does.
+    /// The leader of the SCMs; the first SCM if there is none.
     pub fn scm(&self) -> Option<&ScmHandle> {
         self.scms.iter().find(|scm| scm.leads()).or(self.scms.first())
     }
 
-    /// The OM that leads; the first when none does.
+    /// The leader of the OMs; the first OM if there is none.
     pub fn om(&self) -> Option<&OmHandle> {
         self.oms.iter().find(|om| om.is_leader()).or(self.oms.first())
     }
 
-    /// Stops everything: clients first, the servers that they ask last.
+    /// Stops all roles: clients first, then the servers that they use.
     pub(crate) async fn stop(&mut self) {
         if let Some(s3) = self.s3.take() {
             s3.shutdown().await;
@@ -227,8 +227,8 @@ impl Roles {
     }
 }
 
-/// Runs what starts the members of a role beside each other. What started is kept, in order, even
-/// when another did not start, so that it is stopped in good order.
+/// Starts the members of a role in parallel. Started members are kept, in order, even if another
+/// did not start, so that they can be stopped gracefully.
 async fn gather<H>(
     kept: &mut Vec<H>,
     starting: impl Iterator<Item = impl Future<Output = Result<H, ServerError>>>,
@@ -240,7 +240,7 @@ async fn gather<H>(
         match end {
             Ok(handle) => started.push((number, handle)),
             Err(error) => {
-                // The others may be waiting for it.
+                // Others may be waiting for it.
                 failure = Some(error);
                 break;
             }
@@ -251,7 +251,7 @@ async fn gather<H>(
     failure.map_or(Ok(()), Err)
 }
 
-/// What the members of a role are called.
+/// Names of the members of a role.
 fn names(role: &str, count: usize) -> Vec<String> {
     match count {
         1 => vec![role.to_owned()],

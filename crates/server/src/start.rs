@@ -13,31 +13,31 @@ use crate::endpoints::{Credentials, Endpoints};
 use crate::error::ServerError;
 use crate::roles::Roles;
 
-/// DataNodes of a fresh directory: enough for three replicas.
+/// Number of DataNodes in a new directory: enough for three replicas.
 const DATANODES: usize = 3;
 
-/// What a server is started with.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Directory of all data.
     pub dir: PathBuf,
-    /// Number of OMs; as many as the directory has, or one, when not said.
+    /// Number of OMs; by default the number in the directory, or one.
     pub oms: Option<usize>,
-    /// Number of SCMs; as many as the directory has, or one, when not said.
+    /// Number of SCMs; by default the number in the directory, or one.
     pub scms: Option<usize>,
-    /// Number of DataNodes; as many as the directory has, or three, when not said.
+    /// Number of DataNodes; by default the number in the directory, or three.
     pub datanodes: Option<usize>,
-    /// Disks (directories) of each DataNode; as many as the first has, or one, when not said.
+    /// Number of disks (directories) of each DataNode; by default that of the first, or one.
     pub disks: Option<usize>,
     /// Address all endpoints are bound to.
     pub bind: String,
-    /// The configuration all roles' are derived from.
+    /// The configuration from which all roles' are derived.
     pub conf: Configuration,
-    /// The root S3 key pair; made at the first start when not given.
+    /// The root S3 key pair; created at the first start by default.
     pub credentials: Option<Credentials>,
 }
 
-/// All roles, running. Stop it with [`Server::shutdown`].
+/// All running roles. Stop them with [`Server::shutdown`].
 pub struct Server {
     directory: Directory,
     roles: Roles,
@@ -47,11 +47,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts all roles; returns when the first S3 PUT would succeed.
+    /// Starts all roles; returns when an S3 PUT would succeed.
     ///
     /// # Errors
-    /// When the directory or a port cannot be had, or a role cannot start. What was started is
-    /// stopped then.
+    /// If the directory or a port cannot be acquired, or a role cannot start. Started roles are
+    /// then stopped.
     pub fn start(options: ServerOptions) -> LocalBoxFuture<'static, Result<Server, ServerError>> {
         Box::pin(Self::begin(options))
     }
@@ -105,7 +105,7 @@ impl Server {
         }
     }
 
-    /// Where everything listens.
+    /// Addresses of all endpoints.
     pub fn endpoints(&self) -> &Endpoints {
         &self.endpoints
     }
@@ -120,7 +120,7 @@ impl Server {
         &self.client
     }
 
-    /// The roles themselves, for tests that look inside or stop one.
+    /// The roles themselves, for tests that inspect or stop one.
     pub fn roles(&mut self) -> &mut Roles {
         &mut self.roles
     }
@@ -130,13 +130,12 @@ impl Server {
         &self.directory
     }
 
-    /// Waits until a role stops by itself, and says why. Never returns while all is well.
+    /// Waits until a role stops by itself, and returns the reason. Otherwise never returns.
     pub fn failed(&self) -> BoxFuture<'_, ServerError> {
         Box::pin(async move { self.roles.failed().await })
     }
 
-    /// Stops all roles in good order; what is acknowledged is durable whether this is called or
-    /// not.
+    /// Stops all roles gracefully; acknowledged writes are durable with or without this call.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(self.stop())
     }
@@ -146,7 +145,7 @@ impl Server {
     }
 }
 
-/// How many OMs or SCMs there are to be.
+/// The number of OMs or SCMs to start.
 fn members(role: &'static str, asked: Option<usize>, known: usize) -> Result<usize, ServerError> {
     match asked {
         Some(asked) if known > 0 && asked != known => Err(ServerError::Members { role, known }),

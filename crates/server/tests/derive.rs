@@ -129,7 +129,7 @@ fn several_oms_and_scms_are_services_whose_members_have_ports_of_their_own() {
     let count = all.len();
     all.sort();
     all.dedup();
-    // The SCMs' host is one and the same.
+    // The SCMs have the same host.
     assert_eq!(all.len(), count - 1, "no address is given out twice");
 }
 
@@ -165,7 +165,7 @@ fn datanodes_have_as_many_disks_as_are_asked_for() {
     assert_eq!(f.directory.known_disks().unwrap(), 4);
 }
 
-/// A path without a scheme is one of the cluster to Hadoop's commands.
+/// Hadoop's commands resolve a path without a scheme in the cluster.
 #[test]
 fn clients_are_told_of_their_file_system() {
     let default_fs = |base: &Base, conf: &Configuration| {

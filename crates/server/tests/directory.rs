@@ -1,4 +1,4 @@
-//! The one directory.
+//! The directory of a server.
 
 use server::Directory;
 use service::DataDirError;

@@ -1,4 +1,4 @@
-//! Who may enter the directories of a whole cluster, and a cluster without S3.
+//! Permissions of the directories of a whole cluster, and a cluster without S3.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -50,7 +50,7 @@ async fn what_roles_store_can_be_entered_by_their_user_alone() {
     server.shutdown().await;
     assert_eq!(modes(), all(0o700));
 
-    // Directories that are there already get what is set now.
+    // Existing directories receive the current permissions.
     let wider =
         ["ozone.om.db.dirs", "ozone.scm.db.dirs", "ozone.metadata.dirs", "hdds.datanode.data.dir"];
     let conf = wider.iter().fold(conf, |conf, key| conf.with(&format!("{key}.permissions"), "750"));

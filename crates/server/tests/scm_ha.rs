@@ -1,4 +1,4 @@
-//! Three SCMs, real DataNodes, an OM and a client: the cluster goes on without the SCM that led.
+//! Three SCMs, real DataNodes, an OM and a client: the cluster continues without the SCM that led.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use scm::{Scm, ScmHandle};
 use testkit::{free_addresses, until};
 
 const NODES: [&str; 3] = ["scm1", "scm2", "scm3"];
-/// How long anything may take on a busy machine.
+/// Timeout of any operation on a busy machine.
 const TIMEOUT: Duration = testkit::LIMIT;
 
-/// Writes the file that all read: which SCMs there are.
+/// Writes the common configuration file with the SCMs.
 fn write_file(dir: &Path, properties: &[(String, String)]) {
     let property = |(key, value): &(String, String)| {
         format!("<property><name>{key}</name><value>{value}</value></property>")
@@ -36,7 +36,7 @@ fn configuration(dir: &Path) -> Configuration {
         ("ozone.om.grpc.port", "0"),
         ("ozone.om.http.enabled", "false"),
         ("trioxide.audit.enabled", "false"),
-        // Blocks are soon asked of SCM again.
+        // OM soon requests blocks from SCM again.
         ("trioxide.om.block.pool.size", "4"),
         ("trioxide.om.scm.refresh.interval", "200ms"),
         ("hdds.container.ipc.random.port", "true"),
@@ -95,13 +95,13 @@ impl Cluster {
         Self { conf, scms, om, datanodes, client, dir }
     }
 
-    /// The one that leads; waits for it.
+    /// Waits for a leader; returns it.
     async fn leader(&self) -> usize {
         let leads = |scm: &Option<ScmHandle>| scm.as_ref().is_some_and(ScmHandle::leads);
         until("an SCM that leads", async || self.scms.iter().position(leads)).await
     }
 
-    /// Writes keys that ride in the log and keys that do not, and reads them back.
+    /// Writes keys that are carried in the log and keys that are not, and reads them back.
     async fn write(&self, round: &str) {
         for number in 0..12u8 {
             let path = KeyPath::new("volume", "bucket", format!("{round}-{number}"));
@@ -132,7 +132,7 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
         cluster.scms.iter().flatten().map(|scm| scm.cluster_id().to_owned()).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "one cluster: {ids:?}");
 
-    // A new SCM gives no vote before a leader has spoken to it.
+    // A new SCM does not vote before its first contact with a leader.
     let first = cluster.leader().await;
     let know = |scm: &ScmHandle| scm.leader().is_some();
     until("all to know the leader", async || cluster.scms.iter().flatten().all(know)).await;
@@ -141,7 +141,7 @@ async fn the_cluster_goes_on_without_the_scm_that_led() {
     let second = cluster.leader().await;
     assert_ne!(first, second);
 
-    // The first comes back and catches up; then the second goes.
+    // The first restarts and catches up; then the second stops.
     cluster.scms[first] = Some(start_scm(&cluster.conf, first).await);
     cluster.write("with the first again").await;
     cluster.stop_scm(second).await;

@@ -75,7 +75,7 @@ impl Cluster {
         answer.header("etag").unwrap().to_owned()
     }
 
-    /// The content of an object that is there.
+    /// The content of an existing object.
     pub async fn get(&self, target: &str) -> Vec<u8> {
         let answer = self.ask("GET", target).await;
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
@@ -92,12 +92,12 @@ impl Cluster {
     }
 }
 
-/// A status and a code, as `S3Answer::outcome` gives them.
+/// A status and a code, as returned by `S3Answer::outcome`.
 pub fn code(status: u16, code: &str) -> (u16, String) {
     (status, code.to_owned())
 }
 
-/// Bytes that differ from their neighbours.
+/// Bytes without repetition.
 pub fn data(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i % 251) as u8 ^ (i >> 12) as u8).collect()
 }

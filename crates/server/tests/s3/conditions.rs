@@ -1,4 +1,4 @@
-//! Conditional requests: what is true of the object decides, in every form of an ETag.
+//! Conditional requests: the object's state decides, for every form of an ETag.
 
 use client::Precondition;
 use testkit::S3Request;
@@ -92,7 +92,7 @@ async fn a_deletion_heeds_its_condition() {
     cluster.stop().await;
 }
 
-/// OM decides as it deletes: a version that was acknowledged after the deletion's look stays.
+/// OM decides at the deletion: a version acknowledged after the gateway's check is kept.
 #[tokio::test]
 async fn a_deletion_of_an_older_version_takes_no_newer_one() {
     let cluster = Cluster::start().await;
@@ -104,7 +104,7 @@ async fn a_deletion_of_an_older_version_takes_no_newer_one() {
         cluster.client().delete_key_if(&path, &looked_at).await.unwrap_err();
         assert_eq!(cluster.get("/bucket/k").await, b"new", "{looked_at:?}");
     }
-    // Through the gateway: whichever comes first, the object that was acknowledged is there.
+    // Through the gateway: in either order, the acknowledged object exists.
     for round in 0..50 {
         let target = format!("/bucket/raced{round}");
         let old = cluster.put(&target, "old").await;

@@ -1,4 +1,4 @@
-//! Documents that ask for more than may be asked, or are no documents.
+//! Documents that exceed the limits, or are malformed.
 
 use base64::Engine as _;
 use md5::{Digest, Md5};
@@ -6,7 +6,7 @@ use testkit::S3Request;
 
 use super::cluster::{Cluster, code};
 
-/// A document with its Content-MD5, which DeleteObjects must have.
+/// A document with its Content-MD5, which DeleteObjects requires.
 fn post(target: &str, document: &str) -> S3Request {
     let digest = base64::engine::general_purpose::STANDARD.encode(Md5::digest(document));
     S3Request::new("POST", target).header("content-md5", digest).body(document)
@@ -55,7 +55,7 @@ async fn a_document_that_is_too_large_or_malformed_does_nothing() {
     let large = delete(["k".repeat(9 << 20)].into_iter());
     let answer = cluster.send(&post("/bucket?delete", &large)).await;
     assert_eq!(answer.outcome(), code(400, "MaxMessageLengthExceeded"));
-    // Nor one that does not say how long it is.
+    // Nor one without a length.
     let chunk = format!("{:x}\r\n{}\r\n0\r\n\r\n", 9 << 20, "<".repeat(9 << 20));
     let chunked = S3Request::new("POST", "/bucket?delete")
         .header("content-md5", "1B2M2Y8AsgTpgAmY7PhCfg==")
@@ -64,7 +64,7 @@ async fn a_document_that_is_too_large_or_malformed_does_nothing() {
         .body(chunk);
     let answer = cluster.send(&chunked).await;
     assert_eq!(answer.outcome(), code(411, "MissingContentLength"));
-    // Just what may be asked.
+    // Exactly the limit.
     let answer = cluster.send(&post("/bucket?delete", &named(1000))).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.text().matches("<Deleted>").count(), 1000);
@@ -120,7 +120,7 @@ async fn tags_that_may_not_be_are_refused() {
     cluster.stop().await;
 }
 
-/// An object's name may have control characters, which XML 1.0 has no way to write: they are
+/// An object's name may have control characters, which XML 1.0 cannot represent: they are
 /// percent-encoded in every document, and never in an object.
 #[tokio::test]
 async fn a_name_that_xml_cannot_carry_spoils_no_document() {
@@ -155,7 +155,7 @@ async fn a_name_that_xml_cannot_carry_spoils_no_document() {
     assert_eq!(cluster.names().await, ["a%01b"]);
     assert_eq!(cluster.ask("DELETE", "/bucket/a%01b").await.status, 204);
     assert!(cluster.names().await.is_empty());
-    // What is an object's content is not a document of ours.
+    // The content of an object is never changed.
     let content = "<a>\u{1}\r\n</a>";
     let put = S3Request::new("PUT", "/bucket/k").header("content-type", "application/xml");
     assert_eq!(cluster.send(&put.body(content)).await.status, 200);

@@ -1,4 +1,4 @@
-//! What clients branch on: status and code of every refusal.
+//! Status and code of every error, on which clients branch.
 
 use testkit::S3Request;
 
@@ -42,7 +42,7 @@ async fn what_is_not_there_or_not_allowed_has_the_code_of_s3() {
         assert_eq!(answer.header("content-type"), Some("application/xml"), "{method} {target}");
         assert!(answer.header("x-amz-request-id").is_some(), "{method} {target}");
     }
-    // The answer to a HEAD has no document.
+    // The response to a HEAD has no document.
     for (target, status) in [("/absent", 404), ("/absent/k", 404), ("/bucket/absent", 404)] {
         let answer = cluster.ask("HEAD", target).await;
         assert_eq!((answer.status, answer.body.len()), (status, 0), "{target}");
@@ -51,8 +51,8 @@ async fn what_is_not_there_or_not_allowed_has_the_code_of_s3() {
     cluster.stop().await;
 }
 
-/// A request for what is not there must do nothing: a DELETE of a bucket's policy that deletes the
-/// bucket, or a PUT of an object's ACL that replaces the object, loses data.
+/// A request for an unsupported sub-resource must have no effect: a DELETE of a bucket's policy
+/// that deletes the bucket, or a PUT of an object's ACL that replaces the object, loses data.
 #[tokio::test]
 async fn a_sub_resource_that_is_not_served_is_never_taken_for_the_resource() {
     let cluster = Cluster::start().await;

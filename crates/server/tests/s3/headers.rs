@@ -99,7 +99,7 @@ async fn bytes_that_are_no_http_get_an_answer_or_an_end() {
             answer.text()
         );
     }
-    // Bytes that are no text, in a header that is not signed, harm nothing.
+    // Non-UTF-8 bytes in an unsigned header are harmless.
     for name in ["x-amz-meta-k", "range", "if-match", "x-amz-tagging", "content-type", "user-agent"]
     {
         let line = [name.as_bytes(), b": \xff\xfe\r\n"].concat();
@@ -154,7 +154,7 @@ async fn a_body_in_signed_chunks_is_what_it_says_or_nothing() {
     cluster.stop().await;
 }
 
-/// Whatever a request says of its coding, OM decides.
+/// OM decides about the replication, whatever the request contains.
 #[tokio::test]
 async fn a_coding_that_is_not_allowed_is_refused() {
     let cluster = Cluster::start().await;

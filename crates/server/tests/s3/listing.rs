@@ -1,4 +1,4 @@
-//! Listings: pages that add up, and names that XML cannot carry.
+//! Listings: complete pages, and names that XML cannot represent.
 
 use testkit::S3Request;
 
@@ -68,7 +68,7 @@ async fn pages_of_any_size_add_up() {
 #[tokio::test]
 async fn names_come_back_as_they_were_stored() {
     let cluster = Cluster::start().await;
-    // The name as it is sent, as a plain listing says it, as an encoded one does.
+    // The name as sent, as in a plain listing, as in an encoded one.
     let names = [
         ("%20", " ", "%20"),
         ("%22quoted%22", "&quot;quoted&quot;", "%22quoted%22"),
@@ -104,8 +104,8 @@ async fn names_come_back_as_they_were_stored() {
     cluster.stop().await;
 }
 
-/// XML 1.0 has no way to write most control characters: a document with one of them in it is
-/// refused by every parser, and the whole page with it.
+/// XML 1.0 cannot represent most control characters: every parser rejects a document with one of
+/// them, and thereby the whole page.
 #[tokio::test]
 async fn a_name_that_xml_cannot_carry_spoils_no_listing() {
     let cluster = Cluster::start().await;
@@ -114,7 +114,7 @@ async fn a_name_that_xml_cannot_carry_spoils_no_listing() {
     assert_eq!(stored.status, 200, "{}", stored.text());
     assert_eq!(cluster.ask("POST", "/bucket/bell%07?uploads").await.status, 200);
     let encoded = ["bell%07%01", "plain"];
-    // Encoded where it was not asked for, and said so.
+    // Encoded although not requested, and reported as encoded.
     for (target, names) in [
         ("/bucket?list-type=2&encoding-type=url", &encoded[..]),
         ("/bucket?list-type=2", &encoded),
@@ -132,7 +132,7 @@ async fn a_name_that_xml_cannot_carry_spoils_no_listing() {
         assert_eq!(page.element("EncodingType").as_deref(), Some("url"), "{target}");
         assert!(page.body.iter().all(|byte| *byte >= 0x20), "{target}: {:?}", page.text());
     }
-    // A page without such a name is as it always was.
+    // A page without such a name is unchanged.
     let plain = cluster.ask("GET", "/bucket?list-type=2&prefix=p").await;
     assert_eq!(
         (plain.elements("Key"), plain.element("EncodingType")),

@@ -1,4 +1,4 @@
-//! The S3 gateway over a whole cluster in this process, by requests on the wire.
+//! The S3 gateway over a whole cluster in this process, tested by raw requests.
 
 mod cluster;
 mod conditions;

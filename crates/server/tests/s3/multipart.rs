@@ -1,4 +1,4 @@
-//! Multipart uploads, and what is wrong with them.
+//! Multipart uploads, and errors of them.
 
 use testkit::{S3Answer, S3Request};
 
@@ -25,7 +25,7 @@ impl Cluster {
     }
 }
 
-/// The document that names these parts.
+/// The document with these parts.
 fn document(parts: &[(u32, &str)]) -> String {
     let part = |(number, etag): &(u32, &str)| {
         format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
@@ -122,7 +122,7 @@ async fn an_upload_that_is_not_there_takes_nothing() {
         ];
         assert_eq!(outcomes, [(); 4].map(|()| code(404, "NoSuchUpload")), "{of}");
     }
-    // An upload is one of its key.
+    // An upload belongs to its key.
     let id = cluster.begin("/bucket/k").await;
     let part = format!("/bucket/other?partNumber=1&uploadId={id}");
     let part = S3Request::new("PUT", &part).body("x");

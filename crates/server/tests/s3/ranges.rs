@@ -1,4 +1,4 @@
-//! Ranges: what is in the object is served, what is not is refused.
+//! Ranges: existing bytes are served, others are rejected.
 
 use testkit::S3Request;
 
@@ -34,7 +34,7 @@ async fn a_range_is_cut_to_the_object_or_refused() {
         assert_eq!(answer.outcome(), code(416, "InvalidRange"), "{text}");
         assert_eq!(answer.header("content-range"), Some("bytes */100000"), "{text}");
     }
-    // A server may refuse what is no range of bytes (RFC 9110, 14.2), but never serve another one.
+    // A server may reject an invalid range (RFC 9110, 14.2), but never serve another one.
     for text in ["bytes=5-3", "bytes=0-1,3-4", "bytes=", "bytes=a-b", "lines=0-1", "bytes", "0-1"] {
         let answer = cluster.send(&range(text)).await;
         assert_eq!(answer.outcome(), code(400, "InvalidArgument"), "{text}");

@@ -1,4 +1,4 @@
-//! Signatures that are not right: nothing is done, and the code says what is wrong.
+//! Invalid signatures: the request has no effect, and the code names the error.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ async fn a_presigned_request_is_good_for_what_it_says() {
     let before = S3Signer { time: signer.time - Duration::from_secs(3600), ..signer.clone() };
     let expired = say(&cluster, get.presigned_head(address, &before, 60), b"").await;
     assert_eq!(expired.outcome(), code(403, "AccessDenied"), "{}", expired.text());
-    // A week at most, as S3 has it.
+    // The maximum is a week, as in S3.
     let endless = say(&cluster, get.presigned_head(address, &signer, 604_801), b"").await;
     assert_eq!(endless.status, 400, "{}", endless.text());
     assert_eq!(cluster.names().await, ["k"]);

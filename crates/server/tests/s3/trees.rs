@@ -1,4 +1,4 @@
-//! Buckets whose keys are a tree, and links: what is deleted is what was named.
+//! Buckets whose keys form a tree, and links: deletions affect only the named keys.
 
 use client::{BucketSpec, Client};
 use proto::ozone::BucketLayoutProto;
@@ -12,7 +12,7 @@ async fn make_tree(client: &Client, bucket: &str) {
     client.create_bucket("s3v", bucket, spec).await.unwrap();
 }
 
-/// DeleteObjects of these keys; their names as the answer says that they are deleted.
+/// DeleteObjects of these keys; returns the names that the response lists as deleted.
 async fn delete(cluster: &Cluster, bucket: &str, keys: &[&str]) -> Vec<String> {
     let objects: String =
         keys.iter().map(|key| format!("<Object><Key>{key}</Key></Object>")).collect();
@@ -30,7 +30,8 @@ async fn names(cluster: &Cluster, bucket: &str) -> Vec<String> {
     cluster.ask("GET", &format!("/{bucket}?list-type=2")).await.elements("Key")
 }
 
-/// S3A names the directories above an object, markers to it, after it has written the object.
+/// S3A deletes the directories above an object, which are markers to it, after it has written the
+/// object.
 #[tokio::test]
 async fn deletions_of_many_take_no_directory_with_what_is_in_it() {
     let cluster = Cluster::start().await;
@@ -46,7 +47,7 @@ async fn deletions_of_many_take_no_directory_with_what_is_in_it() {
         assert_eq!(delete(&cluster, "tree", victims).await, told);
         assert_eq!(names(&cluster, "tree").await, all, "{victims:?}");
     }
-    // What is named with all that is in it goes as a whole, in whichever order.
+    // Directories named together with all their content are deleted as a whole, in any order.
     assert_eq!(delete(&cluster, "tree", &all).await, all);
     assert!(names(&cluster, "tree").await.is_empty());
     cluster.stop().await;
