@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("all of it: {:?}", reader.read_all().await?);
     println!("bytes 7 to 11: {:?}", reader.read(7..12).await?);
 
-    // Programs decide by the kind of an error, not by its text.
+    // Programs branch on the kind of an error, not on its text.
     client.delete_key(&path).await?;
     match client.open_key(&path).await {
         Err(error) if error.kind() == ErrorKind::NotFound => println!("deleted"),
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A volume or bucket that exists already is as good as a new one.
+/// Accepts the error that a volume or bucket already exists.
 fn exists<T>(created: Result<T, client::Error>) -> Result<(), client::Error> {
     match created {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),

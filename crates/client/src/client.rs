@@ -1,4 +1,4 @@
-//! The client: what is shared by all calls.
+//! The client: state shared by all calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use crate::om::transport::Transport;
 use crate::write::ExcludeList;
 use crate::{ClientOptions, Error, Result};
 
-/// A client of one cluster. Clones share connections; making one costs nothing.
+/// A client of one cluster. Clones share connections and are cheap.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
-    /// `clientId`, `userInfo` and `version` as every request carries them.
+    /// `clientId`, `userInfo` and `version` of every request.
     caller: Bytes,
     user: Arc<str>,
 }
@@ -30,23 +30,23 @@ pub struct Client {
 struct Inner {
     options: ClientOptions,
     client_id: String,
-    /// By which OM knows calls that are sent again.
+    /// The client id by which OM recognizes retried calls.
     id: uuid::Uuid,
     /// Number of the next call.
     calls: AtomicI32,
-    /// Where in OM's log the newest write of this client is: what it reads later shows that.
+    /// Position of this client's newest write in OM's log, which its later reads must include.
     written: AtomicU64,
     om: Transport,
     datanodes: Datanodes,
-    /// What failed lately, shared by all writers.
+    /// Recent failures, shared by all writers.
     excluded: ExcludeList,
 }
 
 impl Client {
-    /// A client of the cluster that `conf` describes. Connections are made when they are needed.
+    /// A client of the cluster in `conf`. Connections are opened on demand.
     ///
     /// # Errors
-    /// When no OM is configured.
+    /// If no OM is configured.
     pub fn connect(conf: &Configuration) -> Result<Self> {
         Self::new(ClientOptions::from_configuration(conf))
     }
@@ -54,7 +54,7 @@ impl Client {
     /// A client with these options.
     ///
     /// # Errors
-    /// When no OM is named.
+    /// If there is no OM address.
     pub fn new(options: ClientOptions) -> Result<Self> {
         if options.om_addresses.is_empty() {
             return Err(Error::Usage("no om address is configured".into()));
@@ -66,7 +66,7 @@ impl Client {
         let caller = command::encode_caller(&client_id, &user);
         let anywhere = options.follower_reads.map(|reads| {
             let max_lag = match reads {
-                // Such a read waits until it has everything, so the nearest one is best.
+                // Such a read waits until the OM has caught up, so the nearest OM is best.
                 FollowerReads::Linearizable => u64::MAX,
                 FollowerReads::Local { max_lag } => max_lag,
             };
@@ -88,7 +88,7 @@ impl Client {
         Ok(Self { inner, caller, user })
     }
 
-    /// The same connections, on behalf of another user.
+    /// The same client with another user, sharing its connections.
     pub fn on_behalf_of(&self, user: &str) -> Self {
         Self {
             inner: self.inner.clone(),
@@ -97,22 +97,21 @@ impl Client {
         }
     }
 
-    /// What the client was told.
+    /// The options of the client.
     pub fn options(&self) -> &ClientOptions {
         &self.inner.options
     }
 
-    /// The user on whose behalf requests are made.
+    /// The user of the requests.
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    /// Sends any request to OM. `clientId` and `userInfo` are filled in when they are empty. An
-    /// answer that is not `OK` is returned as it is: only failures to get an answer are errors
-    /// here.
+    /// Sends any request to OM. Empty `clientId` and `userInfo` are filled in. A response that is
+    /// not `OK` is returned unchanged; only a missing response is an error.
     ///
     /// # Errors
-    /// When no OM answered before the deadline.
+    /// If no OM responded before the deadline.
     pub fn submit(&self, mut request: OmRequest) -> BoxFuture<'_, Result<OmResponse>> {
         Box::pin(async move {
             if request.client_id.is_empty() {
@@ -134,18 +133,18 @@ impl Client {
         })
     }
 
-    /// Asks each OM how it stands; with how long it took to answer, or why it did not.
+    /// Queries the state of each OM; returns it with the response time, or the error.
     pub fn om_states(&self) -> BoxFuture<'_, Vec<(String, Result<(OmStateResponse, Duration)>)>> {
         Box::pin(async move { self.inner.om.states().await })
     }
 
-    /// Sends a command; an answer that is not `OK` is an error.
+    /// Sends a command; a response that is not `OK` is an error.
     pub(crate) async fn om<C: Command>(&self, request: &C::Request) -> Result<C::Response> {
         self.om_reply::<C>(request).await?.0.ok()
     }
 
-    /// Sends a command and returns the whole answer, and whether an earlier attempt may have been
-    /// carried out.
+    /// Sends a command and returns the whole response, and whether an earlier attempt may have been
+    /// executed.
     pub(crate) async fn om_reply<C: Command>(
         &self,
         request: &C::Request,

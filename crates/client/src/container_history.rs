@@ -1,4 +1,4 @@
-//! What SCM knows of a container's past.
+//! History of a container, from SCM.
 
 use futures::future::BoxFuture;
 use proto::container_location::{self as cl, Type};
@@ -7,21 +7,20 @@ use types::ContainerId;
 use crate::scm::{part, request};
 use crate::{Result, ScmClient};
 
-/// What happened to a container, and what is under way. An SCM that does not keep it answers
-/// nothing of both.
+/// Past and pending operations of a container. Both are empty if SCM does not record them.
 #[derive(Debug, Clone, Default)]
 pub struct ContainerHistory {
-    /// What happened, the oldest first.
+    /// Past events, the oldest first.
     pub events: Vec<cl::ContainerEventProto>,
-    /// Copies and deletions of replicas that are waited for.
+    /// Pending copies and deletions of replicas.
     pub under_way: Vec<String>,
 }
 
 impl ScmClient {
-    /// What happened to a container since the leader of SCM started.
+    /// The history of a container since the start of SCM's leader.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] when there is no such container.
+    /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] if there is no such container.
     pub fn container_history(&self, id: ContainerId) -> BoxFuture<'_, Result<ContainerHistory>> {
         Box::pin(async move {
             let mut request = request(Type::GetContainerReplicas);

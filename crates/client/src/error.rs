@@ -1,178 +1,178 @@
-//! What can go wrong, and what a caller may branch on.
+//! Errors of the client, and the kinds on which a caller may branch.
 
 use proto::datanode::Result as ContainerResult;
 use proto::ozone::Status;
 use types::DatanodeId;
 
-/// What a program branches on; the message is for people.
+/// Kind of an error, for programs; the message is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The volume, bucket, key, upload, container … does not exist.
     NotFound,
-    /// It exists already.
+    /// It already exists.
     AlreadyExists,
-    /// It still holds something.
+    /// It is not empty.
     NotEmpty,
     /// A precondition of the call (generation, ETag) does not hold.
     Conflict,
-    /// The caller may not do that.
+    /// Permission denied.
     Denied,
-    /// The request makes no sense.
+    /// The request is invalid.
     Invalid,
     /// A quota or limit would be exceeded.
     QuotaExceeded,
-    /// No disk has room for it. Once there is some it will work.
+    /// No disk has sufficient space. A retry may succeed once there is some.
     NoSpace,
-    /// SCM has not seen enough of the cluster yet; later it will work.
+    /// SCM is in safe mode; a retry may succeed later.
     SafeMode,
-    /// No server could be reached, or none leads; later it may work.
+    /// No server could be reached, or there is no leader; a retry may succeed later.
     Unavailable,
-    /// No answer in time.
+    /// Timeout.
     Timeout,
-    /// What was being read is gone, because the key was overwritten, renamed or deleted meanwhile:
-    /// opened again it is the new version.
+    /// The data being read was deleted, because the key was overwritten, renamed or deleted
+    /// concurrently: reopened it is the new version.
     Overwritten,
-    /// What was read is not what was written, on every replica.
+    /// The data differs from the written data on every replica.
     Corrupt,
-    /// The server does not do that.
+    /// The server does not support it.
     Unsupported,
-    /// A server failed.
+    /// An internal error of a server.
     Internal,
 }
 
-/// Why a client call failed.
+/// Error of a client call.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// OM's answer. Prints as Ozone's shell shows it: `STATUS_NAME message`.
+    /// An error of OM. Formatted like in Ozone's shell: `STATUS_NAME message`.
     #[error("{} {message}", status.as_str_name())]
     Om {
         /// OM's status.
         status: Status,
-        /// OM's words.
+        /// OM's message.
         message: String,
     },
-    /// A DataNode's answer.
+    /// An error of a DataNode.
     #[error("datanode {datanode} answered {}: {message}", result.as_str_name())]
     Container {
-        /// The server that answered.
+        /// The DataNode.
         datanode: DatanodeId,
         /// The container protocol's code.
         result: ContainerResult,
-        /// The DataNode's words.
+        /// The DataNode's message.
         message: String,
     },
-    /// SCM's answer.
+    /// An error of SCM.
     #[error("scm refused: {message}")]
     Scm {
-        /// What to branch on.
+        /// The kind.
         kind: ErrorKind,
-        /// SCM's words.
+        /// SCM's message.
         message: String,
     },
-    /// The answer of a server that was asked about itself.
+    /// An error of a server queried about itself.
     #[error("{address} refused: {message}")]
     Server {
-        /// Which server.
+        /// The server's address.
         address: String,
-        /// What to branch on.
+        /// The kind.
         kind: ErrorKind,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// A server could not be reached or had no leader until the deadline.
+    /// A server could not be reached or had no leader before the deadline.
     #[error("{service} is unavailable: {message}")]
     Unavailable {
-        /// Which service, with its address where there is one.
+        /// The service, with its address if there is one.
         service: String,
         /// The last failure.
         message: String,
     },
-    /// A server did not answer in time.
+    /// A request timed out.
     #[error("{service} did not answer within {waited:?}")]
     Timeout {
-        /// Which service.
+        /// The service.
         service: String,
-        /// How long we waited.
+        /// The timeout.
         waited: std::time::Duration,
     },
     /// Data failed its checksum or its length.
     #[error("block {block} of datanode {datanode}: {message}")]
     Corrupt {
-        /// Which block.
+        /// The block.
         block: types::BlockId,
-        /// Whose replica.
+        /// The DataNode of the replica.
         datanode: DatanodeId,
-        /// What differs.
+        /// Description of the difference.
         message: String,
     },
     /// The data of a key could not be read from any replica.
     #[error("cannot read block {block} from any of {} replicas: {}", failures.len(), list(failures))]
     NoReplica {
-        /// Which block.
+        /// The block.
         block: types::BlockId,
-        /// How each replica failed that was asked.
+        /// The failure of each replica tried.
         failures: Vec<Error>,
     },
-    /// Fewer replicas of a block group can be read than it takes to know its data.
+    /// Fewer replicas of a block group can be read than are required to decode its data.
     #[error(
         "cannot read block group {block}: {available} of the {needed} replicas that are needed can \
          be read; {}",
         list_replicas(missing)
     )]
     TooFewReplicas {
-        /// Which block group.
+        /// The block group.
         block: types::BlockId,
-        /// Replicas that are needed: any that many.
+        /// Number of required replicas, of any index.
         needed: usize,
-        /// Replicas that can be read.
+        /// Number of readable replicas.
         available: usize,
-        /// Replica indexes that cannot be read, and why.
+        /// Replica indexes that cannot be read, with the reasons.
         missing: Vec<(u32, Error)>,
     },
-    /// What the replicas of a block group say of lost data is not what was written.
+    /// Data decoded from the replicas of a block group has wrong checksums.
     #[error("block group {block}: {message}")]
     Undecodable {
-        /// Which block group.
+        /// The block group.
         block: types::BlockId,
-        /// What differs.
+        /// Description of the difference.
         message: String,
     },
-    /// A key that was being read is another one by now, or none, and what it was cannot be read any
+    /// A key was overwritten or deleted while it was read, and its old version cannot be read any
     /// more.
     #[error("{key} was overwritten, renamed or deleted while it was read: {last}")]
     Overwritten {
-        /// Which key.
+        /// The key.
         key: String,
-        /// The block that it no longer has.
+        /// The block that is not a part of it any more.
         block: types::BlockId,
-        /// How reading the block failed.
+        /// The failure of the read.
         last: Box<Error>,
     },
     /// A key could not be written through any pipeline.
     #[error("cannot write {key} after {attempts} attempts: {last}")]
     WriteFailed {
-        /// Which key.
+        /// The key.
         key: String,
-        /// How many blocks were tried.
+        /// Number of blocks tried.
         attempts: u32,
         /// The last pipeline's failure.
         last: Box<Error>,
     },
-    /// A reply that parsed but lacks what it must have.
+    /// A decoded response lacks a required part.
     #[error("{service} sent an invalid reply: {message}")]
     Protocol {
-        /// Which service.
+        /// The service.
         service: String,
-        /// What is wrong.
+        /// Description of the violation.
         message: String,
     },
-    /// The caller asked for something impossible; nothing was sent.
+    /// Invalid arguments; nothing was sent.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Error {
-    /// What to branch on.
+    /// The kind on which a caller may branch.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Om { status, .. } => om_kind(*status),
@@ -191,7 +191,7 @@ impl Error {
         }
     }
 
-    /// OM's status, when OM answered.
+    /// OM's status, if OM responded.
     pub fn om_status(&self) -> Option<Status> {
         match self {
             Self::Om { status, .. } => Some(*status),
@@ -199,7 +199,7 @@ impl Error {
         }
     }
 
-    /// Whether OM answered with `status`.
+    /// Returns `true` if OM responded with `status`.
     pub fn is_status(&self, status: Status) -> bool {
         self.om_status() == Some(status)
     }
@@ -213,9 +213,9 @@ impl Error {
     }
 }
 
-/// What to branch on when every replica failed: the failure that may pass decides, for the block
-/// may be there although another replica does not have it. A replica that was down when the
-/// container was made has never heard of it.
+/// The kind of a failure of every replica: a transient failure takes precedence, because the block
+/// may exist although another replica lacks it. A replica that was down when the container was
+/// created does not have it.
 fn kind_of_all<'e>(failures: impl DoubleEndedIterator<Item = &'e Error> + Clone) -> ErrorKind {
     let kinds = || failures.clone().map(Error::kind);
     [ErrorKind::Unavailable, ErrorKind::Timeout, ErrorKind::Corrupt]

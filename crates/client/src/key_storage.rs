@@ -1,9 +1,9 @@
-//! On which disks the bytes of a key are, where its policy wants them, and how they get there.
+//! Storage types of a key's bytes, compared with its storage policy, and moves between disks.
 //!
-//! A key's bytes stay in the containers that they were written to, and a container on disks of one
-//! storage type. So a key is brought to other disks by writing it again: under the condition that
-//! nobody changed it meanwhile, which OM checks when the copy is begun and when it is committed.
-//! Owner, ACLs, metadata, tags, time of creation and id stay; the time of modification does not.
+//! The bytes of a key stay in their containers, and a container on disks of one storage type. A key
+//! is therefore moved by rewriting it, on the condition that it is not changed concurrently, which
+//! OM checks when the copy is opened and when it is committed. Owner, ACLs, metadata, tags,
+//! creation time and id are kept; the modification time is not.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -19,16 +19,16 @@ use types::{ReplicationConfig, StoragePolicy, StorageType, WireError};
 use crate::om::key::is_being_written;
 use crate::{Client, CreateKey, Error, ErrorKind, FinishOptions, KeyPath, Precondition, Result};
 
-/// On which disks the bytes of a key are.
+/// Storage types of the bytes of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyStorage {
-    /// Its policy: its own, else its bucket's, else the cluster's; `None` when it may be anywhere.
+    /// Its policy: its own, else its bucket's, else the cluster's; `None` if any disk is allowed.
     pub policy: Option<StoragePolicy>,
-    /// Its bytes, without replicas, by the type of the disks that they are on.
+    /// Its bytes, without replicas, by storage type.
     pub bytes: BTreeMap<StorageType, u64>,
-    /// Whether its writer has synced it, and not closed it yet.
+    /// True if its writer has synced it but not closed it yet.
     pub is_being_written: bool,
-    /// The version that this is about.
+    /// The generation of the key.
     generation: u64,
 }
 
@@ -47,7 +47,7 @@ impl KeyStorage {
         Ok(Self { policy, bytes, is_being_written, generation: info.update_id() })
     }
 
-    /// Bytes that are not on the disks where they belong.
+    /// Number of bytes on disks of the wrong type.
     pub fn misplaced(&self) -> u64 {
         let Some(policy) = self.policy else { return 0 };
         let elsewhere = |of: &StorageType| *of != policy.storage_type();
@@ -58,15 +58,15 @@ impl KeyStorage {
     }
 }
 
-/// What became of a key that was to be brought to its disks.
+/// Result of moving a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveOutcome {
-    /// It is where it belongs; so many bytes were written.
+    /// The key was moved; with the number of bytes written.
     Moved(u64),
-    /// Somebody changed or deleted it meanwhile: their change stays.
+    /// The key was changed or deleted concurrently, and the change is kept.
     Changed,
-    /// It was written again, and some of it is on other disks all the same: those of its type have
-    /// no room.
+    /// The key was rewritten, but a part of it is on other disks because those of its type are
+    /// full.
     Elsewhere,
 }
 
@@ -75,8 +75,8 @@ fn nonsense(error: WireError) -> Error {
 }
 
 impl Client {
-    /// On which disks the bytes of a key of `bucket` are; `usual` is the policy of keys that have
-    /// none, and whose bucket has none. Asks SCM, through OM, as it is now.
+    /// Storage types of the bytes of a key of `bucket`; `usual` is the policy of keys without one
+    /// in a bucket without one. Queries the current state from SCM through OM.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
@@ -95,11 +95,11 @@ impl Client {
         })
     }
 
-    /// Writes a key again, so that its bytes come to the disks where they belong, at `rate` bytes a
-    /// second at most.
+    /// Rewrites a key, so that its bytes are on disks that match its policy, at no more than `rate`
+    /// bytes per second.
     ///
     /// # Errors
-    /// When the key cannot be read or written; it is as it was then.
+    /// If the key cannot be read or written; it is then unchanged.
     pub fn move_to_its_storage<'a>(
         &'a self,
         path: &'a KeyPath,
@@ -108,7 +108,7 @@ impl Client {
     ) -> BoxFuture<'a, Result<MoveOutcome>> {
         Box::pin(async move {
             match self.rewrite(path, storage, rate).await {
-                // Also when it is gone right behind the move.
+                // Also if it is deleted just after the move.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(MoveOutcome::Changed),
                 outcome => outcome,
             }

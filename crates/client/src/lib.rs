@@ -1,25 +1,25 @@
-//! Native client of the object store: what the shell, the load generators and the S3 gateway are
-//! built on.
+//! Native client of the object store, on which the shell, the load generators and the S3 gateway
+//! are built.
 //!
 //! * [`Client`] talks to OM: volumes, buckets, keys, multipart uploads, S3 secrets. It fails over
-//!   between OMs, retries with back-off and gives up at a deadline.
-//! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; what a
-//!   broken pipeline has not acknowledged is written again to a new block elsewhere.
-//!   An erasure-coded key goes stripe by stripe to all replicas of a block group.
+//!   between OMs, retries with backoff and fails at a deadline.
+//! * [`KeyWriter`] cuts a key into blocks and chunks and writes them through pipelines; data that a
+//!   broken pipeline has not acknowledged is written again to a new block elsewhere. An
+//!   erasure-coded key is written stripe by stripe to all replicas of a block group.
 //! * [`KeyReader`] reads ranges from the replicas, always verifying checksums; a bad or late
 //!   replica costs a retry on the next one. It reads one version of a key or fails; [`newest()`]
-//!   goes on to the next version.
-//! * [`KeyStorage`] says on which disks a key's bytes are, and has them written to others.
+//!   continues with the next version.
+//! * [`KeyStorage`] is the storage types of a key's bytes, which can be moved to others.
 //! * [`ReplicatedBlock`] reads each replica of a block by itself, for administrators.
 //! * [`ScmClient`] and [`ServerClient`] are for administration, [`DatanodeClient`] and
-//!   [`ScmBlockClient`] for load on DataNodes and SCM by themselves.
+//!   [`ScmBlockClient`] for load on DataNodes and SCM alone.
 //!
-//! Every call returns [`Error`]; [`Error::kind`] is what a program branches on.
+//! Every call returns [`Error`]; a program branches on [`Error::kind`].
 //!
 //! **Invariants.** Bytes are released by the writer only once a PutBlock that covers them is
-//! acknowledged. Bytes are handed out by the reader only once their checksum is verified. Memory of
-//! a writer or reader is bounded by [`ClientOptions`], of an erasure-coded key by a few stripes and
-//! their parity, whatever the size of the key.
+//! acknowledged. The reader returns bytes only once their checksum is verified. Memory of a writer
+//! or reader is bounded by [`ClientOptions`], of an erasure-coded key by a few stripes and their
+//! parity, whatever the size of the key.
 
 mod client;
 mod container_history;

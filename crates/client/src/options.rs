@@ -1,4 +1,4 @@
-//! What a client is told: addresses, sizes, limits, how often and how long to try.
+//! Options of a client: addresses, sizes, limits, retries and timeouts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use types::{ReplicationConfig, WireError};
 use crate::om::anywhere::FollowerReads;
 use crate::om::transport::RetryPolicy;
 
-/// Which checksum chunks get, and over how many bytes each.
+/// Checksum type of chunks, and the bytes covered by one checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
     /// The function.
@@ -19,87 +19,90 @@ pub struct Checksum {
     pub bytes_per_checksum: u32,
 }
 
-/// Smallest slice a checksum may cover, as Ozone's clients hold it.
+/// Minimum bytes covered by a checksum, as in Ozone's clients.
 const MIN_BYTES_PER_CHECKSUM: u64 = 8 << 10;
 
-/// Largest chunk: what DataNodes take in one request.
+/// Maximum size of a chunk: the limit of DataNodes per request.
 const MAX_CHUNK: u64 = 32 << 20;
 
-/// The longest one attempt at OM or SCM may take before another is tried.
+/// Maximum timeout of one attempt on OM or SCM before another server is tried.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Everything a client is told.
+/// Options of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// The OMs, `host:port` of their framed endpoints; asked in turn until one is leader.
+    /// The OMs, `host:port` of their framed endpoints; tried in turn until one is the leader.
     pub om_addresses: Vec<String>,
     /// The SCMs, `host:port` of their client endpoints.
     pub scm_addresses: Vec<String>,
-    /// User on whose behalf requests are made.
+    /// User of the requests.
     pub user: String,
-    /// How long connecting may take.
+    /// Connect timeout.
     pub connect_timeout: Duration,
-    /// How long one attempt at a metadata request may take.
+    /// Timeout of one attempt of a metadata request.
     pub attempt_timeout: Duration,
-    /// How long a metadata request may take altogether, retries included.
+    /// Timeout of a metadata request, retries included.
     pub deadline: Duration,
-    /// The longest pause between two attempts; the first pauses are shorter.
+    /// Maximum pause between two attempts; the first pauses are shorter.
     pub max_backoff: Duration,
-    /// How often a failed write is tried again on another pipeline.
+    /// Maximum number of retries of a failed write, each on another pipeline.
     pub write_retries: u32,
-    /// How often a failed stripe of an erasure-coded key is written again, to another block group.
+    /// Maximum number of retries of a failed stripe of an erasure-coded key, each on another block
+    /// group.
     pub stripe_retries: u32,
-    /// How often locations are looked up again after all replicas failed.
+    /// Maximum number of location lookups after all replicas failed.
     pub read_retries: u32,
-    /// The longest pause before that.
+    /// Maximum pause before such a lookup.
     pub read_retry_interval: Duration,
-    /// How long a DataNode may take to answer a read.
+    /// Timeout of a read from a DataNode.
     pub read_timeout: Duration,
-    /// How long a DataNode may take to answer a write.
+    /// Timeout of a write to a DataNode.
     pub write_timeout: Duration,
-    /// A DataNode that owes an answer to a write and gives no sign of life for so long hangs.
+    /// Time without a sign of life after which a DataNode with an outstanding write is considered
+    /// hung.
     pub silence: Duration,
-    /// A read not answered by then is asked of the next replica too; the first answer counts.
+    /// Time without a response after which a read is also sent to the next replica; the first
+    /// response is used.
     pub hedge_after: Duration,
     /// Size of a chunk.
     pub chunk_size: usize,
-    /// Bytes of a replicated key after which a PutBlock makes what was written durable, so that it
+    /// Bytes of a replicated key after which a PutBlock makes the written data durable, so that it
     /// can be released.
     pub flush_size: usize,
-    /// Bytes the writer of a replicated key may hold unacknowledged.
+    /// Maximum unacknowledged bytes of the writer of a replicated key.
     pub max_unacknowledged: usize,
-    /// Bytes the writer of an erasure-coded key may hold unacknowledged, parity not counted; a
-    /// PutBlock is sent when half of them wait.
+    /// Maximum unacknowledged bytes of the writer of an erasure-coded key, not counting parity; a
+    /// PutBlock is sent when half of them are pending.
     pub max_unacknowledged_ec: usize,
-    /// Keys up to this size travel in one request.
+    /// Maximum size of keys that are written in one request.
     pub small_size: usize,
-    /// Bytes a reader asks for ahead of its consumer.
+    /// Readahead of a reader in bytes.
     pub read_ahead: usize,
     /// Size of one read request.
     pub read_size: usize,
     /// Checksums of chunks written.
     pub checksum: Checksum,
-    /// Verify checksums of what is read.
+    /// Verify the checksums of data on read.
     pub verify_checksum: bool,
-    /// How long a DataNode that failed a write is avoided.
+    /// Time for which a DataNode that failed a write is avoided.
     pub exclude_expiry: Duration,
-    /// Read in the order OM gives (nearest first).
+    /// Read replicas in OM's order (nearest first).
     pub topology_aware_read: bool,
-    /// Reads go to any OM, not to the leader only, when this says how.
+    /// Consistency of follower reads; `None` reads from the leader only.
     pub follower_reads: Option<FollowerReads>,
-    /// How often OMs are asked how far they are, where reads go to any.
+    /// Interval at which OMs are probed for follower reads.
     pub om_probe_interval: Duration,
     /// Entries per page when listing.
     pub list_page: u32,
-    /// Memory for what is written and read; without a budget each writer and reader has its own
-    /// bound only. For servers, which have many of them.
+    /// Memory budget of reads and writes; without one each writer and reader has only its own
+    /// limit. For servers with many of them.
     pub memory: Option<MemoryBudget>,
-    /// Block size, as OM has it: what a new block can hold when OM does not say.
+    /// Block size of OM: the capacity of a new block if OM does not return it.
     pub block_size: u64,
 }
 
 impl ClientOptions {
-    /// The options that a configuration describes, for the current user.
+    /// The options of a configuration, for the current user.
     pub fn from_configuration(conf: &Configuration) -> Self {
         use keys::{client as c, hdds, om, scm, trioxide};
         let chunk = conf
@@ -114,7 +117,7 @@ impl ClientOptions {
         Self {
             om_addresses: om_addresses(conf),
             scm_addresses: match conf.scm_service() {
-                // Named by the user, `--scm` means this one only.
+                // If set by the user, `--scm` means this SCM only.
                 Some(service) if !conf.is_set(&scm::OZONE_SCM_CLIENT_ADDRESS) => {
                     service.nodes.iter().map(|n| n.client.connect().to_string()).collect()
                 }
@@ -173,7 +176,7 @@ impl ClientOptions {
         .check_addresses(conf.get(&om::OZONE_OM_ADDRESS))
     }
 
-    /// On behalf of another user.
+    /// Sets the user.
     pub fn with_user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
         self
@@ -196,11 +199,10 @@ impl ClientOptions {
     }
 }
 
-/// The OMs of the first OM service with nodes, or the one of `ozone.om.address`.
-/// The replication that a configuration wants keys written with, when nobody says one.
+/// The default replication of keys in a configuration.
 ///
 /// # Errors
-/// When the two keys that say it do not fit together.
+/// If the two keys of the replication are inconsistent.
 pub fn configured_replication(
     conf: &Configuration,
 ) -> Result<Option<ReplicationConfig>, WireError> {
@@ -212,6 +214,7 @@ pub fn configured_replication(
     }
 }
 
+/// The OMs of the first OM service with nodes, or the one of `ozone.om.address`.
 fn om_addresses(conf: &Configuration) -> Vec<String> {
     let services = conf.get(&keys::om::OZONE_OM_SERVICE_IDS);
     services

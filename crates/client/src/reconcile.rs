@@ -1,4 +1,4 @@
-//! Replicas of a container are compared, and get from each other what they lack.
+//! Reconciliation of the replicas of a container.
 
 use futures::future::BoxFuture;
 use proto::container_location::{self as cl, Type};
@@ -9,12 +9,11 @@ use crate::scm::{part, request};
 use crate::{Result, ScmClient};
 
 impl ScmClient {
-    /// Has the DataNodes with a replica of a container compare them, each with the others', and get
-    /// what they lack. It begins; how far it is shows in the checksums of
-    /// [`ScmClient::replicas`].
+    /// Starts the reconciliation of a container: DataNodes with a replica compare it with the
+    /// others and copy missing data. The checksums of [`ScmClient::replicas`] show the progress.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; SCM says why the replicas cannot be reconciled.
+    /// As [`ScmClient::submit`]; SCM returns the reason if the replicas cannot be reconciled.
     pub fn reconcile_container(&self, id: ContainerId) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let mut request = request(Type::ReconcileContainer);
@@ -25,10 +24,10 @@ impl ScmClient {
         })
     }
 
-    /// A container, whether or not it has replicas.
+    /// A container, with or without replicas.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] when there is none.
+    /// As [`ScmClient::submit`]; [`crate::ErrorKind::NotFound`] if there is none.
     pub fn container_record(
         &self,
         id: ContainerId,

@@ -20,21 +20,21 @@ pub struct ScmClient {
     user: String,
 }
 
-/// Which containers a listing shows.
+/// Filter of a listing of containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListContainers {
-    /// Containers with this id and above.
+    /// First container id.
     pub start: ContainerId,
-    /// At most so many.
+    /// Maximum number of containers.
     pub count: u32,
-    /// Only those in this state.
+    /// Only containers in this state.
     pub state: Option<hdds::LifeCycleState>,
-    /// Only those of this replication.
+    /// Only containers with this replication.
     pub replication: Option<ReplicationConfig>,
 }
 
 impl ScmClient {
-    /// A client of the cluster that `conf` describes.
+    /// A client of the cluster in `conf`.
     pub fn connect(conf: &Configuration) -> Self {
         Self::new(&ClientOptions::from_configuration(conf))
     }
@@ -45,10 +45,10 @@ impl ScmClient {
         Self { transport, user: options.user.clone() }
     }
 
-    /// Sends any request, as the client's user; an answer that is not `OK` is an error.
+    /// Sends any request, as the client's user; a response that is not `OK` is an error.
     ///
     /// # Errors
-    /// SCM's refusal, or a failure to reach it.
+    /// SCM's error, or a failure to reach it.
     pub fn submit<'a>(
         &'a self,
         request: &'a ScmContainerLocationRequest,
@@ -82,8 +82,7 @@ impl ScmClient {
         })
     }
 
-    /// Makes the SCM with an id, or any other than the one that leads when there is none, the
-    /// leader.
+    /// Transfers leadership to the SCM with this id, or to any follower if `None`.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -97,7 +96,8 @@ impl ScmClient {
         })
     }
 
-    /// Removes an SCM from the service, by its id or node id; says why not when it was not.
+    /// Removes an SCM from the service, by its id or node id; returns the reason if it was not
+    /// removed.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -111,7 +111,7 @@ impl ScmClient {
         })
     }
 
-    /// The DataNodes in a state; all when none is given.
+    /// The DataNodes in a state; all if `None`.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -147,7 +147,7 @@ impl ScmClient {
         })
     }
 
-    /// Space and containers of the DataNodes that are fullest, or emptiest.
+    /// Space and containers of the most or least used DataNodes.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -220,9 +220,9 @@ impl ScmClient {
         })
     }
 
-    /// Begins to empty DataNodes; returns which could not be taken, and why. With `force` also when
-    /// too few would stay. `to` is where their replicas go: a host, `auto` or `any`; without it, as
-    /// SCM's configuration says.
+    /// Starts decommissioning DataNodes; returns the rejected ones with the reasons. `force` skips
+    /// the check that enough nodes remain. `to` is the destination of their replicas: a host,
+    /// `auto` or `any`; by default as in SCM's configuration.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -242,7 +242,7 @@ impl ScmClient {
         })
     }
 
-    /// Takes DataNodes back into service; returns which could not be taken, and why.
+    /// Returns DataNodes to service; returns the rejected ones with the reasons.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -259,8 +259,8 @@ impl ScmClient {
         })
     }
 
-    /// Prepares DataNodes for being away, for so many hours if not 0; returns which could not be
-    /// taken, and why. `force` and `to` are as of [`ScmClient::decommission`].
+    /// Puts DataNodes into maintenance mode, for this number of hours if not 0; returns the
+    /// rejected ones with the reasons. `force` and `to` are as of [`ScmClient::decommission`].
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -284,7 +284,7 @@ impl ScmClient {
         })
     }
 
-    /// Containers that keep a DataNode from leaving, by what is the matter with them.
+    /// Containers that block the decommissioning or maintenance of a DataNode, by reason.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -304,8 +304,8 @@ impl ScmClient {
         })
     }
 
-    /// SCM's own numbers as JSON, in the form of Ozone's `/jmx`: those of nodes that leave among
-    /// them.
+    /// SCM's metrics as JSON, in the format of Ozone's `/jmx`, including those of nodes that are
+    /// leaving.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -344,7 +344,7 @@ impl ScmClient {
         })
     }
 
-    /// Whether SCM's replication manager runs.
+    /// Returns `true` if SCM's replication manager runs.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -357,8 +357,7 @@ impl ScmClient {
         })
     }
 
-    /// How the containers are, as the replication manager found them: numbers by state and by
-    /// trouble, and some of them by name.
+    /// The replication manager's report: number of containers by state and health, with samples.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -371,8 +370,8 @@ impl ScmClient {
         })
     }
 
-    /// Starts the container balancer; what the request does not say is as configured. The answer
-    /// says whether it was started, or why not.
+    /// Starts the container balancer; the defaults are SCM's configuration. The response states
+    /// whether it was started, or the reason.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -388,7 +387,7 @@ impl ScmClient {
         })
     }
 
-    /// Stops the container balancer: no more moves begin.
+    /// Stops the container balancer: no further moves are started.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -400,7 +399,7 @@ impl ScmClient {
         })
     }
 
-    /// Whether the container balancer runs, and its iterations.
+    /// State of the container balancer, and its iterations.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -415,7 +414,7 @@ impl ScmClient {
         })
     }
 
-    /// Closes a pipeline; SCM makes another when it can.
+    /// Closes a pipeline; SCM creates another when possible.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -428,7 +427,7 @@ impl ScmClient {
         })
     }
 
-    /// Containers in order of their ids, and how many there are when SCM says so.
+    /// Containers in the order of their ids, and their total number if SCM returns it.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -453,10 +452,10 @@ impl ScmClient {
         })
     }
 
-    /// A container and where it is.
+    /// A container and its pipeline.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] if there is none.
     pub fn container(&self, id: ContainerId) -> BoxFuture<'_, Result<hdds::ContainerWithPipeline>> {
         Box::pin(async move {
             let mut request = request(Type::GetContainerWithPipeline);
@@ -470,10 +469,10 @@ impl ScmClient {
         })
     }
 
-    /// The replicas of a container as their DataNodes reported them.
+    /// The replicas of a container, as reported by their DataNodes.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is no such container.
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] if there is no such container.
     pub fn replicas(
         &self,
         id: ContainerId,
@@ -490,7 +489,7 @@ impl ScmClient {
         })
     }
 
-    /// Makes an open container for `owner`.
+    /// Creates an open container for `owner`.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -517,7 +516,7 @@ impl ScmClient {
     /// Closes a container.
     ///
     /// # Errors
-    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] when there is none.
+    /// As [`ScmClient::submit`]; [`ErrorKind::NotFound`] if there is none.
     pub fn close_container(
         &self,
         id: ContainerId,
@@ -533,7 +532,7 @@ impl ScmClient {
         })
     }
 
-    /// Whether SCM is in safe mode.
+    /// Returns `true` if SCM is in safe mode.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -546,7 +545,7 @@ impl ScmClient {
         })
     }
 
-    /// What each rule of safe mode waits for: its name, whether it is met, its words.
+    /// The rules of safe mode: name, whether it is met, and status text.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].
@@ -559,7 +558,7 @@ impl ScmClient {
         })
     }
 
-    /// Ends safe mode, whatever its rules say.
+    /// Forces SCM to leave safe mode, regardless of its rules.
     ///
     /// # Errors
     /// As [`ScmClient::submit`].

@@ -1,4 +1,4 @@
-//! Blocks from SCM, as OM asks for them: what load generators of SCM are made of.
+//! Block allocation from SCM, as by OM, for load generators of SCM.
 
 use bytes::Bytes;
 use config::Configuration;
@@ -13,26 +13,26 @@ use types::ReplicationConfig;
 use crate::om::transport::Transport;
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
-/// A client of SCM for what OMs ask of it. Clones share connections.
+/// A client for OM's requests to SCM. Clones share connections.
 #[derive(Clone)]
 pub struct ScmBlockClient {
     transport: Transport,
 }
 
 impl ScmBlockClient {
-    /// A client of the cluster that `conf` describes.
+    /// A client of the cluster in `conf`.
     pub fn connect(conf: &Configuration) -> Self {
         let options = ClientOptions::from_configuration(conf);
-        // Each endpoint of SCM answers the requests of all of them.
+        // Each endpoint of SCM serves the requests of all of them.
         let transport = Transport::scm_block(&options.scm_addresses, options.retry_policy());
         Self { transport }
     }
 
-    /// Asks for `count` blocks of `size` bytes, and says where they are. Blocks that are not
-    /// written cost nothing.
+    /// Allocates `count` blocks of `size` bytes; returns their locations. Unwritten blocks cost
+    /// nothing.
     ///
     /// # Errors
-    /// SCM's refusal, or a failure to reach it.
+    /// SCM's error, or a failure to reach it.
     pub fn allocate<'a>(
         &'a self,
         replication: &'a ReplicationConfig,

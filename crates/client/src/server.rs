@@ -1,4 +1,4 @@
-//! What each server of a cluster says of itself: its background services, how far deletions are.
+//! Requests to servers of every role about themselves: background services, pending deletions.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use proto::method;
 
 use crate::{ClientOptions, Error, ErrorKind, Result};
 
-/// How long a server may take: it answers from memory, or reads tables for a moment.
+/// Timeout of a request: a server answers from memory, or after a short scan of tables.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A client of servers of every role, each asked about itself. Clones share connections.
+/// A client of servers of every role. Clones share connections.
 #[derive(Clone)]
 pub struct ServerClient {
     pool: ClientPool,
@@ -24,7 +24,7 @@ pub struct ServerClient {
 }
 
 impl ServerClient {
-    /// A client that asks as the user of `options`.
+    /// A client with the user of `options`.
     pub fn new(options: &ClientOptions) -> Self {
         let connect_timeout = options.connect_timeout;
         let pool = ClientPool::new(framed::ClientOptions {
@@ -36,11 +36,11 @@ impl ServerClient {
     }
 
     /// Lists the background services of the server at `address` (`host:port` of its framed
-    /// endpoint), or has it run, pause or resume those that `names` names: one by its name, several
-    /// by what stands before a hyphen, all without names.
+    /// endpoint), or runs, pauses or resumes those in `names`: one by its name, several by the part
+    /// before a hyphen, or all without names.
     ///
     /// # Errors
-    /// The server's refusal, or a failure to reach it.
+    /// The server's error, or a failure to reach it.
     pub fn background_services<'a>(
         &'a self,
         address: &'a str,
@@ -57,10 +57,10 @@ impl ServerClient {
         })
     }
 
-    /// How far deletions are on the server at `address`.
+    /// Pending deletions on the server at `address`.
     ///
     /// # Errors
-    /// The server's refusal, or a failure to reach it.
+    /// The server's error, or a failure to reach it.
     pub fn deletion_status<'a>(
         &'a self,
         address: &'a str,

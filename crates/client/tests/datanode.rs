@@ -1,4 +1,4 @@
-//! A DataNode in memory, which fails when told to.
+//! A DataNode in memory, with injected failures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use proto::datanode::{Result as Code, Type};
 use tokio::sync::Semaphore;
 use types::{DatanodeDetails, DatanodeId, PortName};
 
-/// Bytes and records of all nodes of a pipeline: what one acknowledges, all have that have the same
-/// replica index.
+/// Bytes and records of all nodes of a pipeline: data acknowledged by one node is on all nodes with
+/// the same replica index.
 #[derive(Default)]
 pub struct Blocks {
     written: Mutex<HashMap<ReplicaId, BTreeMap<u64, Bytes>>>,
@@ -29,28 +29,28 @@ fn replica(id: &dn::DatanodeBlockId) -> ReplicaId {
     (id.local_id as u64, id.replica_index())
 }
 
-/// How a node fails. What is not set works.
+/// Injected failures of a node. By default everything works.
 #[derive(Default)]
 pub struct Faults {
-    /// Says that this node leads.
+    /// Names this node as the leader.
     pub leader: Mutex<Option<DatanodeId>>,
-    /// Containers that take no more writes.
+    /// Containers that accept no more writes.
     pub closed: Mutex<Vec<i64>>,
-    /// Closes a container once this many of its PutBlocks were answered.
+    /// Closes a container after this number of PutBlocks.
     pub close_after_puts: Mutex<Option<usize>>,
-    /// Flips a bit of everything read.
+    /// Flips a bit in all data read.
     pub corrupt: AtomicBool,
-    /// Says for so many reads that it has not caught up.
+    /// Number of reads that fail because it has not caught up.
     pub behind: AtomicUsize,
-    /// Has never heard of any container.
+    /// Has no containers.
     pub ignorant: AtomicBool,
-    /// Answers nothing any more, not even whether it is there.
+    /// Answers no requests, pings included.
     pub hangs: AtomicBool,
     /// Never answers reads.
     pub silent: AtomicBool,
     /// Answers everything with "no such pipeline".
     pub no_pipeline: AtomicBool,
-    /// Says that it is starting, and carries nothing out.
+    /// Reports that it is starting, and executes nothing.
     pub starts: AtomicBool,
     /// Writes wait for a permit.
     pub gate: Mutex<Option<Arc<Semaphore>>>,
@@ -58,14 +58,14 @@ pub struct Faults {
     pub put_gate: Mutex<Option<Arc<Semaphore>>>,
     /// Reads of this block wait for a permit.
     pub read_gate: Mutex<Option<(i64, Arc<Semaphore>)>>,
-    /// Whether one of them came.
+    /// True if one of them arrived.
     pub read_held: AtomicBool,
-    /// Fails every write, or read, after so many of them.
+    /// Number of writes, or reads, before all of them fail.
     pub writes_left: Mutex<Option<usize>>,
     pub reads_left: Mutex<Option<usize>>,
-    /// Fails every command of this kind after so many.
+    /// Fails every command of this kind after this number.
     pub fails_from: Mutex<Option<(Type, usize)>>,
-    /// Has a bit flipped in what is read at this offset of blocks.
+    /// Flips a bit in data read at this offset of blocks.
     pub corrupt_at: Mutex<Option<u64>>,
 }
 
@@ -79,7 +79,7 @@ impl Blocks {
         }
     }
 
-    /// What a replica of a block group was told that it has, and its bytes.
+    /// The record of a replica of a block group, and its bytes.
     pub fn replica(&self, local: i64, index: i32) -> (dn::BlockData, Vec<u8>) {
         let id = (local as u64, index);
         let bytes = self
@@ -90,7 +90,7 @@ impl Blocks {
         (self.records.lock()[&id].clone(), bytes.unwrap_or_default())
     }
 
-    /// The bytes of a replica of two blocks change places.
+    /// Exchanges the bytes of a replica of two blocks.
     pub fn exchange(&self, local: i64, other: i64, index: i32) {
         let mut written = self.written.lock();
         let bytes = written.remove(&(local as u64, index)).unwrap();
@@ -112,20 +112,20 @@ pub struct Node {
     server: Server,
 }
 
-/// What a node was asked.
+/// The requests of a node.
 #[derive(Default)]
 pub struct Seen {
     pub commands: Mutex<Vec<Type>>,
     pub bytes_in: AtomicUsize,
-    /// How often it was asked whether it is there.
+    /// Number of pings.
     pub pulses: AtomicUsize,
-    /// How often it was told that its bytes do not have their checksums.
+    /// Number of reports that its bytes have wrong checksums.
     pub damage: AtomicUsize,
-    /// Blocks, offsets and lengths of what was read.
+    /// Blocks, offsets and lengths of reads.
     pub reads: Mutex<Vec<(i64, u64, u64)>>,
-    /// PutBlocks that wait at their gate now, and most of them at once.
+    /// PutBlocks that wait at their gate now, and their maximum.
     pub puts_held: (AtomicUsize, AtomicUsize),
-    /// PutBlocks that say that they are the last.
+    /// Number of PutBlocks that are marked as the last.
     pub ends: AtomicUsize,
     puts: Mutex<HashMap<i64, usize>>,
 }
@@ -166,7 +166,7 @@ impl Node {
         self.server.shutdown().await;
     }
 
-    /// Stops it; what comes back starts it again, where it was.
+    /// Stops it; the returned future starts it again at the same address.
     pub async fn stop_for_now(self) -> impl Future<Output = Self> {
         let (id, blocks, address) =
             (self.details.id, self.blocks.clone(), self.server.local_addr());
@@ -379,7 +379,7 @@ impl Service {
         assert!(there as u64 >= length, "a PutBlock came before its chunks");
         let index = self.blocks.next_index.fetch_add(1, Ordering::Relaxed) as u64 + 1;
         let mut block = block.clone();
-        // No log orders what goes to the replicas of a block group.
+        // No log orders the writes to the replicas of a block group.
         let is_grouped = block.block_id.replica_index() > 0;
         block.block_id.block_commit_sequence_id = Some(if is_grouped { 0 } else { index });
         let id = block.block_id;

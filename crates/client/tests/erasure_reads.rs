@@ -14,7 +14,7 @@ use crate::datanode::Node;
 use crate::erasure_writes::{CELL, GROUP, RS_3_2, STRIPE, local, locations};
 use crate::support::{Cluster, data, group, path, replace};
 
-/// A cluster whose client takes nothing for late by itself.
+/// A cluster whose client considers nothing late by itself.
 async fn cluster() -> Cluster {
     Cluster::erasure_coded(1, RS_3_2, |options| options.hedge_after = Duration::from_secs(60)).await
 }
@@ -124,7 +124,7 @@ async fn what_is_there_of_a_cell_is_not_read_again_when_all_of_it_is_needed() {
     let whole = data(STRIPE);
     let info = cluster.put("k", whole.clone()).await.unwrap();
     let reader = cluster.client.open_key(&path("k")).await.unwrap();
-    // The second cell is lost once the parts of its neighbours came.
+    // The second cell is lost after the parts of its neighbours have arrived.
     let [before, lost, after] = &cluster.pipelines[0][..3] else { unreachable!() };
     let gate = Arc::new(Semaphore::new(0));
     *lost.faults.read_gate.lock() = Some((local(&locations(&info)[0]), gate.clone()));
@@ -220,7 +220,7 @@ async fn a_late_replica_that_answers_is_as_good_when_there_is_no_other() {
     let read = async { cluster.get("k").await.unwrap() };
     let asked = |node: &Node| node.seen.commands.lock().contains(&Command::GetBlock);
     let relent = async {
-        // The replicas with parity are asked only because the others are late.
+        // The replicas with parity are read only because the others are late.
         until("parity to be asked for", async || cluster.pipelines[0].iter().skip(3).all(asked))
             .await;
         gate.add_permits(1000);
@@ -238,7 +238,7 @@ async fn replicas_that_moved_are_found_again_and_what_was_read_is_kept() {
         moved.push(Node::start(cluster.blocks.clone()).await);
     }
     *cluster.state().moved.lock() = Some(group(&moved, RS_3_2));
-    // Three of five replicas are not where they were.
+    // Three of five replicas have moved.
     let old = cluster.pipelines.remove(0);
     let mut there = Vec::new();
     for (position, node) in old.into_iter().enumerate() {
@@ -259,7 +259,7 @@ async fn replicas_that_moved_are_found_again_and_what_was_read_is_kept() {
 async fn decoded_bytes_that_are_not_what_was_written_are_not_handed_out() {
     let cluster = cluster().await;
     let info = cluster.put("k", data(STRIPE)).await.unwrap();
-    // The second cell is of another stripe, with checksums of its own that are right.
+    // The second cell is of another stripe, with matching checksums of its own.
     let other = cluster.put("other", data(STRIPE + 7)).await.unwrap();
     let (theirs, _) = cluster.blocks.replica(local(&locations(&other)[0]), 2);
     cluster.blocks.exchange(local(&locations(&info)[0]), local(&locations(&other)[0]), 2);
@@ -295,7 +295,7 @@ async fn a_key_that_is_overwritten_while_it_is_read_is_read_anew_or_not_at_all()
         }
     };
     assert_eq!(error.kind(), ErrorKind::Overwritten, "{error}");
-    // What was on its way when it was overwritten came; nothing of the new version did.
+    // Data in flight during the overwrite arrived; none of the new version did.
     assert_eq!(got, data(3 * GROUP).slice(..got.len()));
 }
 

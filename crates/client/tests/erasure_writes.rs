@@ -1,4 +1,4 @@
-//! Erasure-coded keys: what is written where, and what becomes of failures.
+//! Erasure-coded keys: placement of written data, and handling of failures.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn metadata<'b>(block: &'b BlockData, key: &str) -> Option<&'b str> {
     block.metadata.iter().find(|pair| pair.key == key).map(|pair| pair.value())
 }
 
-/// Looks at every replica of every block group of a key.
+/// Checks every replica of every block group of a key.
 fn check(cluster: &Cluster, config: EcConfig, info: &KeyInfo, whole: &[u8]) {
     let scheme = Scheme::new(config).unwrap();
     let (codec, cell) = (Codec::new(scheme), scheme.chunk_size() as usize);
@@ -133,7 +133,7 @@ async fn pieces_of_any_size_without_a_known_length_make_the_same_key() {
     }
 }
 
-/// As recorded of Apache Ozone's client.
+/// As recorded from Apache Ozone's client.
 #[tokio::test]
 async fn fifty_thousand_and_nine_million_bytes_are_chunks_like_those_of_ozone() {
     let config = EcConfig { chunk_size: 1 << 20, ..RS_3_2 };
@@ -165,7 +165,7 @@ async fn fifty_thousand_and_nine_million_bytes_are_chunks_like_those_of_ozone() 
 #[tokio::test]
 async fn only_the_last_put_of_a_group_says_that_it_is_the_last() {
     for size in [1, STRIPE, STRIPE + 1, GROUP, GROUP + STRIPE] {
-        // A PutBlock for every stripe, unless one is on its way; or one for all stripes of a group.
+        // A PutBlock for every stripe, unless one is in flight; or one for all stripes of a group.
         for (waiting, most) in [(2, size.div_ceil(STRIPE)), (2 << 20, size.div_ceil(GROUP))] {
             let change =
                 |options: &mut client::ClientOptions| options.max_unacknowledged_ec = waiting;
@@ -180,7 +180,7 @@ async fn only_the_last_put_of_a_group_says_that_it_is_the_last() {
     }
 }
 
-/// Half of what may wait has a PutBlock sent, unless the one at the end lists it soon anyway.
+/// A PutBlock is sent when half of the limit is pending, unless the final one lists it soon anyway.
 #[tokio::test]
 async fn what_is_left_of_a_key_waits_for_the_put_at_its_end() {
     for (most, puts) in [(GROUP + 1, 1..=1), (GROUP / 2, 2..=4)] {
@@ -209,8 +209,8 @@ async fn each_code_reads_back_what_it_wrote() {
     }
 }
 
-/// What a node does from a write of a stripe on: that stripe is written again elsewhere, and what
-/// was written behind it, or is not acknowledged.
+/// A node fails from a write of a stripe on: that stripe is written again elsewhere, with later and
+/// unacknowledged ones.
 #[tokio::test]
 async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged_stripe() {
     use Command::{PutBlock, WriteChunk};
@@ -241,14 +241,14 @@ async fn a_node_that_fails_in_the_middle_ends_the_group_at_its_last_acknowledged
             let last_full = groups.iter().rev().skip(1).all(|length| length.is_multiple_of(STRIPE));
             assert!(last_full && groups.iter().all(|length| *length <= GROUP), "{what}");
             assert!(groups.len() <= size.div_ceil(GROUP) + 1, "{what}");
-            // What was acknowledged before the failure is not more than what was written.
+            // The data acknowledged before the failure is not more than the data written.
             let is_new = groups[0] == size.min(GROUP);
             assert!(kind == PutBlock || is_new || groups[0] <= before * STRIPE, "{what}");
         }
     }
 }
 
-/// The PutBlock of a stripe is not waited for before the cells of the next one are written.
+/// The cells of the next stripe are written before the PutBlock of a stripe is acknowledged.
 #[tokio::test]
 async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
     let change = |options: &mut client::ClientOptions| options.max_unacknowledged_ec = 1;
@@ -261,7 +261,7 @@ async fn cells_are_written_while_the_put_of_the_stripe_before_is_on_its_way() {
     let watched = async {
         for stripe in 1..=STRIPES {
             let next = (stripe + 1).min(STRIPES);
-            // Those of other nodes are answered at once, so that cells alone are waited for.
+            // Other nodes respond at once, so that only cells are waited for.
             until("the cells of the next stripe", async || {
                 let nodes = &cluster.pipelines[0];
                 nodes.iter().all(|node| node.seen.count(Command::WriteChunk) >= next)
@@ -304,7 +304,7 @@ async fn a_node_that_is_starting_is_left_and_waited_for_when_there_is_no_other()
     starts.faults.starts.store(true, Ordering::Relaxed);
     let put = cluster.put("k", data(STRIPE));
     let started = async {
-        // It is left, and asked for again because there is no other.
+        // It is given up, and allocated again because there is no other.
         until("another group", async || !cluster.state().asked(Type::AllocateBlock).is_empty())
             .await;
         starts.faults.starts.store(false, Ordering::Relaxed);
@@ -352,7 +352,7 @@ async fn nodes_that_failed_before_are_used_again_when_there_are_too_few_others()
     };
     hang(&all[3..], true);
     cluster.put("k", data(STRIPE)).await.unwrap();
-    // They are back when the other two go, and OM names the group of those first.
+    // They recover when the other two fail, and OM returns the first group.
     hang(&all[3..], false);
     hang(&more, true);
     state.pipelines.lock().reverse();
@@ -416,7 +416,7 @@ async fn a_writer_with_part_of_a_stripe_gives_way_and_ends_its_group() {
     waits.write(slow.slice(..part)).await.unwrap();
     let put = cluster.put("fast", fast.clone());
     let given = async {
-        // What has come of a stripe is kept for some time.
+        // The received part of a stripe is kept for some time.
         while budget.used(limits::MemoryClass::Upload) > 0 {
             tokio::select! {
                 biased;

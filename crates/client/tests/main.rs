@@ -1,4 +1,4 @@
-//! The client against servers that keep everything in memory and fail when told to.
+//! The client against servers in memory, with injected failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod datanode;

@@ -1,4 +1,4 @@
-//! OM: fail-over, repeated requests, paging.
+//! OM: failover, retried requests, paging.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ async fn the_leader_is_found_behind_others() {
     let state = Arc::<State>::default();
     let (a, b) = (Om::start(state.clone()).await, Om::start(state.clone()).await);
     *state.leader.lock() = Some(b.address.clone());
-    // Nobody listens on the first address.
+    // No server listens on the first address.
     let nobody = testkit::free_addresses(1)[0];
     let client = Client::new(options(vec![nobody.to_string(), a.address, b.address])).unwrap();
     let error = client.key_info(&path("absent")).await.unwrap_err();
@@ -82,14 +82,14 @@ async fn a_part_whose_answer_was_lost_is_told_from_an_earlier_one_by_its_etag() 
     let lose = || *state.lose_answer_of.lock() = Some(Type::CommitMultiPartUpload);
     lose();
     put(Some("old")).await.unwrap();
-    // Its session is gone, and no attempt commits it: what is listed are other bytes.
+    // Its session does not exist, and no attempt commits it: the listed part has other bytes.
     state.parts_refused.store(true, Ordering::Relaxed);
     for etag in [Some("new"), None] {
         lose();
         let error = put(etag).await.unwrap_err();
         assert!(error.is_status(Status::KeyNotFound), "{etag:?}: {error}");
     }
-    // As if the first attempt had done it.
+    // As if the first attempt had committed it.
     lose();
     put(Some("old")).await.unwrap();
 }
@@ -99,8 +99,8 @@ async fn a_deletion_whose_answer_was_lost_is_sent_again_as_the_same_call() {
     let cluster = Cluster::start(1).await;
     cluster.put("k", data(10)).await.unwrap();
     *cluster.state().lose_answer_of.lock() = Some(Type::DeleteKey);
-    // This OM forgot the call. A real one answers it as it did before, and nobody but OM can know:
-    // the key may as well have been deleted by somebody else.
+    // This OM lost the call. A real one returns the first result again, and only OM can: the key
+    // may as well have been deleted by another client.
     let error = cluster.client.delete_key(&path("k")).await.unwrap_err();
     assert!(error.is_status(Status::KeyNotFound), "{error}");
     let asked = cluster.state().asked(Type::DeleteKey);
@@ -116,8 +116,8 @@ async fn an_abort_whose_answer_was_lost_is_sent_again_as_the_same_call() {
         CreateUpload { path: path("k"), replication: None, metadata: vec![], tags: vec![] };
     let id = cluster.client.create_upload(upload).await.unwrap();
     *cluster.state().lose_answer_of.lock() = Some(Type::AbortMultiPartUpload);
-    // This OM forgot the call, too. The upload may as well have been completed meanwhile, and a
-    // client that takes it for aborted gives an object up that is there.
+    // This OM lost the call, too. The upload may as well have been completed concurrently, and a
+    // client that considers it aborted would abandon an existing object.
     let error = cluster.client.abort_upload(&path("k"), &id).await.unwrap_err();
     assert!(error.is_status(Status::NoSuchMultipartUploadError), "{error}");
     let asked = cluster.state().asked(Type::AbortMultiPartUpload);

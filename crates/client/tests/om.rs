@@ -1,4 +1,4 @@
-//! An OM in memory: keys, blocks of the pipelines it was given, failures on demand.
+//! An OM in memory: keys, blocks of its given pipelines, injected failures.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use proto::ozone as om;
 use proto::ozone::{OmRequest, OmResponse, Status, Type};
 use types::{BlockId, ContainerId, LocalId, Pipeline};
 
-/// What becomes of an OM's state.
+/// A change of an OM's state.
 pub type Happening = Box<dyn FnOnce(&State) + Send>;
 
 /// A multipart upload.
@@ -21,7 +21,7 @@ pub struct Upload {
     pub parts: BTreeMap<u32, om::KeyArgs>,
 }
 
-/// Metadata of an upload, and of the parts that are being written.
+/// Metadata of an upload, and of its open parts.
 const UPLOAD_CHECKSUM: &str = "s3:upload-checksum";
 
 fn value_of(metadata: &[proto::hdds::KeyValue], name: &str) -> Option<String> {
@@ -33,37 +33,37 @@ pub struct State {
     pub pipelines: Mutex<Vec<Pipeline>>,
     pub keys: Mutex<HashMap<String, om::KeyInfo>>,
     pub uploads: Mutex<HashMap<String, Upload>>,
-    /// What ETag the parts of an upload make.
+    /// Computes the ETag of the parts of an upload.
     pub etag_of_parts: Mutex<Option<fn(&[om::Part]) -> String>>,
-    /// Buckets that are told of, and whose they are.
+    /// Buckets in responses, with their owners.
     pub owners: Mutex<HashMap<String, String>>,
     pub requests: Mutex<Vec<OmRequest>>,
     pub block_size: AtomicU64,
-    /// Keys are erasure-coded like this.
+    /// Erasure coding of keys.
     pub erasure_coding: Mutex<Option<types::replication::EcConfig>>,
-    /// Blocks given when a key is created.
+    /// Number of blocks returned when a key is created.
     pub preallocate: AtomicUsize,
-    /// Says that the OM of this address leads.
+    /// The address that is named as the leader.
     pub leader: Mutex<Option<String>>,
-    /// Carries the next request out and loses the connection instead of answering.
+    /// Executes the next request of this type and drops the connection instead of responding.
     pub lose_answer_of: Mutex<Option<Type>>,
-    /// Is in safe mode for so many requests.
+    /// Number of requests in safe mode.
     pub safe_mode: AtomicUsize,
-    /// Says nothing of keys: their row is damaged.
+    /// Fails lookups of keys: their row is malformed.
     pub look_up_fails: Mutex<bool>,
-    /// Commits no part: the session of each is gone.
+    /// Commits no part: its session does not exist.
     pub parts_refused: AtomicBool,
-    /// The pipelines that a fresh look-up gives instead.
+    /// The pipelines that a fresh lookup returns instead.
     pub moved: Mutex<Option<Pipeline>>,
     next: AtomicU64,
     pub lost: AtomicBool,
-    /// Happens once, right after the next answer to GetKeyInfo was made.
+    /// Runs once, after the next response to GetKeyInfo.
     pub after_look_up: Mutex<Option<Happening>>,
-    /// The OM of this address answers nothing any more.
+    /// The OM of this address answers no requests.
     pub hangs: Mutex<Option<String>>,
-    /// Whether the one that hangs was asked.
+    /// Notified when the hung OM receives a request.
     pub asked_hanging: tokio::sync::Notify,
-    /// Requests to it that ended without an answer: their time was over.
+    /// Number of requests to it that ended without a response because of their timeout.
     pub left_hanging: Arc<AtomicUsize>,
 }
 
@@ -175,7 +175,7 @@ impl State {
                 };
                 let mut keys = self.keys.lock();
                 match keys.contains_key(&args.key_name) && self.lost.load(Ordering::Relaxed) {
-                    // The open key was committed before: it is not there any more.
+                    // The open key was committed before: it does not exist any more.
                     true => fail(&mut response, Status::KeyNotFound),
                     false => drop(keys.insert(args.key_name, committed)),
                 }
@@ -357,7 +357,7 @@ pub struct Om {
 
 struct Service(Arc<State>, Arc<Mutex<String>>);
 
-/// Counts a request that ends without an answer.
+/// Counts a request that ends without a response.
 struct Left(Arc<AtomicUsize>);
 
 impl Drop for Left {

@@ -1,4 +1,4 @@
-//! Reading: ranges, bad and late replicas, blocks that moved.
+//! Reads: ranges, bad and late replicas, moved blocks.
 
 use std::sync::atomic::Ordering;
 
@@ -120,8 +120,8 @@ async fn replicas_that_have_yet_to_catch_up_are_waited_for() {
     assert_eq!(cluster.get("k").await.unwrap(), data(SMALL));
 }
 
-/// A node that was down when the container was made says that there is none, whichever way the
-/// other two fail until they have caught up.
+/// A node that was down when the container was created reports that there is none, regardless of
+/// the failures of the other two until they have caught up.
 #[tokio::test]
 async fn a_replica_that_never_heard_of_the_container_does_not_end_the_wait_for_the_others() {
     for ignorant in 0..3 {
@@ -135,7 +135,7 @@ async fn a_replica_that_never_heard_of_the_container_does_not_end_the_wait_for_t
     }
 }
 
-/// OM still has the key, so its block is somewhere: SCM may have yet to hear where.
+/// OM still has the key, so its block exists: its new location may not have been reported to SCM.
 #[tokio::test]
 async fn a_block_that_no_replica_has_is_looked_for_more_than_a_moment() {
     let cluster = Cluster::start(1).await;
@@ -146,7 +146,7 @@ async fn a_block_that_no_replica_has_is_looked_for_more_than_a_moment() {
         }
     };
     ignorant(true);
-    // Each of the three was asked in several rounds.
+    // Each of the three was tried in several rounds.
     let asked = || {
         let commands = cluster.pipelines[0].iter().map(|node| node.seen.commands.lock().len());
         commands.sum::<usize>()
@@ -258,7 +258,7 @@ async fn blocks_that_are_lost_are_not_taken_for_overwritten() {
     }
 }
 
-/// Ozone's clients do not tell OM of a sync that adds to the same block.
+/// Ozone's clients do not report a sync to OM that extends the same block.
 #[tokio::test]
 async fn of_a_key_that_is_being_written_all_is_read_that_was_synced() {
     let cluster = Cluster::start(1).await;
@@ -286,12 +286,12 @@ async fn of_a_key_that_is_being_written_all_is_read_that_was_synced() {
     let readable = cluster.client.readable_key_info(&path).await.unwrap();
     assert_eq!(readable.data_size, whole.len() as u64);
 
-    // Replicas that have yet to catch up are waited for; without any there is nothing to read.
+    // Replicas that have not caught up are retried; without any there is nothing to read.
     for node in &cluster.pipelines[0] {
         node.faults.behind.store(6, Ordering::Relaxed);
     }
     assert_eq!(cluster.client.read_key(&path).await.unwrap(), whole);
-    // A key that nobody writes is as long as OM says.
+    // OM's length is right for a closed key.
     told.metadata.clear();
     cluster.state().keys.lock().insert("k".to_owned(), told);
     assert_eq!(cluster.client.read_key(&path).await.unwrap(), first);

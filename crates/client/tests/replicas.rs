@@ -1,4 +1,4 @@
-//! Replicas of a block read by themselves: what one does not have no other one hides.
+//! Single replicas of a block: missing data of one is not hidden by others.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use types::ReplicationConfig;
 use crate::erasure_writes::{CELL, RS_3_2, STRIPE, local, locations};
 use crate::support::{CHUNK, Cluster, data, path};
 
-/// What is wrong with each replica of a block.
+/// The failures of each replica of a block.
 async fn kinds(block: &ReplicatedBlock) -> Vec<Vec<ErrorKind>> {
     let of_one = |failures: Vec<Error>| failures.iter().map(Error::kind).collect();
     block.verify().await.into_iter().map(of_one).collect()
@@ -25,7 +25,7 @@ async fn only_block(cluster: &Cluster, key: &str) -> ReplicatedBlock {
 async fn each_replica_of_a_block_group_is_judged_by_itself() {
     let cluster = Cluster::erasure_coded(1, RS_3_2, |_| {}).await;
     let nodes = &cluster.pipelines[0];
-    // The third replica has nothing in the second stripe.
+    // The third replica has no cell in the second stripe.
     cluster.put("k", data(STRIPE + CELL + CELL / 2)).await.unwrap();
     let block = only_block(&cluster, "k").await;
     assert_eq!(block.config, ReplicationConfig::Ec(RS_3_2));
@@ -49,7 +49,7 @@ async fn each_replica_of_a_block_group_is_judged_by_itself() {
     assert_eq!(told, [vec![], corrupt, missing, vec![], vec![ErrorKind::Internal]]);
     let words = failures[1][0].to_string();
     assert!(words.contains("chunk at offset 32768") && words.contains("slice 1"), "{words}");
-    // The node is told, and nobody waits for that.
+    // The node receives a report in the background.
     until("the node to be told", async || nodes[1].seen.damage.load(Ordering::Relaxed) > 0).await;
     // A reader decodes around all of it.
     assert_eq!(kinds(&block).await.iter().filter(|of_one| !of_one.is_empty()).count(), 3);

@@ -1,5 +1,4 @@
-//! A cluster in memory, and a client of it with small sizes, so that little data goes through every
-//! path.
+//! A cluster in memory, and a client of it with small sizes, so that little data covers every path.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,12 +25,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// So many pipelines of three nodes each.
+    /// Starts a cluster with this number of pipelines of three nodes each.
     pub async fn start(pipelines: usize) -> Self {
         Self::start_with(pipelines, |_| {}).await
     }
 
-    /// With other options for the client.
+    /// Starts a cluster with changed options of the client.
     pub async fn start_with(pipelines: usize, change: impl FnOnce(&mut ClientOptions)) -> Self {
         let (state, blocks) = (Arc::<State>::default(), Arc::<Blocks>::default());
         state.block_size.store(BLOCK, Ordering::Relaxed);
@@ -52,7 +51,8 @@ impl Cluster {
         Self { om, blocks, pipelines: nodes, client }
     }
 
-    /// With groups of nodes for erasure-coded keys. Blocks of a replica have four full cells.
+    /// Starts a cluster with groups of nodes for erasure-coded keys. Blocks of a replica have four
+    /// full cells.
     pub async fn erasure_coded(
         groups: usize,
         config: EcConfig,
@@ -81,8 +81,7 @@ impl Cluster {
         self.client.put_key(CreateKey::new(path(key)), data).await
     }
 
-    /// The next look-up of a key is overtaken: it tells what was there, and then another key takes
-    /// its place.
+    /// Replaces a key during its next lookup: it returns the old version, which is then replaced.
     pub fn replace_after_look_up(&self, key: &'static str, with: &'static str) {
         let blocks = self.blocks.clone();
         let happens = move |state: &State| replace(state, &blocks, key, with);
@@ -104,7 +103,7 @@ impl Cluster {
     }
 }
 
-/// One key takes the place of another, whose blocks are deleted at once.
+/// Replaces one key by another, and deletes its blocks at once.
 pub fn replace(state: &State, blocks: &Blocks, key: &str, with: &str) {
     let mut keys = state.keys.lock();
     let new = keys.remove(with).unwrap();
@@ -142,7 +141,7 @@ pub fn group(members: &[Node], config: EcConfig) -> Pipeline {
 }
 
 pub fn options(om_addresses: Vec<String>) -> ClientOptions {
-    // A test that waits for a time-out sets it; no other request takes as long.
+    // A test that waits for a timeout sets it; no other request takes as long.
     let patience = testkit::LIMIT;
     ClientOptions {
         follower_reads: None,
@@ -182,7 +181,7 @@ pub fn options(om_addresses: Vec<String>) -> ClientOptions {
     }
 }
 
-/// Bytes in which no slice is like another.
+/// Bytes in which no two slices are equal.
 pub fn data(size: usize) -> Bytes {
     let mut state = size as u64 | 1;
     let bytes = (0..size).map(|_| {

@@ -1,4 +1,4 @@
-//! Writing: sizes, failures, limits.
+//! Writes: sizes, failures, limits.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use crate::datanode::Node;
 use crate::support::{BLOCK, CHUNK, Cluster, SMALL, data, path};
 
-/// How long a condition is waited for that comes soon.
+/// Timeout of waits for conditions that hold soon.
 const BOUND: Duration = testkit::LIMIT;
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_lost_datanode_costs_a_new_block_on_another_pipeline() {
         let exclude =
             asked[0].allocate_block_request.as_ref().unwrap().exclude_list.clone().unwrap();
         assert_eq!(exclude.datanodes, [id]);
-        // The next key does not even try.
+        // The next key does not use it.
         cluster.put("next", data(size)).await.unwrap();
         let asked = cluster.state().asked(Type::AllocateBlock).len();
         assert_eq!(asked, 2, "its preallocated block was passed over");
@@ -144,7 +144,7 @@ async fn a_lost_datanode_costs_a_new_block_on_another_pipeline() {
 #[tokio::test]
 async fn a_leader_that_hangs_is_left_for_another_pipeline_long_before_the_time_for_a_request_is_over()
  {
-    // A leader that has answered nothing for a sixth of it is left. A machine that is too slow for
+    // A leader that has not responded for a sixth of it is given up. A machine that is too slow for
     // the shorter limit has time enough with the longer one.
     for limit in [12, 120].map(Duration::from_secs) {
         let cluster = Cluster::start_with(2, |options| options.write_timeout = limit).await;
@@ -159,7 +159,7 @@ async fn a_leader_that_hangs_is_left_for_another_pipeline_long_before_the_time_f
     panic!("it is not left before the time for a request is over");
 }
 
-/// A write may take for ever, but nobody may be silent.
+/// A write may take forever, but every node must give signs of life.
 fn patient(options: &mut ClientOptions) {
     options.write_timeout = Duration::from_secs(1_000_000);
     // A third of it is longer than a busy machine keeps a sign of life.
@@ -199,7 +199,7 @@ async fn a_slow_datanode_that_shows_signs_of_life_is_waited_for() {
         let gate = Arc::new(Semaphore::new(0));
         *slow.faults.gate.lock() = Some(gate.clone());
         let relent = async {
-            // Longer than it may be silent.
+            // Longer than the allowed silence.
             until("signs of life", async || slow.seen.pulses.load(Ordering::Relaxed) >= 4).await;
             gate.add_permits(1_000_000);
         };
@@ -217,7 +217,7 @@ async fn without_another_pipeline_the_members_that_are_left_are_asked() {
         let mut cluster = Cluster::start(1).await;
         let gone = cluster.pipelines[0].remove(0);
         let next = cluster.pipelines[0][1].details.id;
-        // A member that is left still names the lost leader, until another is elected.
+        // A remaining member still names the lost leader, until another is elected.
         for node in &cluster.pipelines[0] {
             *node.faults.leader.lock() = Some(gone.details.id);
         }
@@ -288,7 +288,7 @@ async fn a_writer_holds_no_more_than_it_may() {
         writer.finish(FinishOptions::default()).await.unwrap();
     };
     let watch = async {
-        // Nothing is answered: what goes out is what the writer may hold, and no more.
+        // There are no responses: the writer sends as much as it may hold, and no more.
         until("bytes to go out", async || seen.bytes_in.load(Ordering::Relaxed) >= limit - CHUNK)
             .await;
         for _ in 0..200 {
@@ -313,8 +313,8 @@ async fn a_dropped_writer_leaves_no_key() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
-    // Room for three chunks of the upload class, of which one user has two, and 16 writers of eight
-    // each.
+    // Memory for three chunks of the upload class, of which one user has two, and 16 writers of
+    // eight each.
     let budget = limits::MemoryBudget::new(3 * CHUNK as u64 * 100 / 35 + 100);
     let shared = budget.clone();
     let cluster = Cluster::start_with(2, |options| options.memory = Some(shared)).await;
@@ -325,7 +325,7 @@ async fn writers_that_share_a_memory_budget_stay_within_it_and_all_get_on() {
         tokio::spawn(async move {
             let whole = data(8 * CHUNK + number);
             let key = CreateKey::new(path(&format!("k{number}")));
-            // Some say how much there will be, some do not.
+            // Some announce their size, some do not.
             let key = if number % 2 == 0 { key.size_hint(whole.len() as u64) } else { key };
             let mut writer = cluster.client.create_key(key).await.unwrap();
             let mut left = whole.clone();
@@ -358,7 +358,7 @@ async fn begun(cluster: &Cluster, key: &str, part: &Bytes) -> KeyWriter {
 
 #[tokio::test]
 async fn a_writer_whose_data_does_not_come_gives_its_memory_to_one_that_waits() {
-    // Room for one chunk.
+    // Memory for one chunk.
     let budget = limits::MemoryBudget::new(CHUNK as u64 * 100 * 4 / 35 / 3 + 100);
     let cluster = Cluster::start_with(1, |options| options.memory = Some(budget)).await;
     let (slow, fast) = (data(CHUNK + 100), data(3 * CHUNK));
@@ -382,7 +382,7 @@ async fn a_writer_whose_data_does_not_come_gives_its_memory_to_one_that_waits() 
 
 #[tokio::test]
 async fn writers_that_all_wait_for_more_memory_send_what_they_have() {
-    // Room for the beginning of 32 chunks, or for one.
+    // Memory for the beginning of 32 chunks, or for one.
     let budget = limits::MemoryBudget::new(CHUNK as u64 * 100 * 4 / 35 / 3 + 100);
     let cluster = Cluster::start_with(1, |options| options.memory = Some(budget)).await;
     let whole = data(2 * CHUNK + 5);

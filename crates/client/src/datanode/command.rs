@@ -1,6 +1,5 @@
-//! The envelope of container commands, written and read field by field: the request and response
-//! messages of all commands embrace every kind of command, which is more to move than what is in
-//! them.
+//! The envelope of container commands, encoded and decoded field by field: the request and response
+//! messages include every kind of command, and are more expensive to move than their content.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -11,7 +10,7 @@ use types::DatanodeId;
 use super::{Command, Failure, Target, invalid_reply};
 use crate::Error;
 
-/// `version` that Ozone's clients send.
+/// `version` of Ozone's clients.
 const VERSION: u64 = 3;
 
 /// One encoded `ContainerCommandRequestProto`.
@@ -42,8 +41,7 @@ pub(super) fn encode<Q: Message>(
     out.freeze()
 }
 
-/// The part of an encoded `ContainerCommandResponseProto` that stands in `field`, or the DataNode's
-/// failure.
+/// Decodes the part of a `ContainerCommandResponseProto` in `field`, or the DataNode's error.
 pub(super) fn decode<A: Message + Default>(
     node: DatanodeId,
     field: u32,

@@ -1,5 +1,4 @@
-//! Commands to DataNodes by themselves, below keys and blocks of OM: what load generators of
-//! DataNodes are made of.
+//! Commands to DataNodes without keys and blocks of OM, for load generators of DataNodes.
 
 use std::time::Duration;
 
@@ -12,10 +11,10 @@ use types::{BlockId, ContainerId, DatanodeDetails, DatanodeId, Pipeline};
 use super::{Command, Datanodes, Failure, Target};
 use crate::{ClientOptions, Error, Result};
 
-/// Times that a command is sent, to one member of a pipeline after the other, until its leader
-/// takes it.
+/// Number of attempts of a command, on one member of a pipeline after the other, until its leader
+/// accepts it.
 const ATTEMPTS: usize = 20;
-/// Pause before the next member is asked: an election takes about a second.
+/// Pause before the next attempt: an election takes about a second.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A client of DataNodes. Clones share connections.
@@ -26,7 +25,7 @@ pub struct DatanodeClient {
 }
 
 impl DatanodeClient {
-    /// A client with the timeouts that `conf` describes. Connections are made when they are needed.
+    /// A client with the timeouts of `conf`. Connections are opened on demand.
     pub fn connect(conf: &Configuration) -> Self {
         let options = ClientOptions::from_configuration(conf);
         Self {
@@ -35,11 +34,11 @@ impl DatanodeClient {
         }
     }
 
-    /// Has a DataNode send bytes back: as many KB as `answer_kb` says, those of `payload` when it
-    /// is 0, after a pause.
+    /// Sends an echo request to a DataNode: it returns `answer_kb` KB, or those of `payload` if 0,
+    /// after a pause.
     ///
     /// # Errors
-    /// The DataNode's refusal, or a failure to reach it.
+    /// The DataNode's error, or a failure to reach it.
     pub fn echo<'a>(
         &'a self,
         node: &'a DatanodeDetails,
@@ -74,10 +73,10 @@ impl DatanodeClient {
         })
     }
 
-    /// Writes a chunk of a block through a pipeline. It is readable once a PutBlock lists it.
+    /// Writes a chunk of a block through a pipeline. It is readable after a PutBlock that lists it.
     ///
     /// # Errors
-    /// The pipeline's refusal, or a failure to reach its leader.
+    /// The pipeline's error, or a failure to reach its leader.
     pub fn write_chunk<'a>(
         &'a self,
         pipeline: &'a Pipeline,
@@ -107,7 +106,7 @@ impl DatanodeClient {
     /// Makes chunks of a block durable and readable.
     ///
     /// # Errors
-    /// The pipeline's refusal, or a failure to reach its leader.
+    /// The pipeline's error, or a failure to reach its leader.
     pub fn put_block<'a>(
         &'a self,
         pipeline: &'a Pipeline,
@@ -135,10 +134,10 @@ impl DatanodeClient {
         })
     }
 
-    /// Reads bytes of a block from one DataNode, as they are there: checksums are not compared.
+    /// Reads bytes of a block from one DataNode without verifying checksums.
     ///
     /// # Errors
-    /// The DataNode's refusal, or a failure to reach it.
+    /// The DataNode's error, or a failure to reach it.
     pub fn read_chunk<'a>(
         &'a self,
         node: &'a DatanodeDetails,
@@ -167,7 +166,7 @@ impl DatanodeClient {
         })
     }
 
-    /// Sends a command to the pipeline's leader, whichever member that is.
+    /// Sends a command to the pipeline's leader, searching for it among the members.
     async fn through<'a, Q: prost::Message + 'a, A: prost::Message + Default>(
         &self,
         pipeline: &Pipeline,

@@ -1,4 +1,4 @@
-//! What a failed container command means for its sender.
+//! Classification of failed container commands.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use types::DatanodeId;
 
 use crate::Error;
 
-/// Why a container command has no good answer.
+/// Reason for the failure of a container command.
 #[derive(Debug, Clone)]
 pub(crate) enum Failure {
-    /// Another member leads the pipeline; nothing was done.
+    /// Another member is the leader; the command was not executed.
     NotLeader(Option<DatanodeId>),
-    /// Too much to do; nothing was done.
+    /// Overloaded; the command was not executed.
     Busy(String),
-    /// The pipeline is not on that DataNode, or broken there.
+    /// The pipeline does not exist on that DataNode, or is broken.
     NoPipeline(String),
     /// The DataNode cannot be reached.
     Unreachable(String),
-    /// No answer in time.
+    /// Timeout.
     TimedOut(Duration),
-    /// The DataNode answered with a failure of the container protocol.
+    /// The DataNode responded with an error of the container protocol.
     Refused(Error),
-    /// Something else; trying again will not help.
+    /// Another failure, for which a retry is useless.
     Other(Error),
 }
 
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// As callers of the client see it.
+    /// Converts it into the client's error.
     pub(crate) fn into_error(self, node: DatanodeId) -> Error {
         let service = format!("datanode {node}");
         match self {

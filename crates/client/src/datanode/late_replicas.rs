@@ -1,7 +1,7 @@
-//! Replicas that were late: another one answered before them. They are asked last for a while, so
-//! that only the first reader of a container on a sick disk waits until it asks elsewhere.
+//! Replicas that responded later than another one. They are tried last for a while, so that only
+//! the first reader of a container on a slow disk waits for the hedge.
 //!
-//! What is remembered is a node's replica of a container: its other disks may be well.
+//! An entry is a node's replica of a container, because the node's other disks may be healthy.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::{ContainerId, DatanodeDetails, DatanodeId};
 
-/// How long a replica is asked last. The first read behind that finds out whether it is well again.
+/// Time for which a replica is tried last. The first read after it tests whether it has recovered.
 const REMEMBERED: Duration = Duration::from_secs(10);
 
-/// Replicas that are remembered at most.
+/// Maximum number of entries.
 const MOST: usize = 10_000;
 
-/// Shared by all readers of a client.
+/// Late replicas, shared by all readers of a client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LateReplicas {
     until: Arc<Mutex<FxHashMap<(ContainerId, DatanodeId), Instant>>>,
 }
 
 impl LateReplicas {
-    /// Notes that these nodes were late.
+    /// Records that these nodes were late.
     pub(crate) fn note(&self, container: ContainerId, nodes: &[DatanodeId]) {
         if nodes.is_empty() {
             return;
@@ -40,7 +40,7 @@ impl LateReplicas {
         }
     }
 
-    /// Puts nodes that were late behind the others; else the order stays.
+    /// Moves nodes that were late after the others; the order is otherwise unchanged.
     pub(crate) fn put_last(&self, container: ContainerId, nodes: &mut [DatanodeDetails]) {
         let until = self.until.lock();
         if until.is_empty() {
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(order(&nodes), ["n0", "n1", "n2"]);
         late.put_last(ContainerId(1), &mut nodes);
         assert_eq!(order(&nodes), ["n1", "n2", "n0"]);
-        // All of them: the order stays.
+        // If all were late, the order is unchanged.
         late.note(ContainerId(1), &[nodes[0].id, nodes[1].id]);
         late.put_last(ContainerId(1), &mut nodes);
         assert_eq!(order(&nodes), ["n1", "n2", "n0"]);

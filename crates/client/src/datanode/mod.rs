@@ -1,4 +1,4 @@
-//! Container commands over a DataNode's framed port, chunk bytes beside the message.
+//! Container commands over a DataNode's framed port, with chunk bytes outside the message.
 
 mod command;
 mod direct;
@@ -22,11 +22,10 @@ use late_replicas::LateReplicas;
 
 use crate::Error;
 
-/// Payloads above this go over connections of their own, so that small requests do not wait behind
-/// them.
+/// Payloads above this size use separate connections, so that small requests do not wait for them.
 const BULK: usize = 64 << 10;
 
-/// How long a DataNode may take to hear of damage.
+/// Timeout of a report of damage.
 const REPORT_DAMAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections to every DataNode.
@@ -34,15 +33,15 @@ const REPORT_DAMAGE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Datanodes {
     small: ClientPool,
     bulk: ClientPool,
-    /// For pings.
+    /// Connections for pings.
     pulse: ClientPool,
-    /// A DataNode that gives no sign of life for so long hangs.
+    /// Time without a sign of life after which a DataNode is considered hung.
     silence: Duration,
     /// Replicas that were late.
     pub(crate) late: LateReplicas,
 }
 
-/// Which block a command is about, and with what right.
+/// The block of a command, and the token for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) block: BlockId,
@@ -54,9 +53,9 @@ pub(crate) struct Target {
 /// A command of the container protocol.
 pub(crate) struct Command<'a, Q> {
     pub(crate) kind: Type,
-    /// Field of the request in `ContainerCommandRequestProto`.
+    /// Field number of the request in `ContainerCommandRequestProto`.
     pub(crate) request_field: u32,
-    /// Field of the response in `ContainerCommandResponseProto`.
+    /// Field number of the response in `ContainerCommandResponseProto`.
     pub(crate) response_field: u32,
     pub(crate) request: &'a Q,
 }
@@ -78,8 +77,8 @@ impl Datanodes {
         }
     }
 
-    /// Tells a DataNode that its replica gave bytes without their checksums: it looks for itself.
-    /// No caller waits for that.
+    /// Reports to a DataNode that its replica returned bytes with wrong checksums, so that it scans
+    /// the replica. Runs in the background.
     pub(crate) fn report_damage(&self, node: &DatanodeDetails, block: BlockId) {
         let Some(address) = node.address(&PortName::Native) else { return };
         let (client, id) = (self.small.get(&address), node.id);
@@ -97,8 +96,8 @@ impl Datanodes {
         });
     }
 
-    /// Sends one command to one DataNode. `expect` is the size of the answer's payload, as far as
-    /// it is known.
+    /// Sends one command to one DataNode. `expect` is the expected size of the response's payload,
+    /// if known.
     pub(crate) fn call<Q: Message, A: Message + Default>(
         &self,
         node: &DatanodeDetails,
@@ -132,7 +131,7 @@ pub(crate) fn invalid_reply(node: types::DatanodeId, message: impl Into<String>)
     Failure::Other(Error::protocol(format!("datanode {node}"), message))
 }
 
-/// A block token as requests carry it: Hadoop's url string, base64url without padding of four
+/// A block token in the format of requests: Hadoop's URL string, base64url without padding of four
 /// length-prefixed fields.
 pub(crate) fn token_url(token: &proto::common::TokenProto) -> Arc<str> {
     let mut bytes = Vec::new();
@@ -145,7 +144,8 @@ pub(crate) fn token_url(token: &proto::common::TokenProto) -> Arc<str> {
     base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, bytes).into()
 }
 
-/// Hadoop's variable-length integer: one byte up to 127, else a byte that tells how many follow.
+/// Hadoop's variable-length integer: one byte up to 127, else a byte with the number of bytes that
+/// follow.
 fn put_hadoop_vint(value: usize, out: &mut Vec<u8>) {
     if value <= 127 {
         out.push(value as u8);

@@ -1,6 +1,5 @@
-//! Telling a DataNode that hangs from one that is slow. Work may take its time, at disks that have
-//! much to do; whether it is there a DataNode says without looking at any, over a connection on
-//! which nothing else waits.
+//! Detection of hung DataNodes as opposed to slow ones. A request may take long on a busy disk; a
+//! ping is answered without disk access, over a connection without other traffic.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use types::{DatanodeDetails, PortName};
 use super::{Datanodes, Failure};
 
 impl Datanodes {
-    /// Waits for a call to `node`, unless the DataNode gives no sign of life for as long as
+    /// Waits for a call to `node`, unless the DataNode gives no sign of life for
     /// [`crate::ClientOptions::silence`].
     pub(crate) fn watched<T, F>(
         &self,
@@ -34,7 +33,7 @@ impl Datanodes {
         }
     }
 
-    /// Whether a DataNode is there now.
+    /// Returns `true` if a DataNode answers a ping.
     pub(crate) async fn is_there(&self, node: &DatanodeDetails) -> bool {
         let Some(address) = node.address(&PortName::Native) else { return false };
         let client = self.pulse.get(&address);
@@ -43,13 +42,13 @@ impl Datanodes {
     }
 }
 
-/// How long a DataNode that is said to be back may take to answer: a caller waits, and asks again
-/// soon.
+/// Timeout of a ping to a DataNode that is reported to have recovered: a caller waits for it, and
+/// asks again soon.
 const ALIVE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Waits until a DataNode gives no sign of life, and says how. It is asked after a third of the
-/// time that it has, and when it does not answer within another third once more: it may be this
-/// process that stood still.
+/// Waits until a DataNode gives no sign of life, and returns the reason. It is pinged after a third
+/// of the time, and again if there is no answer within another third, because this process itself
+/// may have stalled.
 async fn silent(client: &Client, third: Duration) -> String {
     let mut missed = false;
     loop {
@@ -57,7 +56,7 @@ async fn silent(client: &Client, third: Duration) -> String {
             tokio::time::sleep(third).await;
         }
         match client.call(method::ALIVE, Bytes::new(), Bytes::new(), third).await {
-            // A DataNode that does not know the method is there, too.
+            // A DataNode without the method is alive, too.
             Ok(_) | Err(CallError::Status { .. } | CallError::Decode { .. }) => missed = false,
             Err(CallError::Timeout { .. }) if !missed => missed = true,
             Err(error @ (CallError::Timeout { .. } | CallError::Transport { .. })) => {

@@ -1,5 +1,4 @@
-//! What administrators ask of OMs: which are configured, where their time goes, and that one is
-//! removed.
+//! Administrative requests to OMs: configuration, latencies, preparation, membership, compaction.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -15,8 +14,7 @@ use super::transport::Transport;
 use crate::{Client, Error, Result};
 
 impl Client {
-    /// What each OM has in its configuration by now, and the members of the service as far as it
-    /// knows.
+    /// The current configuration of each OM, and its view of the members of the service.
     pub fn om_configurations(
         &self,
     ) -> BoxFuture<'_, Vec<(String, Result<OmConfigurationResponse>)>> {
@@ -33,8 +31,8 @@ impl Client {
         })
     }
 
-    /// Where the time of each OM's requests went since its present period began; `reset` has it
-    /// begin a new one. In the order of the configured addresses.
+    /// Latencies of each OM's requests since its last reset; `reset` resets them after this
+    /// response. In the order of the configured addresses.
     pub fn om_latencies(
         &self,
         reset: bool,
@@ -51,7 +49,7 @@ impl Client {
         })
     }
 
-    /// How far each OM is with getting prepared at `index`.
+    /// Progress of each OM's preparation at `index`.
     pub fn om_prepare_states(
         &self,
         index: u64,
@@ -74,10 +72,10 @@ impl Client {
         })
     }
 
-    /// Removes an OM from the service; what is answered says whether it was done.
+    /// Removes an OM from the service; the response has the result.
     ///
     /// # Errors
-    /// When no OM answers.
+    /// If no OM responds.
     pub fn decommission_om<'a>(
         &'a self,
         node_id: &'a str,
@@ -92,7 +90,7 @@ impl Client {
         })
     }
 
-    /// Which ranges of its tables each OM compacts.
+    /// The compacted ranges of each OM's tables.
     pub fn om_range_compactions(
         &self,
     ) -> BoxFuture<'_, Vec<(String, Result<RangeCompactionStatusResponse>)>> {
@@ -108,8 +106,8 @@ impl Client {
         })
     }
 
-    /// Has each OM compact a range of its tables, or look for ranges that are worth it; what is
-    /// answered says whether it will be done.
+    /// Starts a compaction on each OM, of a range of its tables or of the ranges above the
+    /// thresholds; the response states whether it was accepted.
     pub fn compact_om_ranges<'a>(
         &'a self,
         request: &'a RangeCompactionRunRequest,

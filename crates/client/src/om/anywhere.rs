@@ -1,39 +1,38 @@
-//! Reads from any OM of the service: which one is asked.
+//! Follower reads: the choice of an OM.
 //!
-//! Every few seconds each OM is asked how far it is; how long the answer takes is how far away it
-//! is. Of those that are near enough to the most advanced one, and answered, reads go to the
-//! nearest, or to any of several that are about as near. How long reads take counts, too: an OM
-//! that has much to do answers a probe now and then as fast as others. One that fails a read is
-//! left alone until it answers a probe again; the read goes on to the next one and at last to the
-//! leader.
+//! Each OM is probed every few seconds for its log position; the response time is its latency.
+//! Among the OMs that responded and lag the most advanced one by less than the limit, reads use the
+//! nearest, or any of several that are about as near. The latency of reads counts, too: an
+//! overloaded OM may answer a probe as fast as others. An OM that fails a read is not used until it
+//! answers a probe; the read is retried on the next one and finally on the leader.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rand::RngExt;
 
-/// What is known of an OM.
+/// State of an OM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// How long it takes to answer, smoothed.
+    /// Its latency, smoothed.
     pub(crate) latency: Duration,
-    /// Entries it has applied.
+    /// Its last applied entry.
     pub(crate) applied: u64,
 }
 
-/// How reads from any OM are made.
+/// Consistency of follower reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowerReads {
-    /// They show every acknowledged write of every client.
+    /// They include every acknowledged write of every client.
     Linearizable,
-    /// They show what the OM has, which may be behind by so many log entries.
+    /// They return the OM's local state, which may lag.
     Local {
-        /// The bound.
+        /// Maximum number of log entries by which it may lag.
         max_lag: u64,
     },
 }
 
-/// The OMs by their last probes.
+/// The OMs, by their last probes.
 pub(crate) struct Nearest {
     max_lag: u64,
     seen: Mutex<Vec<Option<Seen>>>,
@@ -44,11 +43,11 @@ impl Nearest {
         Self { max_lag, seen: Mutex::new(vec![None; count]) }
     }
 
-    /// Notes the outcome of a probe, which is worth as much as all that was seen before.
+    /// Records the result of a probe, which has the same weight as all earlier values.
     pub(crate) fn note(&self, target: usize, outcome: Option<Seen>) {
         let mut seen = self.seen.lock();
         if target >= seen.len() {
-            // One that was not configured.
+            // An OM that was not configured.
             seen.resize(target + 1, None);
         }
         let before = seen[target];
@@ -56,14 +55,14 @@ impl Nearest {
         seen[target] = outcome.map(|seen| Seen { latency: latency(seen.latency), ..seen });
     }
 
-    /// Notes how long a read took. One says little, but there are many.
+    /// Records the latency of a read, with a small weight, because there are many.
     pub(crate) fn took(&self, target: usize, time: Duration) {
         if let Some(Some(seen)) = self.seen.lock().get_mut(target) {
             seen.latency = (seen.latency * 7 + time) / 8;
         }
     }
 
-    /// The OM to send to next: none of `tried`.
+    /// Chooses the OM for the next request, none of `tried`.
     pub(crate) fn pick(&self, tried: &[usize]) -> Option<usize> {
         let seen = self.seen.lock();
         let newest = seen.iter().flatten().map(|s| s.applied).max()?;
@@ -73,7 +72,7 @@ impl Nearest {
             (near && !tried.contains(n)).then_some(known.latency)
         };
         let nearest = (0..seen.len()).filter_map(|n| able(&n)).min()?;
-        // Others as near share the work; what is measured wavers by as much.
+        // OMs with similar latency share the load; the measurement varies by as much.
         let reach = nearest * 2 + Duration::from_micros(500);
         let good: Vec<usize> =
             (0..seen.len()).filter(|n| able(n).is_some_and(|l| l <= reach)).collect();

@@ -1,10 +1,10 @@
-//! What callers of [`Client`](crate::Client) describe: keys, buckets, listings.
+//! Arguments of [`Client`](crate::Client) calls: keys, buckets, listings.
 
 use proto::hdds::KeyValue;
 use proto::ozone::{BucketLayoutProto, KeyArgs};
 use types::ReplicationConfig;
 
-/// Where a key is.
+/// Path of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyPath {
     /// Volume name.
@@ -41,8 +41,8 @@ impl std::fmt::Display for KeyPath {
     }
 }
 
-/// What must hold for a key to be created or deleted. OM decides it as it does so: a key that is
-/// created is checked when it is opened and again when it is committed.
+/// Precondition of the creation or deletion of a key. OM checks it atomically with the operation:
+/// for a creation when the key is opened and again when it is committed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Precondition {
     /// Nothing.
@@ -67,42 +67,42 @@ impl Precondition {
     }
 }
 
-/// Which part of a multipart upload a key is.
+/// A part of a multipart upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartOf {
     /// The upload.
     pub upload_id: String,
-    /// 1 to 10,000.
+    /// The part number, 1 to 10,000.
     pub part_number: u32,
 }
 
-/// How a file is opened for writing.
+/// Options of opening a file for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileOptions {
-    /// Make the directories above it that are missing.
+    /// Create missing parent directories.
     pub recursive: bool,
-    /// Replace a file that is there.
+    /// Replace an existing file.
     pub overwrite: bool,
 }
 
 /// A key to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateKey {
-    /// Where.
+    /// Its path.
     pub path: KeyPath,
-    /// Its size as far as it is known; OM prepares that many blocks.
+    /// Its expected size; OM preallocates blocks for it.
     pub size_hint: u64,
-    /// Replication; the bucket's or the cluster's default when absent.
+    /// Replication; by default the bucket's or the cluster's.
     pub replication: Option<ReplicationConfig>,
     /// User metadata.
     pub metadata: Vec<(String, String)>,
     /// Object tags.
     pub tags: Vec<(String, String)>,
-    /// What must hold.
+    /// Precondition.
     pub precondition: Precondition,
-    /// Set when it is a part of a multipart upload.
+    /// Set for a part of a multipart upload.
     pub part: Option<PartOf>,
-    /// Set when it is a file: its bucket must have directories.
+    /// Set for a file, in a bucket that has directories.
     pub file: Option<FileOptions>,
 }
 
@@ -121,43 +121,43 @@ impl CreateKey {
         }
     }
 
-    /// With `size` as far as it is known.
+    /// Sets the expected `size`.
     pub fn size_hint(mut self, size: u64) -> Self {
         self.size_hint = size;
         self
     }
 
-    /// With `replication` instead of the default.
+    /// Sets the `replication`.
     pub fn replication(mut self, replication: ReplicationConfig) -> Self {
         self.replication = Some(replication);
         self
     }
 
-    /// With `metadata`.
+    /// Sets the `metadata`.
     pub fn metadata(mut self, metadata: Vec<(String, String)>) -> Self {
         self.metadata = metadata;
         self
     }
 
-    /// With `tags`.
+    /// Sets the `tags`.
     pub fn tags(mut self, tags: Vec<(String, String)>) -> Self {
         self.tags = tags;
         self
     }
 
-    /// Only if `precondition` holds.
+    /// Sets the `precondition`.
     pub fn only_if(mut self, precondition: Precondition) -> Self {
         self.precondition = precondition;
         self
     }
 
-    /// As a file of a bucket that has directories.
+    /// Creates a file, in a bucket that has directories.
     pub fn as_file(mut self, options: FileOptions) -> Self {
         self.file = Some(options);
         self
     }
 
-    /// As a part of a multipart upload.
+    /// Creates a part of a multipart upload.
     pub fn part_of(mut self, upload_id: impl Into<String>, part_number: u32) -> Self {
         self.part = Some(PartOf { upload_id: upload_id.into(), part_number });
         self
@@ -182,19 +182,19 @@ impl CreateKey {
 /// A bucket to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketSpec {
-    /// Its layout; OM's default when absent.
+    /// Its layout; by default OM's default.
     pub layout: Option<BucketLayoutProto>,
-    /// Replication of its keys; the cluster's default when absent.
+    /// Replication of its keys; by default the cluster's.
     pub replication: Option<ReplicationConfig>,
-    /// Most bytes its keys may take, replicas included; -1 for no limit.
+    /// Maximum bytes of its keys, replicas included; -1 for no limit.
     pub quota_in_bytes: i64,
-    /// Most keys it may hold; -1 for no limit.
+    /// Maximum number of its keys; -1 for no limit.
     pub quota_in_namespace: i64,
-    /// Owner; the caller when absent.
+    /// Owner; by default the caller.
     pub owner: Option<String>,
     /// User metadata.
     pub metadata: Vec<(String, String)>,
-    /// Volume and bucket that this one is a link to.
+    /// Source volume and bucket if this is a link.
     pub link_to: Option<(String, String)>,
 }
 

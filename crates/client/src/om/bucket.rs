@@ -12,18 +12,18 @@ use super::args::{BucketSpec, pairs_to_wire};
 use super::command::{CreateBucket, DeleteBucket, InfoBucket, ListBuckets, SetBucketProperty};
 use crate::{Client, Error, Result};
 
-/// What changes about a bucket; `None` leaves it.
+/// Changes of a bucket; `None` leaves a property unchanged.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BucketChange {
     /// New owner.
     pub owner: Option<String>,
-    /// Most bytes; -1 for no limit.
+    /// Maximum bytes; -1 for no limit.
     pub quota_in_bytes: Option<i64>,
-    /// Most keys; -1 for no limit.
+    /// Maximum number of keys; -1 for no limit.
     pub quota_in_namespace: Option<i64>,
-    /// Replication of keys written from now on.
+    /// Replication of new keys.
     pub replication: Option<ReplicationConfig>,
-    /// Metadata that is added, or gets another value.
+    /// Metadata to add or replace.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -38,8 +38,8 @@ fn default_replication(config: &ReplicationConfig) -> DefaultReplicationConfig {
 /// READ and WRITE, as bits 0 and 1 of a set of rights.
 const READ_WRITE: &[u8] = &[0x03];
 
-/// What every link lets everybody do, since its own ACLs cannot be changed later: go through it.
-/// The ACLs of its source decide about the data. Ozone: `OzoneAcl.LINK_BUCKET_DEFAULT_ACL`.
+/// ACL of links, which allows everyone to follow them, since it cannot be changed later. The ACLs
+/// of the source protect the data. Ozone: `OzoneAcl.LINK_BUCKET_DEFAULT_ACL`.
 fn acl_of_links() -> OzoneAclInfo {
     OzoneAclInfo {
         r#type: OzoneAclType::World as i32,
@@ -49,7 +49,7 @@ fn acl_of_links() -> OzoneAclInfo {
     }
 }
 
-/// The bucket as the request that creates it tells of it.
+/// The bucket in its creation request.
 fn to_create(volume: &str, bucket: &str, spec: BucketSpec, user: &str) -> BucketInfo {
     let acls = spec.link_to.is_some().then(acl_of_links).into_iter().collect();
     let (source_volume, source_bucket) = spec.link_to.unzip();
@@ -89,7 +89,7 @@ impl Client {
         })
     }
 
-    /// All about a bucket.
+    /// All information about a bucket.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, `VOLUME_NOT_FOUND`, or a failure to reach OM.

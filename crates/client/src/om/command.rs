@@ -1,6 +1,6 @@
-//! OM's commands: type, messages and field numbers declared once, and the envelope written and read
-//! without the all-embracing `OMRequest` and `OMResponse`, whose hundred optional messages cost
-//! more to move than to fill.
+//! OM's commands: type, messages and field numbers declared once, and the envelope encoded and
+//! decoded without `OMRequest` and `OMResponse`, whose hundred optional messages are more expensive
+//! to move than to fill.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -85,7 +85,7 @@ commands! {
     SubmitSnapshotDiff, 144 SubmitSnapshotDiffRequest, 143 SubmitSnapshotDiffResponse;
 }
 
-/// `RevokeS3Secret` has no response message; an empty one stands in.
+/// `RevokeS3Secret` has no response message; an empty one is used.
 pub(crate) struct RevokeS3Secret;
 impl Command for RevokeS3Secret {
     const TYPE: Type = Type::RevokeS3Secret;
@@ -95,7 +95,7 @@ impl Command for RevokeS3Secret {
     type Response = om::PutObjectTaggingResponse;
 }
 
-/// `ClientVersion` that we speak: bucket layouts.
+/// The supported `ClientVersion`: bucket layouts.
 const CLIENT_VERSION: u64 = 3;
 
 /// The parts of the envelope that are the same for all requests of a client, encoded once.
@@ -108,15 +108,15 @@ pub(crate) fn encode_caller(client_id: &str, user: &str) -> Bytes {
     out.freeze()
 }
 
-/// Which call a request belongs to. It stays the same when the request is sent again, so that OM,
-/// whichever leads then, answers it again and does not do it again.
+/// Id of a call. Retries have the same id, so that any leader of OM returns the first result
+/// instead of executing the call again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallId {
     pub(crate) client: [u8; 16],
     pub(crate) number: i32,
 }
 
-/// Whether sending a command twice may differ from sending it once.
+/// Returns `true` if executing a command twice may differ from executing it once.
 pub(crate) fn changes(command: Type) -> bool {
     !matches!(
         command,
@@ -161,7 +161,7 @@ pub(crate) fn encode<C: Command>(caller: &[u8], call: CallId, request: &C::Reque
     out.freeze()
 }
 
-/// A read that any OM may answer: what it must show at least.
+/// Encodes a read that any OM may serve, with its minimum log position.
 pub(crate) fn encode_anywhere<C: Command>(
     caller: &[u8],
     call: CallId,
@@ -188,9 +188,9 @@ pub(crate) fn encode_anywhere<C: Command>(
     out.freeze()
 }
 
-/// What an `OMResponse` says.
+/// A decoded `OMResponse`.
 pub(crate) struct Reply<R> {
-    /// Where in the log a write is.
+    /// Position of a write in the log.
     pub(crate) written_at: Option<u64>,
     pub(crate) status: Status,
     pub(crate) message: String,
@@ -199,7 +199,7 @@ pub(crate) struct Reply<R> {
 }
 
 impl<R: Default> Reply<R> {
-    /// The body, or OM's error.
+    /// Returns the body, or OM's error.
     pub(crate) fn ok(self) -> Result<R> {
         match self.status {
             Status::Ok => Ok(self.body.unwrap_or_default()),
@@ -208,7 +208,7 @@ impl<R: Default> Reply<R> {
     }
 }
 
-/// Reads an encoded `OMResponse`.
+/// Decodes an `OMResponse`.
 pub(crate) fn decode<C: Command>(mut bytes: Bytes) -> Result<Reply<C::Response>> {
     let invalid = |e: prost::DecodeError| Error::om_reply(e.to_string());
     let mut status = None;
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn every_field_number_is_the_one_of_the_protocol() {
-        // A field number that is off would put the request where `OMRequest` does not look for it.
+        // With a wrong field number the request would not be decoded from `OMRequest`.
         macro_rules! check {
             ($($command:ident, $request:ident, $response:ident;)*) => {$(
                 let bytes = encode::<$command>(&encode_caller("c", "u"), CALL, &Default::default());

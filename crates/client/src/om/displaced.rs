@@ -1,9 +1,8 @@
-//! A call that is not answered: does another OM lead by now?
+//! Detection of a new leader during a call without a response.
 //!
-//! A server that hangs, or is cut off, answers nothing and refuses nothing. A caller that waits for
-//! it asks all servers how they stand, and goes to the one that leads when that is another: long
-//! before the call's time is over. While no other OM leads, a call that simply takes long is left
-//! alone.
+//! A server that hangs or is partitioned neither responds nor rejects calls. A caller that waits
+//! for it queries the state of all servers, and switches to the leader if that is another one, long
+//! before the call's timeout. While no other OM leads, a slow call is left alone.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -14,12 +13,12 @@ use proto::om_admin::OmStateResponse;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
-/// A call that takes longer makes its caller ask: calls that are answered rarely take as long.
+/// Time without a response after which a caller queries the servers; most calls take less.
 const PROBE_DELAY: Duration = Duration::from_millis(400);
-/// How often the servers are asked, however many calls wait.
+/// Interval at which the servers are queried, for any number of waiting calls.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Asks one server how it stands.
+/// Queries the state of one server.
 pub(crate) trait Probe<'a>:
     Fn(usize) -> BoxFuture<'a, Option<OmStateResponse>> + Send + Sync
 {
@@ -30,19 +29,19 @@ impl<'a, F> Probe<'a> for F where
 {
 }
 
-/// What was found out last, for all callers.
+/// The last result, for all callers.
 #[derive(Default)]
 pub(crate) struct Displaced {
     last: Mutex<Option<(Instant, Option<(u64, usize)>)>>,
 }
 
 impl Displaced {
-    /// Waits until one of the `count` servers leads that is not `current`, in a newer term than
-    /// `current` claims to; says which one. `probe` asks one of them and takes a bounded time.
+    /// Waits until one of the `count` servers other than `current` is the leader, in a newer term
+    /// than that of `current`; returns its index. `probe` queries one of them in bounded time.
     pub(crate) async fn by(&self, current: usize, count: usize, probe: impl Probe<'_>) -> usize {
         sleep(PROBE_DELAY).await;
         loop {
-            // The lock is what makes one caller ask for all.
+            // Under the lock, one caller queries for all.
             let mut last = self.last.lock().await;
             let found = match *last {
                 Some((at, found)) if at.elapsed() < PROBE_INTERVAL => found,
@@ -63,8 +62,8 @@ impl Displaced {
     }
 }
 
-/// The leader of the newest term. `current`, which probably does not answer, is heard but not
-/// waited for.
+/// The leader of the newest term. The response of `current`, which probably never comes, is used
+/// but not waited for.
 async fn newest_leader(
     current: usize,
     count: usize,
@@ -83,7 +82,7 @@ async fn newest_leader(
     };
     let known = others.into_iter().chain(heard).filter_map(|(n, state)| Some((n, state?)));
     let known: Vec<_> = known.collect();
-    // One that leads in an older term than others know of leads no longer.
+    // A leader of an older term than others report has lost leadership.
     let term = known.iter().map(|(_, state)| state.term).max()?;
     let leads = |s: &OmStateResponse| s.role == "LEADER" && s.ready && s.term == term;
     known.iter().find(|(_, state)| leads(state)).map(|(n, _)| (term, *n))
@@ -114,7 +113,7 @@ mod tests {
         let probe = |n: usize| ready(state("LEADER", [7, 6, 0][n])).boxed();
         assert_eq!(newest_leader(0, 3, &probe).await, Some((7, 0)));
         assert_eq!(newest_leader(1, 3, &probe).await, Some((7, 0)));
-        // The leader does not answer, but others have heard of it.
+        // The leader does not answer, but others report it.
         let probe = |n: usize| match n {
             0 => pending().boxed(),
             1 => ready(state("LEADER", 6)).boxed(),

@@ -1,5 +1,5 @@
-//! Keys: write, read, info, list, rename, delete. The bytes themselves are the business of `write`
-//! and `read`.
+//! Keys: write, read, info, list, rename, delete. The bytes themselves are handled by `write` and
+//! `read`.
 
 use std::time::Duration;
 
@@ -17,29 +17,29 @@ use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
 /// Delay between two attempts while SCM is in safe mode.
 const SAFE_MODE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// How long an answer SCM_IN_SAFE_MODE is waited out, within the deadline.
+/// Time for which SCM_IN_SAFE_MODE is retried, within the deadline.
 const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Metadata of a key whose writer has synced but not closed it.
 const BEING_WRITTEN: &str = "hsyncClientId";
 
-/// Whether the writer of a key has synced it and not closed it yet.
+/// Returns `true` if the writer of a key has synced it and not closed it yet.
 pub(crate) fn is_being_written(info: &KeyInfo) -> bool {
     info.metadata.iter().any(|pair| pair.key == BEING_WRITTEN)
 }
 
-/// An open key as OM answered it.
+/// An open key, as returned by OM.
 pub(crate) struct OpenKey {
     pub(crate) info: KeyInfo,
     pub(crate) session: u64,
 }
 
 impl Client {
-    /// Opens a key for writing. Nothing is visible until [`KeyWriter::finish`]; a writer that is
-    /// dropped leaves nothing behind but blocks that the servers clean up.
+    /// Opens a key for writing. Nothing is visible until [`KeyWriter::finish`]; a dropped writer
+    /// leaves only blocks that the servers clean up.
     ///
     /// # Errors
-    /// `BUCKET_NOT_FOUND`, a precondition that does not hold, or a failure to reach OM.
+    /// `BUCKET_NOT_FOUND`, a failed precondition, or a failure to reach OM.
     pub fn create_key(&self, key: CreateKey) -> BoxFuture<'_, Result<KeyWriter>> {
         Box::pin(async move { KeyWriter::open(self.clone(), key).await })
     }
@@ -56,7 +56,7 @@ impl Client {
         })
     }
 
-    /// Opens a key for reading. Of one that is being written all is there that its writer synced.
+    /// Opens a key for reading. Of a key that is open for writing, all synced data is readable.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
@@ -67,7 +67,7 @@ impl Client {
         })
     }
 
-    /// All about a key, without where its blocks are now.
+    /// All information about a key, without the current locations of its blocks.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
@@ -77,11 +77,11 @@ impl Client {
         )
     }
 
-    /// As [`Client::key_info`], with the size that a reader of the key finds: OM may know an old
-    /// one of a key that its writer has synced but not closed.
+    /// As [`Client::key_info`], with the size for readers of the key: OM's may be out of date if
+    /// its writer has synced but not closed it.
     ///
     /// # Errors
-    /// As [`Client::key_info`], and when no DataNode says how long such a key is.
+    /// As [`Client::key_info`], and if no DataNode returns the length of such a key.
     pub fn readable_key_info<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<KeyInfo>> {
         Box::pin(async move {
             let info = self.key_info(path).await?;
@@ -92,7 +92,8 @@ impl Client {
         })
     }
 
-    /// All about a key, with the pipelines of its blocks; `fresh` makes OM ask SCM for them.
+    /// All information about a key, with the pipelines of its blocks; `fresh` makes OM refresh them
+    /// from SCM.
     pub(crate) async fn locate_key(&self, path: &KeyPath, fresh: bool) -> Result<KeyInfo> {
         let args = KeyArgs {
             sort_datanodes: Some(self.options().topology_aware_read),
@@ -110,7 +111,7 @@ impl Client {
         reply.key_info.ok_or_else(|| Error::om_reply("no key in GetKeyInfo"))
     }
 
-    /// One page of at most `count` keys in order of their names, and whether there are more.
+    /// One page of at most `count` keys in the order of names, and whether there are more.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -127,7 +128,7 @@ impl Client {
         })
     }
 
-    /// All keys of a listing in order of their names, page by page.
+    /// All keys of a listing in the order of names, page by page.
     pub fn list_keys(
         &self,
         list: ListKeys,
@@ -144,8 +145,7 @@ impl Client {
         .try_flatten()
     }
 
-    /// One page of at most `count` keys with everything OM knows of them, and whether there are
-    /// more.
+    /// One page of at most `count` keys with all their metadata, and whether there are more.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -161,11 +161,11 @@ impl Client {
         })
     }
 
-    /// Makes a directory, and those above it, in a bucket that has directories. One that is there
-    /// is as good.
+    /// Creates a directory and its parents, in a bucket that has directories. Succeeds if it
+    /// exists.
     ///
     /// # Errors
-    /// `FILE_ALREADY_EXISTS` when a file is in the way, or a failure to reach OM.
+    /// `FILE_ALREADY_EXISTS` if there is a file with that name, or a failure to reach OM.
     pub fn create_directory<'a>(&'a self, path: &'a KeyPath) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let request = om::CreateDirectoryRequest { key_args: path.args() };
@@ -177,7 +177,7 @@ impl Client {
         })
     }
 
-    /// Gives a key another name within its bucket.
+    /// Renames a key within its bucket.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, `KEY_ALREADY_EXISTS`, or a failure to reach OM.
@@ -200,11 +200,11 @@ impl Client {
         })
     }
 
-    /// Deletes a key if `precondition` holds; OM decides that as it deletes.
+    /// Deletes a key if `precondition` holds, which OM checks atomically.
     ///
     /// # Errors
-    /// `ETAG_MISMATCH`, `KEY_NOT_FOUND` for a key of another generation and for none, or a failure
-    /// to reach OM.
+    /// `ETAG_MISMATCH`, `KEY_NOT_FOUND` for a missing key or another generation, or a failure to
+    /// reach OM.
     pub fn delete_key_if<'a>(
         &'a self,
         path: &'a KeyPath,
@@ -219,7 +219,7 @@ impl Client {
     }
 
     /// Deletes keys of one bucket; returns those that could not be deleted, with OM's status name
-    /// and words.
+    /// and message.
     ///
     /// # Errors
     /// `BUCKET_NOT_FOUND`, or a failure to reach OM.
@@ -303,7 +303,7 @@ impl Client {
         Ok(OpenKey { info, session })
     }
 
-    /// Makes a written key visible; with `hsync` it stays open for more.
+    /// Makes a written key visible; with `hsync` it stays open for further data.
     pub(crate) async fn commit_key(&self, args: KeyArgs, session: u64, hsync: bool) -> Result<()> {
         let request = om::CommitKeyRequest {
             key_args: args,
@@ -313,7 +313,8 @@ impl Client {
         };
         let (reply, repeated) = self.om_reply::<command::CommitKey>(&request).await?;
         if repeated && reply.status == Status::KeyNotFound {
-            // The open key is gone: either the first attempt committed it, or it was cleaned up.
+            // The open key does not exist: either the first attempt committed it, or it was cleaned
+            // up.
             let args = &request.key_args;
             let path = KeyPath::new(&args.volume_name, &args.bucket_name, &args.key_name);
             let committed = self.key_info(&path).await?;
@@ -350,7 +351,7 @@ fn list_request(list: &ListKeys, count: u32) -> om::ListKeysRequest {
     }
 }
 
-/// Whether a committed key is the one that `locations` were written for.
+/// Returns `true` if a committed key consists of the blocks in `locations`.
 fn holds_blocks(key: &KeyInfo, locations: &[KeyLocation], size: u64) -> bool {
     let Some(version) = key.key_location_list.last() else { return false };
     key.data_size == size

@@ -1,5 +1,5 @@
-//! What OM is asked: one file per noun, over [`command`] (which messages belong together) and
-//! [`transport`] (which server is asked, how often, how long).
+//! Requests to OM: one file per noun, based on [`command`] (the messages of each command) and
+//! [`transport`] (choice of server, retries, timeouts).
 
 mod admin;
 pub(crate) mod anywhere;

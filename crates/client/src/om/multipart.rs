@@ -14,9 +14,9 @@ const ETAG: &str = "ETag";
 /// A multipart upload to be started.
 #[derive(Debug, Clone)]
 pub struct CreateUpload {
-    /// The key that it will become.
+    /// The key of the upload.
     pub path: KeyPath,
-    /// Replication; the bucket's or the cluster's default when absent.
+    /// Replication; by default the bucket's or the cluster's.
     pub replication: Option<ReplicationConfig>,
     /// User metadata.
     pub metadata: Vec<(String, String)>,
@@ -24,32 +24,32 @@ pub struct CreateUpload {
     pub tags: Vec<(String, String)>,
 }
 
-/// A part as the caller of complete names it.
+/// A part in a request to complete an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedPart {
     /// Its number.
     pub part_number: u32,
-    /// The ETag that uploading it returned, without quotes.
+    /// Its ETag, as returned by its upload, without quotes.
     pub etag: String,
 }
 
 /// A finished multipart upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedUpload {
-    /// The key's ETag: MD5 over the parts' MD5s, and how many they are.
+    /// The key's ETag: MD5 over the parts' MD5s, and the number of parts.
     pub etag: String,
 }
 
 /// One page of an upload's parts.
 #[derive(Debug, Clone)]
 pub struct PartPage {
-    /// The parts, in order of their numbers.
+    /// The parts, in the order of their numbers.
     pub parts: Vec<om::PartInfo>,
-    /// The upload's replication, when OM says one.
+    /// The upload's replication, if OM reports it.
     pub replication: Option<ReplicationConfig>,
-    /// The kind of checksum that the upload was created with, as its creator noted it.
+    /// The checksum type of the upload, as recorded at its creation.
     pub checksum: Option<String>,
-    /// Where the next page begins, when there is one.
+    /// Start of the next page, if there is one.
     pub next: Option<u32>,
 }
 
@@ -58,13 +58,13 @@ pub struct PartPage {
 pub struct UploadPage {
     /// The uploads, in order of key and upload id.
     pub uploads: Vec<om::MultipartUploadInfo>,
-    /// Key and upload id after which the next page begins, when there is one.
+    /// Key and upload id after which the next page starts, if there is one.
     pub next: Option<(String, String)>,
 }
 
-/// Whether a listed part has the bytes of the one that was to be committed. Parts of an upload have
-/// the same size mostly, so that only the digest tells an earlier part of the same number apart;
-/// without one the part may be an earlier one.
+/// Returns `true` if a listed part has the bytes of the part to be committed. Most parts of an
+/// upload have the same size, so that only the digest distinguishes an earlier part with the same
+/// number; without a digest the part may be an earlier one.
 fn is_of(listed: &om::PartInfo, args: &KeyArgs) -> bool {
     let etag = args.metadata.iter().find(|pair| pair.key == ETAG);
     let etag = etag.and_then(|pair| pair.value.as_deref());
@@ -91,13 +91,13 @@ impl Client {
         })
     }
 
-    /// Makes a written part belong to its upload.
+    /// Commits a written part to its upload.
     pub(crate) async fn commit_part(&self, args: KeyArgs, session: u64) -> Result<()> {
         let number = args.multipart_number();
         let request = om::MultipartCommitUploadPartRequest { key_args: args, client_id: session };
         let (reply, repeated) = self.om_reply::<command::CommitMultiPartUpload>(&request).await?;
         if repeated && reply.status != Status::Ok {
-            // The first attempt may have done it: then a part of our bytes is listed.
+            // The first attempt may have committed it: then a part with our bytes is listed.
             let args = &request.key_args;
             let path = KeyPath::new(&args.volume_name, &args.bucket_name, &args.key_name);
             let page = self
@@ -110,7 +110,7 @@ impl Client {
         reply.ok().map(drop)
     }
 
-    /// Makes the parts one key.
+    /// Completes an upload: its parts become one key.
     ///
     /// # Errors
     /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, `INVALID_PART`, `INVALID_PART_ORDER`, `ENTITY_TOO_SMALL`,
@@ -145,7 +145,7 @@ impl Client {
         })
     }
 
-    /// Drops an upload and its parts.
+    /// Aborts an upload and deletes its parts.
     ///
     /// # Errors
     /// `NO_SUCH_MULTIPART_UPLOAD_ERROR`, or a failure to reach OM.
@@ -157,8 +157,8 @@ impl Client {
         Box::pin(async move {
             let request =
                 om::MultipartUploadAbortRequest { key_args: upload_args(path, upload_id) };
-            // OM remembers a call that comes again: that there is no such upload is said of one
-            // that another call ended.
+            // OM recognizes a retried call: the error that there is no such upload means that
+            // another call ended it.
             self.om::<command::AbortMultiPartUpload>(&request).await.map(drop)
         })
     }

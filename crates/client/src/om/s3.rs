@@ -7,7 +7,7 @@ use super::command;
 use crate::{Client, Result};
 
 impl Client {
-    /// The secret of an access id; made when it does not exist and `create` is set.
+    /// The secret of an access id; created if it does not exist and `create` is set.
     ///
     /// # Errors
     /// `S3_SECRET_NOT_FOUND` (or `ACCESS_ID_NOT_FOUND`), or a failure to reach OM.
@@ -54,7 +54,7 @@ impl Client {
         })
     }
 
-    /// The user that an S3 access id stands for, and the volume its buckets live in.
+    /// The user of an S3 access id, and the volume of its buckets.
     ///
     /// # Errors
     /// A failure to reach OM.

@@ -10,24 +10,24 @@ use super::command::{
 };
 use crate::{Client, Error, Result};
 
-/// Snapshots and jobs of one page.
+/// Number of snapshots or jobs per page.
 const PAGE: u32 = 1000;
 
-/// Two snapshots of a bucket that are compared.
+/// Two snapshots of a bucket to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotPair<'a> {
     /// Volume.
     pub volume: &'a str,
     /// Bucket.
     pub bucket: &'a str,
-    /// Snapshot that the changes begin at.
+    /// Snapshot at the start of the changes.
     pub from: &'a str,
-    /// Snapshot that they lead to.
+    /// Snapshot at the end of the changes.
     pub to: &'a str,
 }
 
 impl Client {
-    /// Makes a snapshot of a bucket, which OM names if `name` is `None`.
+    /// Creates a snapshot of a bucket, which OM names if `name` is `None`.
     ///
     /// # Errors
     /// `FILE_ALREADY_EXISTS`, `INVALID_SNAPSHOT_ERROR`, `TOO_MANY_SNAPSHOTS`, or a failure to reach
@@ -50,7 +50,7 @@ impl Client {
         })
     }
 
-    /// All about a snapshot.
+    /// All information about a snapshot.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
@@ -71,7 +71,7 @@ impl Client {
         })
     }
 
-    /// Gives a snapshot another name.
+    /// Renames a snapshot.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, `FILE_ALREADY_EXISTS`, `FEATURE_NOT_ENABLED`, or a failure to reach OM.
@@ -115,7 +115,7 @@ impl Client {
         })
     }
 
-    /// The snapshots of a bucket whose names begin with `prefix` and are behind `start_after`, page
+    /// The snapshots of a bucket whose names begin with `prefix` and come after `start_after`, page
     /// by page.
     pub fn list_snapshots<'a>(
         &'a self,
@@ -140,7 +140,7 @@ impl Client {
         .try_flatten()
     }
 
-    /// Has two snapshots compared; gives what OM says to that.
+    /// Starts the diff of two snapshots; returns OM's response.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
@@ -160,7 +160,7 @@ impl Client {
         })
     }
 
-    /// A page of the differences of two snapshots, if they were compared.
+    /// A page of the diff of two snapshots, if it is complete.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
@@ -184,7 +184,7 @@ impl Client {
         })
     }
 
-    /// Cancels a comparison; gives what OM says to that.
+    /// Cancels a diff; returns OM's response.
     ///
     /// # Errors
     /// `FILE_NOT_FOUND`, or a failure to reach OM.
@@ -203,8 +203,7 @@ impl Client {
         })
     }
 
-    /// The comparisons of a bucket's snapshots behind job `start_after`, those of one status, or
-    /// all, page by page.
+    /// The diff jobs of a bucket after job `start_after`, with one status or all, page by page.
     pub fn list_snapshot_diffs<'a>(
         &'a self,
         volume: &'a str,

@@ -1,4 +1,4 @@
-//! Which of the OMs is asked, how often and how long: fail-over, back-off, deadline.
+//! Choice of the OM for a call, retries and timeouts: failover, backoff, deadline.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,27 +18,27 @@ use super::anywhere::{Nearest, Seen};
 use super::displaced::Displaced;
 use crate::{Error, Result};
 
-/// First pause between attempts; doubled each time up to the configured longest.
+/// First pause between attempts; doubled each time up to the configured maximum.
 const FIRST_BACKOFF: Duration = Duration::from_millis(20);
 
-/// Longest pause while there is no leader: elections take about a second, and a caller that asks
-/// more often is served sooner.
+/// Maximum pause while there is no leader: elections take about a second, and frequent retries
+/// shorten the wait.
 const ELECTION_BACKOFF: Duration = Duration::from_millis(200);
-/// How long one of several servers may take for the first attempt when no other is known to lead:
-/// it may hang, and the others be out of our reach for a while. Later attempts get twice as long
-/// each, for requests that do take long.
+/// Timeout of the first attempt on one of several servers while no other is known to lead: it may
+/// hang, and the others may be temporarily unreachable. The timeout doubles for each further
+/// attempt, for requests that take long.
 const FIRST_ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long a server may take to say how it stands.
+/// Timeout of a state query.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same when a call waits for it.
+/// Timeout of a state query while a call waits for it.
 const URGENT_PROBE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Most servers of a service, with those that others name.
+/// Maximum number of servers of a service, including those learned from responses.
 const MOST_TARGETS: usize = 16;
 
-/// The servers of one service, one of which leads.
+/// The servers of one service, one of which is the leader.
 #[derive(Clone)]
 pub(crate) struct Transport {
     inner: Arc<Inner>,
@@ -46,14 +46,14 @@ pub(crate) struct Transport {
 
 struct Inner {
     service: &'static str,
-    /// What a call is called among the stages of a request.
+    /// Name of a call among the stages of a request.
     stage: &'static str,
     method: u16,
-    /// Those that are configured, and the leader that one of them named: services change their
-    /// servers.
+    /// The configured servers, and the leader named by one of them, since the servers of a service
+    /// change.
     targets: RwLock<Vec<Arc<Target>>>,
     options: framed::ClientOptions,
-    /// The target that answered last.
+    /// The target of the last response.
     current: AtomicUsize,
     attempt_timeout: Duration,
     deadline: Duration,
@@ -66,7 +66,7 @@ struct Inner {
 struct Anywhere {
     nearest: Nearest,
     interval: Duration,
-    /// Set once a call probes.
+    /// Set once a call has started the probes.
     probing: AtomicBool,
 }
 
@@ -75,29 +75,29 @@ struct Target {
     client: framed::Client,
 }
 
-/// A reply and what is known of how it came about.
+/// A response, and the circumstances of the call.
 pub(crate) struct Answer {
     pub(crate) bytes: Bytes,
-    /// An earlier attempt may have been carried out although its answer never came: an answer such
-    /// as "does not exist" to a deletion can then mean success.
+    /// An earlier attempt may have been executed although its response was lost: an error such as
+    /// "does not exist" for a deletion can then mean success.
     pub(crate) repeated: bool,
 }
 
-/// What to do after a failed attempt.
+/// Action after a failed attempt.
 enum Next {
-    /// Ask another server; the failed attempt had no effect.
+    /// Try another server; the failed attempt had no effect.
     Elsewhere,
-    /// Ask this one.
+    /// Try this server.
     Hinted(usize),
-    /// Ask another server; the failed attempt may have had its effect.
+    /// Try another server; the failed attempt may have had an effect.
     Unsure,
-    /// Ask the same server a little later.
+    /// Retry on the same server a little later.
     Later,
-    /// Asking again will not help.
+    /// A retry is useless.
     GiveUp(Error),
 }
 
-/// How often and how long a call is tried.
+/// Limits of the number and time of attempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RetryPolicy {
     pub(crate) connect_timeout: Duration,
@@ -106,12 +106,12 @@ pub(crate) struct RetryPolicy {
     pub(crate) max_backoff: Duration,
 }
 
-/// How one server stands, and how long it took to say so.
+/// State of one server, and its response time.
 pub(crate) type State = (OmStateResponse, Duration);
 
 impl Transport {
-    /// OMs; with `anywhere` (the most entries one may be behind, and how often to ask) reads may go
-    /// to any of them.
+    /// A transport for OMs; with `anywhere` (the maximum lag in log entries, and the probe
+    /// interval) any of them may serve reads.
     pub(crate) fn om(
         addresses: &[String],
         policy: RetryPolicy,
@@ -125,7 +125,7 @@ impl Transport {
         Self::new("om", method::OM, addresses, policy, anywhere)
     }
 
-    /// Asks each server how it stands, all at once.
+    /// Queries the state of each server in parallel.
     pub(crate) async fn states(&self) -> Vec<(String, Result<State>)> {
         let asked = self.inner.all().into_iter().map(async |target| {
             let state = self.inner.state(&target, PROBE_TIMEOUT).await;
@@ -134,8 +134,8 @@ impl Transport {
         futures::future::join_all(asked).await
     }
 
-    /// Sends a read that any server may answer: the nearest one, the next when that fails, and at
-    /// last the leader.
+    /// Sends a read that any server may serve: to the nearest one, the next after a failure, and
+    /// finally the leader.
     pub(crate) async fn call_anywhere(&self, request: Bytes) -> Result<Answer> {
         let inner = &*self.inner;
         let Some(anywhere) = &inner.anywhere else { return self.call(request).await };
@@ -166,7 +166,7 @@ impl Transport {
         self.call(request).await
     }
 
-    /// OMs, for what administrators ask.
+    /// A transport for administrative requests to OMs.
     pub(crate) fn om_admin(addresses: &[String], policy: RetryPolicy) -> Self {
         Self::new("om", method::OM_ADMIN, addresses, policy, None)
     }
@@ -175,7 +175,7 @@ impl Transport {
         Self::new("scm", method::SCM_CONTAINER_LOCATION, addresses, policy, None)
     }
 
-    /// SCMs, for blocks.
+    /// A transport for block requests to SCMs.
     pub(crate) fn scm_block(addresses: &[String], policy: RetryPolicy) -> Self {
         Self::new("scm", method::SCM_BLOCK, addresses, policy, None)
     }
@@ -210,7 +210,7 @@ impl Transport {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Sends one request until an OM answers it.
+    /// Sends one request until an OM responds.
     pub(crate) async fn call(&self, request: Bytes) -> Result<Answer> {
         telemetry::stage(self.inner.stage, self.call_until_answered(request)).await
     }
@@ -223,7 +223,7 @@ impl Transport {
         let mut repeated = false;
         let mut backoff = FIRST_BACKOFF;
         let mut tried_without_pause = 0;
-        // Only OM knows a call that comes again.
+        // Only OM recognizes retried calls.
         let careful = inner.count() > 1 && inner.method == method::OM;
         let mut answer_timeout =
             if careful { FIRST_ATTEMPT_TIMEOUT } else { inner.attempt_timeout };
@@ -297,7 +297,7 @@ impl Transport {
     }
 }
 
-/// Probes again and again, as long as the transport is used.
+/// Probes repeatedly while the transport exists.
 async fn probe_on(inner: Weak<Inner>, interval: Duration) {
     loop {
         tokio::time::sleep(interval).await;
@@ -326,7 +326,7 @@ impl Inner {
         self.targets.read().clone()
     }
 
-    /// Which of the servers is at an address; one that was not known is noted.
+    /// Index of the server at an address; an unknown one is added.
     fn position(&self, address: &str) -> Option<usize> {
         let mut targets = self.targets.write();
         if let Some(known) = targets.iter().position(|target| target.address == address) {
@@ -340,8 +340,8 @@ impl Inner {
         Some(targets.len() - 1)
     }
 
-    /// Asks every server how far it is; how long that takes is measured by a second question, so
-    /// that making a connection does not count.
+    /// Queries the log position of every server; the response time is measured with a second query,
+    /// so that it does not include connecting.
     async fn probe(&self, anywhere: &Anywhere) {
         let probes = self.all().into_iter().enumerate().map(async |(n, target)| {
             let answered = match self.state(&target, PROBE_TIMEOUT).await {
@@ -354,7 +354,7 @@ impl Inner {
         futures::future::join_all(probes).await;
     }
 
-    /// Waits until another server than this one leads.
+    /// Waits until another server than this one is the leader.
     async fn displaced(&self, current: usize) -> usize {
         let all = self.all();
         let ask = |n: usize| {

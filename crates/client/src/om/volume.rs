@@ -7,23 +7,23 @@ use proto::ozone::{self as om, VolumeInfo, list_volume_request::Scope};
 use super::command::{CreateVolume, DeleteVolume, InfoVolume, ListVolume, SetVolumeProperty};
 use crate::{Client, Error, Result};
 
-/// Which volumes a listing shows.
+/// Scope of a listing of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VolumeScope {
-    /// Those that the user owns or may read.
+    /// Volumes that the user owns or may read.
     ByUser,
-    /// All of the cluster.
+    /// All volumes of the cluster.
     Cluster,
 }
 
-/// What changes about a volume; `None` leaves it.
+/// Changes of a volume; `None` leaves a property unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeChange {
     /// New owner.
     pub owner: Option<String>,
-    /// Most bytes; -1 for no limit.
+    /// Maximum bytes; -1 for no limit.
     pub quota_in_bytes: Option<i64>,
-    /// Most buckets; -1 for no limit.
+    /// Maximum number of buckets; -1 for no limit.
     pub quota_in_namespace: Option<i64>,
 }
 
@@ -52,7 +52,7 @@ impl Client {
         })
     }
 
-    /// All about a volume.
+    /// All information about a volume.
     ///
     /// # Errors
     /// `VOLUME_NOT_FOUND`, or a failure to reach OM.

@@ -1,4 +1,4 @@
-//! One block being read: which replicas, which chunks, bytes with their checksums verified.
+//! Reads of one block: its replicas and chunks, with verified checksums.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use super::replicas;
 use crate::datanode::{Command, Datanodes, Failure, Target};
 use crate::{ClientOptions, Error, Result};
 
-/// The slowest transfer that does not count as late by itself.
+/// Minimum transfer rate of a read that is not late by itself, in bytes per second.
 const SLOWEST: u64 = 20 << 20;
 
-/// A block of the key, and the nodes that have it.
+/// A block of the key, and the nodes with its replicas.
 pub(super) struct BlockRef {
     pub(super) id: BlockId,
     pub(super) length: u64,
-    /// Where the block begins in the key.
+    /// Offset of the block in the key.
     pub(super) offset: u64,
-    /// Replica index of what is read; 0 of a replicated block.
+    /// Replica index of the data; 0 for a replicated block.
     index: u32,
     source: Mutex<Source>,
 }
 
-/// The nodes that are asked, in order. A replica that failed goes to the end.
+/// The nodes to try, in order. A failed replica is moved to the end.
 #[derive(Clone)]
 pub(super) struct Source {
     pub(super) nodes: Vec<DatanodeDetails>,
@@ -48,7 +48,7 @@ impl BlockRef {
         })
     }
 
-    /// The replica `index` of a block group, which has `length` bytes.
+    /// The replica `index` of a block group, with `length` bytes.
     pub(super) fn of_replica(location: &KeyLocation, length: u64, index: u32) -> Result<Self> {
         Ok(Self {
             id: BlockId::from_wire(&location.block_id),
@@ -59,7 +59,7 @@ impl BlockRef {
         })
     }
 
-    /// The replica on one node alone, which should have `length` bytes.
+    /// The replica on one node alone, with an expected length of `length` bytes.
     pub(super) fn on_node(
         location: &KeyLocation,
         length: u64,
@@ -71,17 +71,17 @@ impl BlockRef {
         Self { id, length, offset: 0, index, source: Mutex::new(source) }
     }
 
-    /// What commands about the block name.
+    /// The target of commands for the block.
     pub(super) fn target(&self) -> Target {
         self.source.lock().target.clone()
     }
 
-    /// The block as requests name it.
+    /// The block id in requests.
     pub(super) fn wire_id(&self) -> dn::DatanodeBlockId {
         self.id.to_datanode(self.index.cast_signed())
     }
 
-    /// Takes over where the block is now.
+    /// Takes over the current location of the block.
     pub(super) fn refresh(&self, location: &KeyLocation) -> Result<()> {
         *self.source.lock() = source(location, self.index)?;
         Ok(())
@@ -96,12 +96,12 @@ impl BlockRef {
             return;
         }
         let mut source = self.source.lock();
-        // A stable sort: a node that did not fail keeps its position.
+        // A stable sort: nodes that did not fail keep their positions.
         source.nodes.sort_by_key(|node| failed.iter().any(|(id, _)| *id == node.id));
     }
 }
 
-/// The nodes that have a block; with an index those that have that replica of a block group.
+/// The nodes of a block; with an index, those with that replica of a block group.
 pub(super) fn source(location: &KeyLocation, index: u32) -> Result<Source> {
     let wire = location.pipeline.as_ref();
     let wire = wire.ok_or_else(|| Error::om_reply("a location without pipeline"))?;
@@ -124,14 +124,14 @@ fn target(location: &KeyLocation) -> Target {
     }
 }
 
-/// How blocks are read.
+/// Reader of blocks.
 #[derive(Clone)]
 pub(super) struct BlockReader {
     pub(super) datanodes: Datanodes,
     pub(super) timeout: Duration,
     pub(super) hedge_after: Duration,
     pub(super) verify: bool,
-    /// Bytes of one request at most.
+    /// Maximum bytes per request.
     pub(super) most: u64,
 }
 
@@ -146,7 +146,7 @@ impl BlockReader {
         }
     }
 
-    /// The chunks of a block, in order of their offsets.
+    /// The chunks of a block, in the order of their offsets.
     pub(super) async fn chunks(&self, block: &BlockRef) -> Result<Arc<[dn::ChunkInfo]>> {
         let request = dn::GetBlockRequestProto { block_id: block.wire_id() };
         let length = block.length;
@@ -174,7 +174,7 @@ impl BlockReader {
         .await
     }
 
-    /// A whole block in one request; `None` when it is not held in a way that allows that.
+    /// Reads a whole block in one request; `None` if its storage does not support that.
     pub(super) async fn small(&self, block: &BlockRef) -> Result<Option<Bytes>> {
         let request = dn::GetSmallFileRequestProto {
             block: dn::GetBlockRequestProto { block_id: block.wire_id() },
@@ -214,7 +214,7 @@ impl BlockReader {
         .await
     }
 
-    /// The wanted bytes of a piece.
+    /// Reads the requested bytes of a piece.
     pub(super) async fn piece(
         &self,
         block: &BlockRef,
@@ -227,7 +227,7 @@ impl BlockReader {
         let narrowed = dn::ChunkInfo {
             offset: chunk.offset + piece.read.start,
             len: length,
-            // The DataNode serves what it stored; the checksums are ours to look at.
+            // The DataNode returns the stored bytes; the client verifies the checksums.
             checksum_data: checksum::none(),
             chunk_name: chunk.chunk_name.clone(),
             metadata: chunk.metadata.clone(),
@@ -273,7 +273,7 @@ impl BlockReader {
         Ok(data.slice(piece.keep.clone()))
     }
 
-    /// How long an answer of so many bytes may take before it is late.
+    /// Time after which a response of this length is late.
     pub(super) fn late_after(&self, length: u64) -> Duration {
         self.hedge_after + Duration::from_secs_f64(length as f64 / SLOWEST as f64)
     }
@@ -311,7 +311,7 @@ impl BlockReader {
     }
 }
 
-/// Whether a DataNode says that a block cannot be had in one request.
+/// Returns `true` if a DataNode reports that a block cannot be read in one request.
 fn is_not_small(failure: &Failure) -> bool {
     use dn::Result as R;
     matches!(
@@ -323,7 +323,7 @@ fn is_not_small(failure: &Failure) -> bool {
     )
 }
 
-/// The chunks of a block, which follow on each other and have at least `length` bytes.
+/// Checks that the chunks of a block are contiguous and have at least `length` bytes.
 pub(super) fn checked_chunks(
     block: BlockId,
     node: DatanodeId,

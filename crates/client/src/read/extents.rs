@@ -1,4 +1,4 @@
-//! Which bytes of a replica's block are there.
+//! Extents of a replica's block in memory.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 /// Verified bytes of one replica, by their offsets in its block.
 #[derive(Debug, Default)]
 pub(super) struct Extents {
-    /// In order of where they begin; they may overlap.
+    /// In the order of their offsets; they may overlap.
     parts: Vec<(u64, Bytes)>,
 }
 
@@ -19,18 +19,17 @@ impl Extents {
         }
     }
 
-    /// The parts of `range` that are not there.
+    /// The parts of `range` that are missing.
     pub(super) fn missing(&self, range: Range<u64>) -> Vec<Range<u64>> {
         missing(range, self.parts.iter().map(|(start, bytes)| *start..end(*start, bytes)))
     }
 
-    /// Whether all of `range` is there.
+    /// Returns `true` if all of `range` is present.
     pub(super) fn cover(&self, range: Range<u64>) -> bool {
         self.missing(range).is_empty()
     }
 
-    /// The bytes of `range`, copied only when they did not come in one piece; `None` when some are
-    /// not there.
+    /// The bytes of `range`, copied only if they are in several pieces; `None` if some are missing.
     pub(super) fn get(&self, range: Range<u64>) -> Option<Bytes> {
         if range.is_empty() {
             return Some(Bytes::new());
@@ -60,7 +59,7 @@ fn end(start: u64, bytes: &Bytes) -> u64 {
     start.saturating_add(bytes.len() as u64)
 }
 
-/// The parts of `range` that none of `there`, which are in order of their beginnings, has.
+/// The parts of `range` that are in none of `there`, which is ordered by start.
 pub(super) fn missing(
     range: Range<u64>,
     there: impl IntoIterator<Item = Range<u64>>,

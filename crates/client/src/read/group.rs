@@ -1,4 +1,4 @@
-//! One block group being read: where its replicas are, and which of them to rely on.
+//! Reads of one block group: the locations of its replicas, and their health.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,17 +16,17 @@ use super::block::{BlockReader, BlockRef};
 use super::plan::{self, Piece};
 use crate::{Error, Result};
 
-/// How long a replica that failed or was late is asked only when there are no others.
+/// Time for which a replica that failed or was late is used only if there are no others.
 const AVOIDED_FOR: Duration = Duration::from_secs(10);
 
 /// A block group of the key.
 pub(super) struct GroupRef {
     pub(super) id: BlockId,
-    /// Where the group begins in the key.
+    /// Offset of the group in the key.
     pub(super) offset: u64,
     pub(super) layout: BlockGroup,
     pub(super) codec: Codec,
-    /// In order of their indexes.
+    /// In the order of their indexes.
     replicas: Vec<Replica>,
 }
 
@@ -39,7 +39,7 @@ struct Replica {
 
 impl GroupRef {
     /// # Errors
-    /// When the location has no pipeline, or members whose index there is not.
+    /// If the location has no pipeline, or members with an invalid index.
     pub(super) fn new(location: &KeyLocation, offset: u64, codec: &Codec) -> Result<Self> {
         let scheme = codec.scheme();
         check_members(scheme, location)?;
@@ -61,7 +61,7 @@ impl GroupRef {
         })
     }
 
-    /// Takes over where the replicas are now.
+    /// Takes over the current locations of the replicas.
     pub(super) fn refresh(&self, location: &KeyLocation) -> Result<()> {
         check_members(self.codec.scheme(), location)?;
         for replica in &self.replicas {
@@ -71,28 +71,27 @@ impl GroupRef {
         Ok(())
     }
 
-    /// Whether a replica failed or was late a short time ago.
+    /// Returns `true` if a replica failed or was late recently.
     pub(super) fn avoids(&self, position: usize) -> bool {
         let failed_at = self.replicas.get(position).and_then(|r| *r.failed_at.lock());
         failed_at.is_some_and(|at| at.elapsed() < AVOIDED_FOR)
     }
 
-    /// A replica failed or is late.
+    /// Records that a replica failed or is late.
     pub(super) fn avoid(&self, position: usize) {
         if let Some(replica) = self.replicas.get(position) {
             *replica.failed_at.lock() = Some(Instant::now());
         }
     }
 
-    /// The chunk of a replica that begins at an offset of its block, as far as its chunks are
-    /// known.
+    /// The chunk of a replica at an offset of its block, if its chunks are known.
     pub(super) fn chunk_at(&self, position: usize, offset: u64) -> Option<&ChunkInfo> {
         let chunks = self.replicas.get(position)?.chunks.get()?;
         chunks.iter().find(|chunk| chunk.offset == offset)
     }
 
     /// Reads at least `range` of a replica's block: whole checksum slices, all verified, each with
-    /// where it begins.
+    /// its offset.
     pub(super) async fn fetch(
         &self,
         reader: &BlockReader,

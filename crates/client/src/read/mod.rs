@@ -1,16 +1,16 @@
 //! Reading keys.
 //!
-//! * [`KeyReader`]: what a caller holds; a range of a key as a stream, read ahead in parallel
-//! * [`newest()`]: the new version of a key that was overwritten before anything was given out
-//! * [`part`]: what a key consists of: blocks or block groups
-//! * [`block`]: one block: which replicas, which chunks, bytes with their checksums verified
-//! * [`group`]: one block group: its replicas, which of them to rely on
+//! * [`KeyReader`]: the caller's handle; a range of a key as a stream, with parallel readahead
+//! * [`newest()`]: the new version of a key that was overwritten before any data was returned
+//! * [`part`]: the parts of a key: blocks or block groups
+//! * [`block`]: one block: its replicas and chunks, with verified checksums
+//! * [`group`]: one block group: its replicas and their health
 //! * [`stripe`]: a part of a stripe: from the replicas that have it, or decoded from others
 //! * [`synced`]: the length of a key that is being written
-//! * [`extents`]: which bytes of a replica are there
-//! * [`replicas`]: asking one replica after the other, a late one beside the next
-//! * [`plan`]: which parts of which chunks a range needs
-//! * [`replica`]: each replica of a block by itself, for administrators
+//! * [`extents`]: the bytes of a replica in memory
+//! * [`replicas`]: hedged requests to replicas
+//! * [`plan`]: the parts of chunks that a range needs
+//! * [`replica`]: single replicas of a block, for administrators
 
 mod block;
 mod extents;

@@ -1,5 +1,5 @@
-//! Reading keys that others overwrite: as long as nothing was given out, the new version is as
-//! good.
+//! Reads of keys that are overwritten concurrently: before any data was returned, they can continue
+//! with the new version.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -8,12 +8,12 @@ use super::{KeyReader, Pieces};
 use crate::om::args::KeyPath;
 use crate::{Client, ErrorKind, Result};
 
-/// How many versions of a key are tried that is overwritten, and its old blocks deleted, faster
-/// than it is read.
+/// Maximum number of versions tried of a key that is overwritten, and its old blocks deleted,
+/// faster than it is read.
 const MOST_VERSIONS: u32 = 10;
 
-/// Does `read` again, which opens a key and gives nothing out before it succeeds, when the key was
-/// overwritten meanwhile.
+/// Repeats `read`, which opens a key and returns no data before it succeeds, if the key was
+/// overwritten concurrently.
 ///
 /// # Errors
 /// As `read`.
@@ -34,9 +34,9 @@ where
 }
 
 impl Client {
-    /// Opens a key and begins to read all of it: the first bytes are there when this returns. It is
-    /// the new version when the key is overwritten before that; afterwards it is this version or a
-    /// failure.
+    /// Opens a key and starts to read all of it: the first bytes have arrived when this returns. It
+    /// is the new version if the key is overwritten before that; afterwards it is this version or
+    /// an error.
     ///
     /// # Errors
     /// As [`Client::open_key`], and as the items of [`KeyReader::stream`].
@@ -54,7 +54,7 @@ impl Client {
         })
     }
 
-    /// A whole key in memory; the new version when it is overwritten meanwhile.
+    /// A whole key in memory; the new version if it is overwritten concurrently.
     ///
     /// # Errors
     /// As [`Client::open_key`] and [`KeyReader::read`].

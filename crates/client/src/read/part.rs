@@ -1,4 +1,4 @@
-//! What a key consists of: blocks, or block groups of an erasure-coded key.
+//! The parts of a key: blocks, or block groups of an erasure-coded key.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// The parts of a key, and how many bytes they have together.
+    /// The parts of a key, and their total length.
     ///
     /// # Errors
-    /// When OM says something of them that cannot be.
+    /// If OM's response is inconsistent.
     pub(super) fn all(info: &KeyInfo, locations: &[KeyLocation]) -> Result<(Vec<Self>, u64)> {
         let codec = match &info.ec_replication_config {
             Some(wire) => {
@@ -45,7 +45,7 @@ impl Part {
         Ok((parts, offset))
     }
 
-    /// Where it begins in the key.
+    /// Its offset in the key.
     pub(super) fn offset(&self) -> u64 {
         match self {
             Self::Block(block) => block.offset,
@@ -62,12 +62,12 @@ impl Part {
     }
 }
 
-/// What is looked up again when its replicas failed.
+/// A part whose location is looked up again after its replicas failed.
 pub(super) trait Located {
-    /// What it is.
+    /// Its id.
     fn id(&self) -> BlockId;
 
-    /// Takes over where it is now.
+    /// Takes over its current location.
     fn refresh(&self, location: &KeyLocation) -> Result<()>;
 }
 

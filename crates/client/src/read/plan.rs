@@ -1,22 +1,22 @@
-//! Which parts of which chunks a range of a block needs: whole checksum slices, in requests of
-//! bounded size.
+//! Plans the reads of a range of a block: whole checksum slices of chunks, in requests of bounded
+//! size.
 
 use std::ops::Range;
 
 use proto::datanode::{ChecksumType, ChunkInfo};
 
-/// A part of a chunk to be read, and what of it is wanted.
+/// A part of a chunk to read, and the requested bytes of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     /// Index into the block's chunks.
     pub(super) chunk: usize,
-    /// Bytes to read, relative to the chunk; slices of its checksums.
+    /// Bytes to read, relative to the chunk; whole checksum slices.
     pub(super) read: Range<u64>,
-    /// Bytes wanted, relative to `read`.
+    /// Requested bytes, relative to `read`.
     pub(super) keep: Range<usize>,
 }
 
-/// Bytes that one checksum of the chunk covers; the whole chunk when it has none.
+/// Number of bytes covered by one checksum of the chunk; the whole chunk if it has none.
 pub(super) fn slice_of(chunk: &ChunkInfo) -> u64 {
     let sums = &chunk.checksum_data;
     if sums.r#type == ChecksumType::None as i32 || sums.bytes_per_checksum == 0 {
@@ -25,7 +25,7 @@ pub(super) fn slice_of(chunk: &ChunkInfo) -> u64 {
     u64::from(sums.bytes_per_checksum)
 }
 
-/// The pieces that cover `range` of a block with `chunks`, none longer than about `most` bytes.
+/// The pieces that cover `range` of a block with `chunks`, each of about `most` bytes at most.
 pub(super) fn plan(chunks: &[ChunkInfo], range: Range<u64>, most: u64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for (index, chunk) in chunks.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The handle by which a caller reads a key.
+//! The caller's handle for reading a key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,22 +21,21 @@ use super::synced::grow;
 use crate::om::args::KeyPath;
 use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
-/// First pause before locations are looked up again; later ones grow up to
+/// First pause before locations are looked up again; later pauses grow up to
 /// [`crate::ClientOptions::read_retry_interval`].
 pub(super) const REFRESH_DELAY: Duration = Duration::from_millis(50);
 
-/// How long replicas are waited for that cannot be reached or have yet to catch up with what they
-/// acknowledged: after a restart a pipeline needs a leader before it knows its last entries to be
+/// Time for which unreachable replicas, and those that have not caught up with acknowledged
+/// entries, are retried: after a restart a pipeline needs a leader before its last entries are
 /// committed.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pieces of a key in order, each verified.
 pub type Pieces = BoxStream<'static, Result<Bytes>>;
 
-/// Reads one key as it was when it was looked up: what is read is never of two versions. Should the
-/// key be overwritten meanwhile and what is asked for be deleted, reading fails with
-/// [`ErrorKind::Overwritten`]; [`newest`](super::newest()) is for callers that would rather have
-/// the new version then. Cheap to clone; reads are independent of each other.
+/// Reads one version of a key, the one at its lookup. If the key is overwritten concurrently and
+/// its data deleted, reads fail with [`ErrorKind::Overwritten`]; callers that prefer the new
+/// version use [`newest`](super::newest()). Cheap to clone; reads are independent of each other.
 #[derive(Clone)]
 pub struct KeyReader {
     inner: Arc<Inner>,
@@ -50,7 +49,7 @@ struct Inner {
     reader: BlockReader,
 }
 
-/// A step of a read: so many bytes of one block.
+/// A step of a read.
 enum Step {
     /// The whole block in one request.
     Small(Arc<BlockRef>),
@@ -61,12 +60,12 @@ enum Step {
 }
 
 impl Step {
-    /// Bytes that it may have in memory.
+    /// Maximum bytes in memory.
     fn len(&self) -> u64 {
         match self {
             Self::Small(block) => block.length,
             Self::Piece(_, _, piece) => piece.read.end - piece.read.start,
-            // With replicas lost d others are read, and what is lost is decoded.
+            // If replicas are lost, d others are read, and the lost ones decoded.
             Self::Stripe(group, range) => {
                 let scheme = group.codec.scheme();
                 let cell = u64::from(scheme.chunk_size()).min(range.end - range.start);
@@ -76,7 +75,7 @@ impl Step {
     }
 }
 
-/// Where pieces have their memory from.
+/// The source of memory for pieces.
 #[derive(Clone)]
 struct Memory {
     class: Arc<FairSemaphore<u64>>,
@@ -89,7 +88,7 @@ impl Memory {
     }
 }
 
-/// A piece that has its memory, together with the other pieces of its step.
+/// A piece with its memory permit, which it shares with the other pieces of its step.
 struct Counted {
     bytes: Bytes,
     _permit: Arc<MemoryPermit>,
@@ -102,7 +101,7 @@ impl AsRef<[u8]> for Counted {
 }
 
 impl KeyReader {
-    /// Reads the key as `info` has it, with what its writer has synced since, should it have one.
+    /// Opens the version in `info`, extended by data that its writer has synced since.
     pub(crate) async fn open(client: Client, path: KeyPath, mut info: KeyInfo) -> Result<Self> {
         grow(&client, &path, &mut info).await?;
         let version = info.key_location_list.pop().unwrap_or_default();
@@ -118,7 +117,7 @@ impl KeyReader {
         Ok(Self { inner: Arc::new(Inner { client, path, info, blocks, reader }) })
     }
 
-    /// All about the key.
+    /// All information about the key.
     pub fn info(&self) -> &KeyInfo {
         &self.inner.info
     }
@@ -128,18 +127,18 @@ impl KeyReader {
         self.inner.info.data_size
     }
 
-    /// Whether it has no bytes.
+    /// Returns `true` if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of `range` in order, read ahead in parallel; what lies beyond the end is left out.
-    /// Every piece has been verified against its checksums.
+    /// The bytes of `range` in order, with parallel readahead; a range beyond the end is truncated.
+    /// Every piece has verified checksums.
     pub fn stream(&self, range: Range<u64>) -> Pieces {
         self.stream_within(range, None)
     }
 
-    /// Pieces that are asked for when there is memory for them. They have it until they are
+    /// Pieces that are requested when there is memory for them. They hold it until they are
     /// dropped.
     fn stream_within(&self, range: Range<u64>, memory: Option<Memory>) -> Pieces {
         let range = range.start..range.end.min(self.len());
@@ -179,10 +178,10 @@ impl KeyReader {
             .boxed()
     }
 
-    /// As [`KeyReader::stream`], once the first bytes are there: a failure until then is told here,
-    /// before anything is given out, so that a key that was overwritten meanwhile can be opened
-    /// anew. The pieces count towards [`crate::ClientOptions::memory`] until they are dropped: for
-    /// callers that pass them on one by one.
+    /// As [`KeyReader::stream`], after the first bytes have arrived: a failure until then is
+    /// returned here, before any data is returned, so that a key that was overwritten concurrently
+    /// can be reopened. The pieces count towards [`crate::ClientOptions::memory`] until they are
+    /// dropped, for callers that forward them one by one.
     ///
     /// # Errors
     /// As the stream's items.
@@ -230,8 +229,7 @@ impl KeyReader {
         Box::pin(async move { self.read(0..self.len()).await })
     }
 
-    /// What has to be done for `range`; the chunks of a block are asked for when the read gets
-    /// there.
+    /// The steps for `range`; the chunks of a block are requested when the read reaches it.
     fn steps(
         &self,
         range: Range<u64>,
@@ -260,18 +258,18 @@ impl KeyReader {
     }
 }
 
-/// How long a read is tried again that failed like this on every replica.
+/// Time for which a read is retried that failed in this way on every replica.
 pub(super) fn retry_timeout(kind: ErrorKind, options: &ClientOptions) -> Duration {
     match kind {
         ErrorKind::Unavailable | ErrorKind::Timeout => CATCH_UP_TIMEOUT,
-        // OM has the key and so the block exists: its replicas may be on their way to other nodes,
-        // or on nodes that SCM has yet to hear of.
+        // OM has the key, so the block exists: its replicas may be in transit to other nodes, or on
+        // nodes that have not reported to SCM yet.
         ErrorKind::NotFound => options.read_retry_interval.saturating_mul(options.read_retries),
         _ => Duration::ZERO,
     }
 }
 
-/// A range of a block group, stripe by stripe.
+/// The steps for a range of a block group, stripe by stripe.
 fn stripe_steps(group: &Arc<GroupRef>, range: Range<u64>) -> Vec<(Step, Range<u64>)> {
     let stripe = group.codec.scheme().stripe_size().max(1);
     let first = range.start / stripe;
@@ -285,11 +283,11 @@ fn stripe_steps(group: &Arc<GroupRef>, range: Range<u64>) -> Vec<(Step, Range<u6
 }
 
 impl Inner {
-    /// Steps that are under way at a time.
+    /// Number of steps in flight.
     fn parallel(&self) -> usize {
         let options = self.client.options();
         match self.blocks.first() {
-            // The next stripe is on its way while one is given out, however large they are.
+            // The next stripe is read while one is returned, regardless of their size.
             Some(Part::Group(group)) => {
                 let stripe = group.codec.scheme().stripe_size().max(1);
                 (options.read_ahead as u64 / stripe).clamp(2, 16) as usize
@@ -298,7 +296,8 @@ impl Inner {
         }
     }
 
-    /// A part of a stripe, in pieces. What was read is kept while locations are looked up again.
+    /// Reads a part of a stripe, in pieces. Received bytes are kept while locations are looked up
+    /// again.
     async fn stripe(&self, group: &GroupRef, range: Range<u64>) -> Result<Vec<Bytes>> {
         let stripe = tokio::sync::Mutex::new(StripeRead::new(group, range)?);
         self.retry(group, || async { stripe.lock().await.read(&self.reader).await }).await
@@ -340,7 +339,7 @@ impl Inner {
         self.retry(block, || self.reader.piece(block, chunk, piece)).await
     }
 
-    /// Looks up the block's location again when all replicas failed.
+    /// Looks up the block's location again after all replicas failed.
     async fn retry<T, F>(&self, block: &impl Located, read: impl Fn() -> F) -> Result<T>
     where
         F: Future<Output = Result<T>>,
@@ -368,7 +367,7 @@ impl Inner {
         }
     }
 
-    /// Looks up where a block is now whose replicas failed with `error`.
+    /// Looks up the current location of a block whose replicas failed with `error`.
     async fn locate_again(&self, block: &impl Located, error: &Error) -> Result<()> {
         let found = match self.client.locate_key(&self.path, true).await {
             Ok(info) => {
@@ -385,7 +384,7 @@ impl Inner {
         };
         match found {
             Some(location) => block.refresh(&location),
-            // What this reader reads is deleted any time.
+            // The data of this reader may be deleted at any time.
             None => Err(Error::Overwritten {
                 key: self.path.to_string(),
                 block: block.id(),

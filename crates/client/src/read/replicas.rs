@@ -1,5 +1,5 @@
-//! Asking replicas one after the other; one that is late is asked beside the next, and the first
-//! good answer counts.
+//! Hedged requests to replicas: they are tried in order; if one is late the next is tried in
+//! parallel, and the first successful response is used.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use types::{DatanodeDetails, DatanodeId};
 
 use crate::Error;
 
-/// What became of asking.
+/// Result of a request to several replicas.
 pub(super) struct Asked<T> {
-    /// The first good answer, if any came.
+    /// The first successful response, if any.
     pub(super) answer: Option<T>,
-    /// Replicas that failed until then, and how.
+    /// Replicas that failed before it, with their errors.
     pub(super) failed: Vec<(DatanodeId, Error)>,
-    /// Replicas that others were asked beside, and that did not answer before those.
+    /// Replicas that did not respond before a hedge.
     pub(super) late: Vec<DatanodeId>,
 }
 
-/// Asks `nodes` in order until one answers well. After `late` without an answer the next one is
-/// asked too.
+/// Sends requests to `nodes` in order until one succeeds. After `late` without a response the next
+/// one is tried, too.
 pub(super) async fn request_hedged<T, F>(
     nodes: &[DatanodeDetails],
     late: Duration,
@@ -30,13 +30,13 @@ where
     F: Fn(DatanodeDetails) -> BoxFuture<'static, Result<T, Error>>,
 {
     let mut failed = Vec::new();
-    // Those that have not answered, and which of them had their time.
+    // Replicas without a response, and those of them that are late.
     let (mut silent, mut late_ones) = (Vec::new(), Vec::new());
     let mut next = nodes.iter();
     let mut asked = FuturesUnordered::new();
     let mut waited = false;
     loop {
-        // A replica that is not being waited for gives way to the next replica.
+        // If no replica is in flight, or the last one is late, try the next one.
         if (asked.is_empty() || waited)
             && let Some(node) = next.next()
         {

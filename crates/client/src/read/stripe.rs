@@ -1,11 +1,11 @@
-//! Reading a part of one stripe of a block group.
+//! Reads of a part of one stripe of a block group.
 //!
-//! The data replicas that have the bytes are asked. What one of them cannot give, because it failed
-//! or is late, is decoded from any d replicas; bytes that are there already are never read again.
+//! The data replicas that have the bytes are read. Bytes of a replica that failed or is late are
+//! decoded from any d replicas; received bytes are never read again.
 //!
 //! **Invariants.** Bytes of a replica are used, and decoded from, only once their checksums are
-//! verified. Decoded bytes are compared with the stripe checksum that their writer left on the
-//! other replicas, where it left one.
+//! verified. Decoded bytes are compared with the stripe checksum that their writer stored on the
+//! other replicas, if it stored one.
 
 use std::ops::Range;
 
@@ -23,35 +23,35 @@ use super::group::GroupRef;
 use super::plan::slice_of;
 use crate::{Error, Result};
 
-/// Up to so many bytes are decoded where they are needed; more are, on another core.
+/// Maximum number of bytes that are decoded in place; more are decoded on another core.
 const DECODED_INLINE: u64 = 64 << 10;
 
-/// A part of a stripe that is read. What came is kept when reading fails, for the next attempt.
+/// A read of a part of a stripe. Received bytes are kept for the next attempt after a failure.
 pub(super) struct StripeRead<'g> {
     group: &'g GroupRef,
-    /// What is wanted, in order; within one stripe.
+    /// The requested parts, in order, within one stripe.
     parts: Vec<CellPart>,
-    /// Where the stripe begins, and ends at most, in every replica.
+    /// Start of the stripe, and its maximum end, in every replica.
     cell: Range<u64>,
-    /// Bytes of one checksum, once a replica has said it.
+    /// Bytes covered by one checksum, once a replica has returned it.
     slice: u64,
-    /// In order of the replica indexes.
+    /// In the order of replica indexes.
     replicas: Vec<Replica>,
 }
 
-/// What became of one replica.
+/// State of one replica.
 #[derive(Default)]
 struct Replica {
     there: Extents,
-    /// Parts that it was asked for and has not answered.
+    /// Requested parts without a response.
     asked: Vec<Range<u64>>,
-    /// It should have answered by now.
+    /// It is late.
     late: bool,
     error: Option<Error>,
 }
 
 impl<'g> StripeRead<'g> {
-    /// Will read `range` of the group, which is within one stripe.
+    /// Starts a read of `range` of the group, which is within one stripe.
     pub(super) fn new(group: &'g GroupRef, range: Range<u64>) -> Result<Self> {
         let layout = group.layout;
         let invalid = |e: erasure::Error| Error::Usage(format!("block {}: {e}", group.id));
@@ -68,7 +68,7 @@ impl<'g> StripeRead<'g> {
         })
     }
 
-    /// The bytes, in pieces.
+    /// Returns the bytes, in pieces.
     pub(super) async fn read(&mut self, reader: &BlockReader) -> Result<Vec<Bytes>> {
         for replica in &mut self.replicas {
             replica.asked.clear();
@@ -92,7 +92,7 @@ impl<'g> StripeRead<'g> {
             .collect()
     }
 
-    /// Reads until everything wanted is there.
+    /// Reads until everything requested has arrived.
     async fn gather(&mut self, reader: &BlockReader) -> Result<()> {
         let group = self.group;
         let mut fetches = FuturesUnordered::new();
@@ -158,7 +158,7 @@ impl<'g> StripeRead<'g> {
         }
     }
 
-    /// What is wanted and not there: positions of replicas and parts of their blocks.
+    /// The missing parts: positions of replicas and parts of their blocks.
     fn missing(&self) -> Vec<(usize, Range<u64>)> {
         let wanted = self.parts.iter().map(place);
         wanted
@@ -174,14 +174,13 @@ impl<'g> StripeRead<'g> {
         missing.iter().map(|(position, _)| *position).filter(is_lost).collect()
     }
 
-    /// Whether a replica can be expected to answer in time.
+    /// Returns `true` if a replica is expected to answer in time.
     fn is_good(&self, position: usize) -> bool {
         let replica = self.replicas.get(position);
         replica.is_some_and(|r| r.error.is_none() && !r.late) && !self.group.avoids(position)
     }
 
-    /// The offsets that have to be decoded for what is missing of the `lost` replicas: whole
-    /// checksum slices.
+    /// The offsets to decode for the missing parts of the `lost` replicas: whole checksum slices.
     fn span(&self, missing: &[(usize, Range<u64>)], lost: &[usize]) -> Range<u64> {
         let of_lost = || missing.iter().filter(|(position, _)| lost.contains(position));
         let start = of_lost().map(|(_, range)| range.start).min().unwrap_or(self.cell.start);
@@ -192,14 +191,14 @@ impl<'g> StripeRead<'g> {
         self.cell.start + start..self.cell.start.saturating_add(end).min(self.cell.end)
     }
 
-    /// What a replica has of a range of offsets; nothing when it ends before.
+    /// The part of a range of offsets within a replica; empty if it ends before.
     fn part_of(&self, position: usize, range: &Range<u64>) -> Range<u64> {
         let index = self.group.layout.scheme().replicas().nth(position);
         let length = index.map_or(0, |index| self.group.layout.replica_length(index));
         range.start.min(length)..range.end.min(length)
     }
 
-    /// d replicas that have `span`, those first that have nothing but padding there.
+    /// d replicas with `span`, preferably those with only padding there.
     fn sources(&self, span: Range<u64>) -> Option<Vec<usize>> {
         let mut there: Vec<usize> =
             (0..self.replicas.len()).filter(|position| self.has(*position, &span)).collect();
@@ -214,7 +213,7 @@ impl<'g> StripeRead<'g> {
         self.replicas.get(position).is_some_and(|replica| replica.there.cover(part))
     }
 
-    /// What to ask of which replicas now.
+    /// The next requests, by replica.
     fn plan(&self, missing: &[(usize, Range<u64>)], lost: &[usize]) -> Vec<(usize, Range<u64>)> {
         let mut plan = Vec::new();
         for (position, range) in missing {
@@ -226,7 +225,7 @@ impl<'g> StripeRead<'g> {
             return plan;
         }
         let span = self.span(missing, lost);
-        // Those that are read anyway first, those that failed a short time ago last.
+        // Replicas that are read anyway first, those that failed recently last.
         let mut candidates: Vec<usize> = (0..self.replicas.len()).collect();
         let is_wanted = |position: usize| self.parts.iter().any(|p| place(p).0 == position);
         candidates.sort_by_key(|position| {
@@ -250,7 +249,7 @@ impl<'g> StripeRead<'g> {
         plan
     }
 
-    /// Adds what of `range` is neither there nor on its way.
+    /// Adds the parts of `range` that have neither arrived nor been requested.
     fn plan_missing(
         &self,
         position: usize,
@@ -269,7 +268,7 @@ impl<'g> StripeRead<'g> {
         }
     }
 
-    /// Decodes `span` of the `lost` replicas from what is there of the `sources`.
+    /// Decodes `span` of the `lost` replicas from the data of the `sources`.
     async fn decode(
         &mut self,
         span: Range<u64>,
@@ -316,8 +315,8 @@ impl<'g> StripeRead<'g> {
         Ok(())
     }
 
-    /// Compares decoded bytes with the checksums of the whole stripe that the first replica and
-    /// those with parity have.
+    /// Compares decoded bytes with the checksums of the whole stripe on the first replica and those
+    /// with parity.
     fn verify(&self, position: usize, start: u64, bytes: &Bytes) -> Result<()> {
         let Some((sums, first)) = self.checksums_of(position) else { return Ok(()) };
         let skip = first + usize::try_from((start - self.cell.start) / self.slice).unwrap_or(0);
@@ -327,8 +326,8 @@ impl<'g> StripeRead<'g> {
         })
     }
 
-    /// The checksums of the stripe, and where those of one replica begin among them; `None` when no
-    /// replica that was read has them as Ozone writes them.
+    /// The checksums of the stripe, and the position of one replica's among them; `None` if no
+    /// replica that was read has them in Ozone's form.
     fn checksums_of(&self, position: usize) -> Option<(ChecksumData, usize)> {
         let of_stripe = |position| {
             let chunk = self.group.chunk_at(position, self.cell.start)?;
@@ -349,7 +348,7 @@ impl<'g> StripeRead<'g> {
         Some((sums, (0..position).map(slices).sum()))
     }
 
-    /// Names what is missing.
+    /// The error with the missing replicas.
     fn too_few(&self, missing: &[(usize, Range<u64>)], lost: &[usize]) -> Error {
         let span = self.span(missing, lost);
         let available = (0..self.replicas.len()).filter(|p| self.has(*p, &span)).count();
@@ -363,7 +362,7 @@ impl<'g> StripeRead<'g> {
     }
 }
 
-/// Which replica has a part of a cell, and where.
+/// The replica of a part of a cell, and its position there.
 fn place(part: &CellPart) -> (usize, Range<u64>) {
     let start = part.position.replica_offset;
     (part.position.replica.position(), start..start.saturating_add(part.length))

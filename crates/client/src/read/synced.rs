@@ -1,7 +1,7 @@
-//! Keys that are read while their writer has them open: what it synced is there.
+//! Reads of keys that are open for writing: synced data is readable.
 //!
-//! Ozone's clients tell OM of a sync only when the last block is another one than at the sync
-//! before, so that OM may know an old length of it. The replicas know how long it is.
+//! Ozone's clients report a sync to OM only if the last block is a different one than at the sync
+//! before, so that OM may have an old length of it. The replicas have the current length.
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use proto::datanode as dn;
@@ -16,10 +16,10 @@ use crate::om::args::KeyPath;
 use crate::om::key::is_being_written;
 use crate::{Client, Error, Result};
 
-/// Gives the last block of a key, and the key, the length that replicas have by now.
+/// Sets the current length of the last block of a key, and of the key, from its replicas.
 ///
 /// # Errors
-/// When no replica says how long it is.
+/// If no replica returns its length.
 pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) -> Result<()> {
     let options = client.options();
     let reader = BlockReader::new(client.datanodes().clone(), options);
@@ -33,7 +33,7 @@ pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) ->
                 let grown = length.saturating_sub(last.length);
                 info.data_size = info.data_size.saturating_add(grown);
                 last.length = last.length.max(length);
-                // Replicas that have less refuse then.
+                // Replicas with less data then return an error.
                 let known = last.block_id.block_commit_sequence_id.unwrap_or(0);
                 last.block_id.block_commit_sequence_id = Some(known.max(bcsid));
                 break;
@@ -57,9 +57,9 @@ pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) ->
 }
 
 impl BlockReader {
-    /// Length of the longest replica of a block, and its commit sequence id. A sync is
-    /// acknowledged when a majority has it in its log, of which some may have yet to apply it: so
-    /// all replicas are asked, and one that is late is waited for until a majority has answered.
+    /// Length of the longest replica of a block, and its commit sequence id. A sync is acknowledged
+    /// when a majority has it in the log, and some of them may not have applied it yet: so all
+    /// replicas are queried, and a late one is waited for until a majority has responded.
     async fn length(&self, location: &KeyLocation) -> Result<(u64, u64)> {
         let source = source(location, 0)?;
         let id = BlockId::from_wire(&location.block_id);

@@ -1,8 +1,8 @@
-//! One block being written: chunks in flight, PutBlocks, what is acknowledged.
+//! Writes of one block: chunks in flight, PutBlocks, acknowledgements.
 //!
-//! **Invariants.** A PutBlock is sent once every chunk that it lists is acknowledged, so that what
-//! it makes durable is all there. A chunk's bytes are released once a PutBlock that lists it is
-//! acknowledged.
+//! **Invariants.** A PutBlock is sent once every chunk that it lists is acknowledged, so that all
+//! data that it makes durable has arrived. A chunk's bytes are released once a PutBlock that lists
+//! it is acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::chunk::Chunk;
 use crate::datanode::{Command, Datanodes, Failure, Target, invalid_reply};
 use crate::{ClientOptions, Error, Result};
 
-/// What a block needs of its writer's options.
+/// Options of a block's writer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockOptions {
     pub(super) flush_size: usize,
     pub(super) timeout: Duration,
 }
 
-/// This share of the time for a request is enough when there are other pipelines: 10 s of 60 s.
+/// Divisor of the request timeout if there are other pipelines: 10 s of 60 s are sufficient.
 pub(super) const HANG_SHARE: u32 = 6;
 
 impl From<&ClientOptions> for BlockOptions {
@@ -36,32 +36,32 @@ impl From<&ClientOptions> for BlockOptions {
     }
 }
 
-/// A chunk that was given to the block.
+/// A chunk given to the block.
 struct Sent {
     info: dn::ChunkInfo,
-    /// Given up once a PutBlock that lists the chunk is acknowledged.
+    /// Dropped once a PutBlock that lists the chunk is acknowledged.
     data: Option<Chunk>,
     acknowledged: bool,
 }
 
 enum Event {
     Chunk(usize, Result<(), Failure>),
-    /// PutBlock or PutSmallFile of so many chunks.
+    /// PutBlock or PutSmallFile, with its number of chunks.
     Put(usize, Result<dn::GetCommittedBlockLengthResponseProto, Failure>),
 }
 
-/// One block being written.
+/// Writer of one block.
 pub(super) struct BlockWriter {
     datanodes: Datanodes,
     options: BlockOptions,
     location: KeyLocation,
     pipeline: Arc<Pipeline>,
     target: Target,
-    /// Index of the member that requests go to.
+    /// Index of the member that receives requests.
     leader: usize,
-    /// The whole block travels in one request.
+    /// The whole block is sent in one request.
     small: bool,
-    /// Opened although something about it failed lately: there was nothing better.
+    /// Opened although it is on an avoided node or pipeline, because there was no other.
     reluctant: bool,
     sent: Vec<Sent>,
     offset: u64,
@@ -70,9 +70,9 @@ pub(super) struct BlockWriter {
     in_flight: FuturesUnordered<BoxFuture<'static, Event>>,
     put_in_flight: bool,
     closing: bool,
-    /// What is given is to be made durable soon, although more may come.
+    /// Data is to be made durable soon, although more may follow.
     flushing: bool,
-    /// Chunks and bytes that are durable.
+    /// Number of durable chunks, and their bytes.
     committed_chunks: usize,
     committed_len: u64,
 }
@@ -131,22 +131,22 @@ impl BlockWriter {
         &self.pipeline
     }
 
-    /// The node that requests are sent to.
+    /// The node that receives requests.
     pub(super) fn node(&self) -> &DatanodeDetails {
         &self.pipeline.members[self.leader]
     }
 
-    /// Bytes that still fit.
+    /// Number of bytes that still fit.
     pub(super) fn room(&self) -> u64 {
         self.location.length.saturating_sub(self.offset)
     }
 
-    /// Whether the whole block travels in one request.
+    /// Returns `true` if the whole block is sent in one request.
     pub(super) fn is_small(&self) -> bool {
         self.small
     }
 
-    /// Whether there was nothing better than this block.
+    /// Returns `true` if there was no better block.
     pub(super) fn is_reluctant(&self) -> bool {
         self.reluctant
     }
@@ -155,7 +155,7 @@ impl BlockWriter {
         self.unacknowledged
     }
 
-    /// Takes a chunk and sends it on its way.
+    /// Accepts a chunk and sends it.
     pub(super) fn write(&mut self, chunk: Chunk) {
         let index = self.sent.len();
         let info = dn::ChunkInfo {
@@ -172,25 +172,25 @@ impl BlockWriter {
         self.send_chunk(index);
     }
 
-    /// No more chunks will come: the block is put when all are acknowledged.
+    /// Ends the block: it is put when all chunks are acknowledged.
     pub(super) fn close(&mut self) {
         self.closing = true;
         self.put_if_due();
     }
 
-    /// Has what was given made durable as soon as it is acknowledged, although it is less than what
-    /// a PutBlock is sent for otherwise.
+    /// Makes data durable as soon as it is acknowledged, although it is less than a PutBlock
+    /// usually covers.
     pub(super) fn flush(&mut self) {
         self.flushing = true;
         self.put_if_due();
     }
 
-    /// Whether everything given to the block is durable.
+    /// Returns `true` if all data of the block is durable.
     pub(super) fn is_committed(&self) -> bool {
         self.committed_chunks == self.sent.len()
     }
 
-    /// Takes in answers that are there already, without waiting.
+    /// Processes responses that have arrived, without waiting.
     pub(super) fn poll_answers(&mut self) -> Result<(), Failure> {
         while let Some(Some(event)) = self.in_flight.next().now_or_never() {
             self.on(event)?;
@@ -198,11 +198,12 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Waits for one answer.
+    /// Waits for one response.
     pub(super) async fn drive(&mut self) -> Result<(), Failure> {
         match self.in_flight.next().await {
             Some(event) => self.on(event),
-            // Nothing is in flight although something is not durable: only a put can be missing.
+            // Nothing is in flight although some data is not durable: only a PutBlock can be
+            // missing.
             None => {
                 self.closing = true;
                 self.put_if_due();
@@ -215,7 +216,7 @@ impl BlockWriter {
         }
     }
 
-    /// Sends everything that is not durable again, to `leader` or else to the next member.
+    /// Sends all data that is not durable again, to `leader` or else to the next member.
     pub(super) fn resend(
         &mut self,
         leader: Option<DatanodeId>,
@@ -239,7 +240,7 @@ impl BlockWriter {
         }
     }
 
-    /// What is durable of the block, and the chunks that are not.
+    /// The durable part of the block, and the chunks that are not durable.
     pub(super) fn into_parts(self) -> (Option<KeyLocation>, Vec<Chunk>) {
         let location = self.durable();
         let rest = self.sent.into_iter().skip(self.committed_chunks);
@@ -247,7 +248,7 @@ impl BlockWriter {
         (location, rest)
     }
 
-    /// What is durable of the block, if anything is.
+    /// The durable part of the block, if any.
     pub(super) fn durable(&self) -> Option<KeyLocation> {
         (self.committed_len > 0).then(|| KeyLocation {
             block_id: self.target.block.to_wire(),
@@ -258,7 +259,7 @@ impl BlockWriter {
         })
     }
 
-    /// Chunks that were given to the block.
+    /// Number of chunks given to the block.
     pub(super) fn chunks(&self) -> usize {
         self.sent.len()
     }
@@ -275,7 +276,7 @@ impl BlockWriter {
         self.start(future);
     }
 
-    /// Puts a request on its way: the first poll hands it to the connection.
+    /// Starts a request: the first poll passes it to the connection.
     fn start(&mut self, mut future: BoxFuture<'static, Event>) {
         let future = match (&mut future).now_or_never() {
             Some(event) => future::ready(event).boxed(),
@@ -352,8 +353,8 @@ impl BlockWriter {
         command: Command<'_, Q>,
         parts: Vec<Bytes>,
     ) -> impl Future<Output = Result<A, Failure>> + Send + use<Q, A> {
-        // A node that answers nothing for long hangs or is cut off, and another pipeline is there
-        // at once.
+        // A node that does not respond for long hangs or is partitioned, and another pipeline is
+        // available at once.
         let timeout = match self.reluctant {
             true => self.options.timeout,
             false => self.options.timeout / HANG_SHARE,
@@ -413,8 +414,7 @@ impl BlockWriter {
         Ok(())
     }
 
-    /// Sends a PutBlock when enough is acknowledged for it, or when all is and the block is
-    /// closing.
+    /// Sends a PutBlock if enough is acknowledged for it, or if all is and the block is closing.
     fn put_if_due(&mut self) {
         if self.put_in_flight || self.small {
             return;

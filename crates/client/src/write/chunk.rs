@@ -1,4 +1,4 @@
-//! Bytes on their way to be a chunk.
+//! Buffers of chunks.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use proto::datanode::ChecksumData;
 
 use crate::Checksum;
 
-/// Pieces below this are copied together: what a slice costs on its way is more than the copy.
+/// Pieces below this size are copied together: the overhead of a slice is more than the copy.
 const SMALL_PIECE: usize = 4 << 10;
 
-/// Collects what is written until it is a chunk, without copying larger pieces.
+/// Collects written data up to a chunk, without copying larger pieces.
 #[derive(Default)]
 pub(super) struct ChunkBuffer {
     parts: Vec<Bytes>,
@@ -26,18 +26,18 @@ pub(super) struct Chunk {
     pub(super) parts: Vec<Bytes>,
     pub(super) len: usize,
     pub(super) checksums: ChecksumData,
-    /// Memory of the bytes; given back with the last clone.
+    /// Memory permit of the bytes, released with the last clone.
     _memory: Option<Arc<MemoryPermit>>,
 }
 
 impl Chunk {
-    /// A chunk of bytes that are all there.
+    /// A chunk of complete bytes.
     pub(super) fn new(bytes: Bytes, how: Checksum) -> Self {
         let checksums = checksum::compute(how.kind, how.bytes_per_checksum, &bytes);
         Self { len: bytes.len(), parts: vec![bytes], checksums, _memory: None }
     }
 
-    /// The chunk with the memory of its bytes.
+    /// Adds the memory permit of its bytes.
     pub(super) fn with_memory(self, memory: Option<MemoryPermit>) -> Self {
         Self { _memory: memory.map(Arc::new), ..self }
     }
@@ -64,7 +64,7 @@ impl ChunkBuffer {
         }
     }
 
-    /// What was pushed, as a chunk; the buffer is empty afterwards.
+    /// The collected data as a chunk; the buffer is empty afterwards.
     pub(super) fn take(&mut self, how: Checksum) -> Chunk {
         self.end_tail();
         let parts = std::mem::take(&mut self.parts);

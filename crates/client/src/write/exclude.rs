@@ -1,5 +1,5 @@
-//! What failed lately and is avoided: DataNodes, pipelines, containers. Shared by all writers of a
-//! client, so that one of them finds out and the others need not.
+//! Recent failures to avoid: DataNodes, pipelines, containers. Shared by all writers of a client,
+//! so that only one of them runs into a failure.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use proto::hdds::ExcludeListProto;
 use rustc_hash::FxHashMap;
 use types::{BlockId, ContainerId, DatanodeId, Pipeline, PipelineId};
 
-/// How long anything is avoided at most: SCM notices a lost DataNode or pipeline well before, and
-/// what came back should be used again soon.
+/// Maximum time of an exclusion: SCM detects a lost DataNode or pipeline well before, and a
+/// recovered one should be used again soon.
 const MAX_EXCLUSION: Duration = Duration::from_secs(30);
 
-/// What is avoided.
+/// The excluded DataNodes, pipelines and containers.
 #[derive(Clone)]
 pub(crate) struct ExcludeList {
     expiry: Duration,
@@ -37,12 +37,12 @@ impl ExcludeList {
         self.inner.lock().datanodes.insert(id, Instant::now());
     }
 
-    /// That DataNode is said to be there again.
+    /// Removes a DataNode that is reported to have recovered.
     pub(super) fn remove(&self, id: DatanodeId) {
         self.inner.lock().datanodes.remove(&id);
     }
 
-    /// Forgets what failed before a moment; whether there was anything.
+    /// Removes failures before a moment; returns `true` if there were any.
     pub(super) fn remove_failed_before(&self, moment: Instant) -> bool {
         fn sweep<K: Eq + Hash>(map: &mut FxHashMap<K, Instant>, moment: Instant) -> bool {
             let before = map.len();
@@ -63,7 +63,7 @@ impl ExcludeList {
         self.inner.lock().containers.insert(id, Instant::now());
     }
 
-    /// Whether a block of that pipeline is better not written to.
+    /// Returns `true` if a block of that pipeline should not be written to.
     pub(super) fn avoids(&self, block: &BlockId, pipeline: &Pipeline) -> bool {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);
@@ -72,14 +72,14 @@ impl ExcludeList {
             || pipeline.members.iter().any(|m| inner.datanodes.contains_key(&m.id))
     }
 
-    /// Whether that DataNode could not be reached lately.
+    /// Returns `true` if that DataNode was unreachable recently.
     pub(super) fn avoids_datanode(&self, id: DatanodeId) -> bool {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);
         inner.datanodes.contains_key(&id)
     }
 
-    /// The member at `from` or the next one that is not avoided; `from` when all are.
+    /// The member at `from` or the next one that is not excluded; `from` if all are.
     pub(super) fn first_usable(&self, pipeline: &Pipeline, from: usize) -> usize {
         let count = pipeline.members.len();
         if self.is_empty() {

@@ -1,4 +1,4 @@
-//! The handle by which a caller writes a key.
+//! The caller's handle for writing a key.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -11,8 +11,8 @@ use super::striped::StripedWriter;
 use crate::om::args::{CreateKey, KeyPath};
 use crate::{Client, Error, Result};
 
-/// Writes one key. Bytes are on their way while more come; a bounded amount is kept until it is
-/// durable, so that it can be written again elsewhere. Dropping it abandons the key.
+/// Writes one key. Data is sent while more is written; a bounded amount is kept until it is
+/// durable, so that it can be written again elsewhere. Dropping the writer abandons the key.
 pub struct KeyWriter {
     path: KeyPath,
     metadata: Vec<KeyValue>,
@@ -20,7 +20,7 @@ pub struct KeyWriter {
     data: Data,
 }
 
-/// How the bytes are stored.
+/// Storage of the bytes.
 enum Data {
     Replicated(Box<ReplicatedWriter>),
     Striped(Box<StripedWriter>),
@@ -38,13 +38,13 @@ impl KeyWriter {
         Ok(Self { path, metadata, written: 0, data })
     }
 
-    /// Where the key will be.
+    /// Path of the key.
     pub fn path(&self) -> &KeyPath {
         &self.path
     }
 
-    /// A value of the open key's metadata, as OM has it: for a part, with what its upload says of
-    /// its parts.
+    /// A value of the open key's metadata in OM; for a part this includes its upload's settings for
+    /// parts.
     pub fn metadata(&self, name: &str) -> Option<&str> {
         let entry = self.metadata.iter().find(|entry| entry.key == name)?;
         entry.value.as_deref()
@@ -55,11 +55,11 @@ impl KeyWriter {
         self.written
     }
 
-    /// Appends `data`. Returns when it is on its way, or waits while too much is unacknowledged.
+    /// Appends `data`. Returns when it is being sent, or waits while too much is unacknowledged.
     ///
     /// # Errors
-    /// When the data cannot be written through any pipeline; the writer is of no use afterwards.
-    // Not boxed: it is called for each piece of a chunk. What it does once a chunk is.
+    /// If the data cannot be written through any pipeline; the writer is unusable afterwards.
+    // Not boxed: it is called for each piece of a chunk. The work per chunk is.
     pub async fn write(&mut self, data: Bytes) -> Result<()> {
         self.written += data.len() as u64;
         match &mut self.data {
@@ -68,9 +68,8 @@ impl KeyWriter {
         }
     }
 
-    /// Waits until there is memory for what is to be written next
-    /// ([`crate::ClientOptions::memory`]). A caller that gets the data from elsewhere asks for it
-    /// afterwards only.
+    /// Waits until there is memory for the next write ([`crate::ClientOptions::memory`]). A caller
+    /// that receives the data from elsewhere requests it only afterwards.
     ///
     /// # Errors
     /// As [`KeyWriter::write`].
@@ -81,8 +80,8 @@ impl KeyWriter {
         }
     }
 
-    /// Waits until others wait for memory that this writer has while its caller waits for more to
-    /// write: [`KeyWriter::give_way`] is called for then.
+    /// Waits until others wait for memory that this writer holds while its caller waits for more
+    /// data: then [`KeyWriter::give_way`] should be called.
     pub async fn is_wanted(&mut self) {
         match &mut self.data {
             Data::Replicated(writer) => writer.is_wanted().await,
@@ -90,9 +89,9 @@ impl KeyWriter {
         }
     }
 
-    /// Gives memory back to others that wait for it: sends what was written so far on its way,
-    /// although it is less than is sent at a time otherwise. Of an erasure-coded key what is
-    /// no whole stripe is kept for a while, since its block group ends with it.
+    /// Releases memory to others that wait for it: sends the data written so far, although it is
+    /// less than is usually sent at a time. Of an erasure-coded key an incomplete stripe is kept
+    /// for a while, since its block group ends with it.
     ///
     /// # Errors
     /// As [`KeyWriter::write`].
@@ -105,11 +104,11 @@ impl KeyWriter {
         })
     }
 
-    /// Makes durable and visible what was written so far; the key stays open for more. The servers
-    /// must allow it (`ozone.fs.hsync.enabled`).
+    /// Makes the data written so far durable and visible; the key stays open for further data. The
+    /// servers must allow it (`ozone.fs.hsync.enabled`).
     ///
     /// # Errors
-    /// As [`KeyWriter::write`]; `NOT_SUPPORTED_OPERATION` when the servers do not allow it, a usage
+    /// As [`KeyWriter::write`]; `NOT_SUPPORTED_OPERATION` if the servers do not allow it, a usage
     /// error for keys that are erasure-coded or part of a multipart upload.
     pub fn hsync(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
@@ -126,8 +125,7 @@ impl KeyWriter {
     /// Makes the key durable and visible.
     ///
     /// # Errors
-    /// When data or key cannot be made durable, or a precondition of the key does not hold any
-    /// more.
+    /// If data or key cannot be made durable, or a precondition of the key does not hold any more.
     pub fn finish(self, options: FinishOptions) -> BoxFuture<'static, Result<KeyInfo>> {
         Box::pin(async move {
             match self.data {

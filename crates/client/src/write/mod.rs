@@ -1,14 +1,14 @@
 //! Writing keys.
 //!
-//! * [`KeyWriter`]: what a caller holds
+//! * [`KeyWriter`]: the caller's handle
 //! * [`session`]: the open key: blocks from OM, commit
 //! * [`replicated`]: a replicated key: blocks one after the other, recovery when one fails
-//! * [`block`]: one block: chunks in flight, PutBlock, what is acknowledged
+//! * [`block`]: one block: chunks in flight, PutBlock, acknowledgements
 //! * [`striped`]: an erasure-coded key: block groups, stripe by stripe
-//! * [`chunk`]: bytes on their way to be a chunk
-//! * [`reservation`]: memory of what is gathered, taken as its bytes come
-//! * [`exclude`]: what failed lately and is avoided
-//! * [`recover`]: what to do about a failure
+//! * [`chunk`]: buffers of chunks
+//! * [`reservation`]: memory of buffered data, reserved as it arrives
+//! * [`exclude`]: recent failures to avoid
+//! * [`recover`]: reactions to failures
 
 mod block;
 mod chunk;

@@ -1,6 +1,6 @@
-//! What to do about a failed block: the failure table of Ozone's writer.
+//! Reactions to a failed block: the failure table of Ozone's writer.
 //!
-//! | failure | what is avoided from now on | where the data goes |
+//! | failure | excluded | destination of the data |
 //! | --- | --- | --- |
 //! | not the leader | nothing | the same block, through the leader |
 //! | busy | nothing | the same block, a little later |
@@ -20,44 +20,45 @@ use super::block::BlockWriter;
 use crate::Error;
 use crate::datanode::Failure;
 
-/// How long a pipeline may be without a leader before its blocks are written elsewhere. An election
-/// takes a second or so; another pipeline is there at once.
+/// Time for which a pipeline may be without a leader before its blocks are written elsewhere. An
+/// election takes about a second; another pipeline is available at once.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The same when there is no other pipeline: the members that are left elect a leader.
+/// The same if there is no other pipeline: the remaining members elect a leader.
 const ONLY_PIPELINE_ELECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A member that still names a leader after this time, longer than an election takes, has heard
-/// from it: then the leader is tried although it could not be reached lately. It was started again.
+/// Time, longer than an election, after which a member that still names a leader must have heard
+/// from it: then the leader is tried although it was unreachable recently, because it has
+/// restarted.
 const LEADER_CONFIRMED_AFTER: Duration = Duration::from_secs(2);
 
-/// How long a busy pipeline is waited for.
+/// Time for which a busy pipeline is retried.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// First delay before a retry.
+/// Minimum delay before a retry.
 pub(super) const MIN_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// Longest delay before a retry.
+/// Maximum delay before a retry.
 pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// What a writer does next.
+/// Next action of a writer.
 pub(super) enum Remedy {
-    /// Send what is not durable again, in the same block.
+    /// Send the data that is not durable again, in the same block.
     Resend {
-        /// To this member; to the next one when it is unknown.
+        /// To this member; to the next one if it is unknown.
         leader: Option<DatanodeId>,
-        /// To the member that answered.
+        /// To the member that responded.
         same: bool,
         /// After this pause.
         pause: Duration,
     },
-    /// Write what is not durable to a new block.
+    /// Write the data that is not durable to a new block.
     NewBlock(Error),
-    /// Give up.
+    /// Fail.
     Fail(Error),
 }
 
-/// The retries of one block since something was acknowledged.
+/// The retries of one block since the last acknowledgement.
 #[derive(Default)]
 pub(super) struct BlockRetries {
     since: Option<Instant>,
@@ -65,7 +66,7 @@ pub(super) struct BlockRetries {
 }
 
 impl BlockRetries {
-    /// Something was acknowledged.
+    /// Resets the counts after an acknowledgement.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }
@@ -79,7 +80,7 @@ impl BlockRetries {
         self.since.get_or_insert_with(Instant::now).elapsed() < limit
     }
 
-    /// What to do about `failure`, and what to avoid because of it.
+    /// Chooses the reaction to `failure`, and records what to avoid because of it.
     pub(super) fn remedy(
         &mut self,
         failure: Failure,
@@ -103,7 +104,7 @@ impl BlockRetries {
                     excluded.remove(named);
                 }
                 let leader = hint.filter(member);
-                // The first hint is followed at once; members that name each other are not asked in
+                // The first hint is followed at once; members that name each other are not tried in
                 // a tight loop.
                 let pause = match leader {
                     Some(_) if self.resent == 0 => {

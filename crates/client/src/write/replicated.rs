@@ -1,4 +1,4 @@
-//! Writing a replicated key: blocks one after the other, recovery when one fails.
+//! Writes of a replicated key: one block after the other, with recovery from failures.
 
 use std::pin::pin;
 
@@ -14,11 +14,12 @@ use super::session::{FinishOptions, Session};
 use crate::datanode::Failure;
 use crate::{Error, Result};
 
-/// A block of so many chunks that were synced is closed: what a sync costs grows with them.
+/// Maximum number of synced chunks of a block, after which it is closed: the cost of a sync grows
+/// with them.
 const MAX_SYNCED_CHUNKS: usize = 1024;
 
-/// A block whose chunks are small because its first one is, is closed after so many that came to be
-/// full: the next block has larger ones.
+/// Number of chunks that reach the limit set by a small first chunk, after which the block is
+/// closed, so that the next block has larger ones.
 const MOST_SHORT_CHUNKS: u32 = 8;
 
 /// Writes one replicated key.
@@ -26,13 +27,13 @@ pub(super) struct ReplicatedWriter {
     session: Session,
     buffer: ChunkBuffer,
     memory: Reservation,
-    /// Limit of the block's chunks, set when its first one was sent early, and the number of chunks
+    /// Limit of the block's chunks, set if its first one was sent early, and the number of chunks
     /// that reached the limit since.
     short: Option<(usize, u32)>,
     block: Option<BlockWriter>,
     done: Vec<KeyLocation>,
     written: u64,
-    /// New blocks opened because one failed, since something was last acknowledged.
+    /// New blocks opened after failures since the last acknowledgement.
     failed_blocks: u32,
     retries: BlockRetries,
 }
@@ -94,7 +95,7 @@ impl ReplicatedWriter {
         self.end_long_block().await
     }
 
-    /// Gets memory for more of the chunk that is being collected.
+    /// Acquires memory for more of the current chunk.
     fn grow(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.wait_for_memory())
     }
@@ -106,7 +107,7 @@ impl ReplicatedWriter {
             self.memory.add(memory);
             return Ok(());
         }
-        // All memory may be of writers that wait for more: none is kept meanwhile.
+        // All memory may be held by writers that wait for more: release it before waiting.
         self.send_part().await?;
         let amount = self.memory.next(0, self.next_chunk());
         let mut acquire = pin!(class.acquire(&key, amount));
@@ -126,26 +127,26 @@ impl ReplicatedWriter {
         Ok(())
     }
 
-    /// Bytes of the chunk that is being collected: all of a chunk, unless the key is known to end
+    /// Expected bytes of the current chunk: a whole chunk, unless the key is expected to end
     /// before.
     fn next_chunk(&self) -> u64 {
         let limit = self.chunk_limit() as u64;
         let begun_at = self.written.saturating_sub(self.buffer.len() as u64);
         match self.session.size_hint().saturating_sub(begun_at) {
-            // Also when more has come than was said.
+            // Also if there is more data than expected.
             left if left <= self.buffer.len() as u64 => limit,
             left => left.min(limit),
         }
     }
 
-    /// Bytes that may be added to the chunk that is being collected.
+    /// Number of bytes that can be added to the current chunk.
     fn room(&self) -> usize {
         let memory = usize::try_from(self.memory.room(self.next_chunk())).unwrap_or(usize::MAX);
         memory.min(self.chunk_limit()).saturating_sub(self.buffer.len())
     }
 
-    /// Sends what was collected, although more of the chunk may come. The published client computes
-    /// no checksum of a block in which a chunk is larger than the first one: none is, then.
+    /// Sends the collected data, although more of the chunk may follow. Ozone's own client computes
+    /// no checksum of a block with a chunk larger than the first one, so there is none.
     async fn send_part(&mut self) -> Result<()> {
         let len = self.buffer.len();
         if len == 0 {
@@ -158,7 +159,7 @@ impl ReplicatedWriter {
         Ok(())
     }
 
-    /// Closes a block of small chunks when data comes fast enough for larger ones.
+    /// Closes a block of small chunks if data arrives fast enough for larger ones.
     async fn end_short_block(&mut self) -> Result<()> {
         let Some((_, full)) = &mut self.short else { return Ok(()) };
         *full += 1;
@@ -168,7 +169,7 @@ impl ReplicatedWriter {
         Ok(())
     }
 
-    /// Waits until everything that was sent is durable.
+    /// Waits until all sent data is durable.
     async fn flush(&mut self) -> Result<()> {
         while let Some(block) = self.block.as_mut().filter(|block| !block.is_committed()) {
             block.flush();
@@ -220,7 +221,7 @@ impl ReplicatedWriter {
         self.session.options()
     }
 
-    /// Where the chunk that is being collected ends: at its full size, or where the block is full.
+    /// The end of the current chunk: its full size, or the end of the block.
     fn chunk_limit(&self) -> usize {
         let block = match &self.block {
             Some(block) => block.room(),
@@ -230,14 +231,14 @@ impl ReplicatedWriter {
         usize::try_from(block).unwrap_or(usize::MAX).clamp(1, self.options().chunk_size.min(most))
     }
 
-    /// What was collected, with its memory.
+    /// The collected data, with its memory.
     fn take_chunk(&mut self) -> Chunk {
         let chunk = self.buffer.take(self.session.options().checksum);
         let memory = self.memory.take(chunk.len as u64);
         chunk.with_memory(memory)
     }
 
-    /// Sends the chunk that was collected.
+    /// Sends the collected chunk.
     fn send_chunk(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.send())
     }
@@ -262,7 +263,7 @@ impl ReplicatedWriter {
         }
     }
 
-    /// Waits until everything given to the current block is durable.
+    /// Waits until all data of the current block is durable.
     async fn close_block(&mut self) -> Result<()> {
         loop {
             let Some(block) = &mut self.block else { return Ok(()) };
@@ -287,7 +288,7 @@ impl ReplicatedWriter {
         }
     }
 
-    /// Notes progress, or deals with a failure.
+    /// Records progress, or handles a failure.
     async fn after(&mut self, before: usize, outcome: Result<(), Failure>) -> Result<()> {
         match outcome {
             Ok(()) => {
@@ -305,7 +306,8 @@ impl ReplicatedWriter {
     async fn recover(&mut self, failure: Failure) -> Result<()> {
         let Some(block) = &mut self.block else { return Ok(()) };
         tracing::debug!(key = %self.session.path, block = %block.id(), node = %block.node(), ?failure, "write failed");
-        // Said to lead, and given up lately: it may be back, and would be avoided for long.
+        // Named as leader, and excluded recently: it may have recovered, and would be avoided for
+        // long.
         if let Failure::NotLeader(Some(named)) = &failure
             && self.session.client.excluded().avoids_datanode(*named)
             && let Some(named) = block.pipeline().member(*named)
@@ -337,7 +339,7 @@ impl ReplicatedWriter {
         }
     }
 
-    /// Keeps what is durable of the current block and writes the rest to a new one.
+    /// Keeps the durable part of the current block and writes the rest to a new one.
     async fn move_on(&mut self) -> Result<()> {
         let Some(block) = self.block.take() else { return Ok(()) };
         let small = block.is_small();

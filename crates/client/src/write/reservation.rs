@@ -1,16 +1,18 @@
-//! Memory of what a writer gathers, taken as its bytes come.
+//! Memory of a writer's buffered data, reserved as it arrives.
 //!
-//! A writer that took memory for all of a chunk, or of a stripe, before its first byte would keep
-//! it for as long as its client takes to send them: a few clients of slow lines had all memory of
-//! uploads, and held up all others. So:
+//! A writer that reserved memory for a whole chunk or stripe before its first byte would hold it
+//! for as long as its client takes to send the data: a few slow clients could hold all memory of
+//! uploads and block all others. So:
 //!
-//! * Little is taken at first ([`FIRST_SHARE`]), and when that is full the rest: a fast client has
-//!   memory for all of a chunk after its first bytes, and for whole ones from then on.
-//! * What a writer that waits for its client has gathered goes on its way when others wait for
-//!   memory ([`GIVE_WAY_AFTER`]), as less than a whole chunk. Such a client is slow: from then on
-//!   no more is taken for it at a time than came until then, and more again as it fills that.
-//! * A writer that has to wait for memory sends what it has before, so that none keeps memory while
-//!   it waits for more. Part of a stripe is kept for some time: its block group ends with it.
+//! * A small part is reserved at first ([`FIRST_SHARE`]), and the rest when that is full: a fast
+//!   client has memory for all of a chunk after its first bytes, and for whole chunks from then on.
+//! * The data of a writer that waits for its client is sent when others wait for memory
+//!   ([`GIVE_WAY_AFTER`]), as less than a whole chunk. Such a client is slow: from then on its
+//!   reservations are limited to the amount that arrived until then, and grow again as it fills
+//!   them.
+//! * A writer that has to wait for memory sends its data before, so that no writer holds memory
+//!   while it waits for more. An incomplete stripe is kept for some time: its block group ends with
+//!   it.
 
 use std::future;
 use std::sync::Arc;
@@ -21,31 +23,32 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::Client;
 
-/// This part of the whole is taken before anything has come: 128 KiB of a chunk of 4 MiB, as much
-/// as is read from a socket at a time.
+/// Divisor of the part reserved before any data has arrived: 128 KiB of a chunk of 4 MiB, the size
+/// of a read from a socket.
 const FIRST_SHARE: u64 = 32;
 
-/// Less is taken at a time only where less is to come.
+/// Minimum reservation, unless less data is expected.
 const LEAST: u64 = 2 << 10;
 
-/// A slow client that fills what was taken for it gets so many times as much.
+/// Factor by which the reservation of a slow client grows when it fills it.
 const SPEED_UP: u64 = 4;
 
-/// Minimum age of gathered bytes before they are sent for others: chunks would be tiny otherwise.
+/// Minimum age of buffered data before it is sent for the sake of others: chunks would be tiny
+/// otherwise.
 const GIVE_WAY_AFTER: Duration = Duration::from_secs(2);
 
 /// Interval at which a writer that waits for its client checks whether others wait for memory.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The memory of what a writer gathers; without a budget it is not counted.
+/// The memory of a writer's buffered data; not counted without a budget.
 pub(super) struct Reservation {
     from: Option<(Arc<FairSemaphore<u64>>, u64)>,
     permit: Option<MemoryPermit>,
-    /// Bytes to take at a time, once something is known of the client.
+    /// Bytes to reserve at a time, once the client's speed is known.
     pace: Option<u64>,
-    /// When gathering began.
+    /// Start of the current buffer.
     begun: Instant,
-    /// Since when nothing was given back.
+    /// Time of the last release.
     since: Instant,
 }
 
@@ -58,13 +61,13 @@ impl Reservation {
         Self { from, permit: None, pace: None, begun: now, since: now }
     }
 
-    /// The class of the budget and the key of the user that memory is taken for.
+    /// The class of the budget and the key of the user whose share is used.
     pub(super) fn from(&self) -> Option<(Arc<FairSemaphore<u64>>, u64)> {
         self.from.clone()
     }
 
-    /// Bytes that there is memory for, of `most` that are gathered at a time. One that has all that
-    /// its user may have has enough.
+    /// Bytes with a reservation, of `most` that are buffered at a time. A user at its limit needs
+    /// no more.
     pub(super) fn room(&self, most: u64) -> u64 {
         match &self.from {
             None => u64::MAX,
@@ -73,7 +76,7 @@ impl Reservation {
         }
     }
 
-    /// Bytes to take now, when so many have been gathered of `most`.
+    /// Number of bytes to reserve now, with `gathered` of `most` buffered.
     pub(super) fn next(&self, gathered: u64, most: u64) -> u64 {
         let most = self.from.as_ref().map_or(most, |(class, _)| most.min(class.per_key()));
         let rest = most.saturating_sub(self.amount()).max(1);
@@ -85,10 +88,10 @@ impl Reservation {
         wanted.max(first).min(rest)
     }
 
-    /// Adds what was taken.
+    /// Adds a permit.
     pub(super) fn add(&mut self, memory: MemoryPermit) {
         match &mut self.permit {
-            // Of the same budget and user always.
+            // Always of the same budget and user.
             Some(permit) => drop(permit.merge(memory)),
             None => {
                 (self.begun, self.since) = (Instant::now(), Instant::now());
@@ -97,7 +100,7 @@ impl Reservation {
         }
     }
 
-    /// The memory of what was gathered, for what is sent; what is above goes back.
+    /// Takes the memory of the buffered data, for sending; the rest is released.
     pub(super) fn take(&mut self, gathered: u64) -> Option<MemoryPermit> {
         if gathered > 0 && gathered >= self.amount() {
             self.pace = Some(self.pace.map_or(u64::MAX, |pace| pace.saturating_mul(SPEED_UP)));
@@ -106,12 +109,13 @@ impl Reservation {
         self.permit.take()
     }
 
-    /// So much was gathered, and the client was waited for while others wait for memory.
+    /// Records that the client was waited for, with `gathered` bytes buffered, while others waited
+    /// for memory.
     pub(super) fn is_slow(&mut self, gathered: u64) {
         self.pace = Some(gathered.max(LEAST));
     }
 
-    /// Gives back what nothing was gathered for.
+    /// Releases memory without buffered data.
     pub(super) fn give_back(&mut self, gathered: u64) {
         self.since = Instant::now();
         if let Some(permit) = &mut self.permit {
@@ -120,12 +124,12 @@ impl Reservation {
         self.permit = self.permit.take().filter(|permit| permit.amount() > 0);
     }
 
-    /// For how long it has been gathered.
+    /// Age of the buffer.
     pub(super) fn age(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Waits until others wait for memory that this writer has had for long; for ever when it has
+    /// Waits until others wait for memory that this writer has held for long; forever if it holds
     /// none and `has_sent` none, either.
     pub(super) async fn is_wanted(&self, has_sent: bool) {
         let Some((class, key)) = &self.from else { return future::pending().await };
@@ -167,11 +171,11 @@ mod tests {
         let mut fast = reservation(1_000_000);
         assert_eq!(fast.room(WHOLE), 0);
         assert_eq!((take(&mut fast, 0, WHOLE), fast.room(WHOLE)), (10_000, 10_000));
-        // It came at once: so will the rest.
+        // It arrived at once: so will the rest.
         assert_eq!((take(&mut fast, 10_000, WHOLE), fast.room(WHOLE)), (310_000, u64::MAX));
         assert_eq!(fast.take(WHOLE).unwrap().amount(), WHOLE);
         assert_eq!((take(&mut fast, 0, WHOLE), fast.room(WHOLE)), (WHOLE, u64::MAX));
-        // Also when there was no memory for the rest.
+        // Also if there was no memory for the rest.
         let mut waits = reservation(1_000_000);
         take(&mut waits, 0, WHOLE);
         assert_eq!(waits.take(10_000).unwrap().amount(), 10_000);
@@ -184,19 +188,19 @@ mod tests {
         take(&mut slow, 0, WHOLE);
         take(&mut slow, 10_000, WHOLE);
         slow.is_slow(15_000);
-        // What nothing came for goes back; what is sent has its memory.
+        // Memory without data is released; sent data keeps its memory.
         slow.give_back(15_000);
         assert_eq!((slow.room(WHOLE), slow.next(15_000, WHOLE)), (15_000, 15_000));
         assert_eq!(slow.take(12_000).unwrap().amount(), 12_000);
         assert_eq!((slow.room(WHOLE), slow.next(0, WHOLE)), (0, 15_000));
         slow.is_slow(1);
         assert_eq!(slow.next(0, WHOLE), 10_000);
-        // It comes faster again.
+        // It arrives faster again.
         for taken in [10_000, 10_000, 16 * LEAST, 64 * LEAST, WHOLE] {
             assert_eq!(take(&mut slow, 0, WHOLE), taken);
             drop(slow.take(taken));
         }
-        // What is small is taken at once.
+        // Small data is reserved at once.
         assert_eq!((take(&mut slow, 0, 1500), slow.room(1500)), (1500, u64::MAX));
     }
 

@@ -1,4 +1,4 @@
-//! The open key behind a writer: its blocks from OM, and its commit.
+//! The open key of a writer: its blocks from OM, and its commit.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use types::{BlockId, Pipeline};
 use crate::om::args::{CreateKey, KeyPath, pairs_to_wire};
 use crate::{Client, ClientOptions, Error, ErrorKind, Result};
 
-/// Pause before asking OM for a block again.
+/// Pause before another block request to OM.
 const ALLOCATE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// What is known of a key only once it is written.
+/// Properties of a key that are known only after it is written.
 #[derive(Debug, Clone, Default)]
 pub struct FinishOptions {
-    /// User metadata on top of what the key was created with; same names replace.
+    /// User metadata in addition to that of the key's creation; the same names are replaced.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -38,7 +38,7 @@ impl Session {
             Some(options) => client.open_file_for_write(args.clone(), options).await?,
             None => client.open_for_write(args.clone()).await?,
         };
-        // What the defaults resolved to holds for all later requests of this key.
+        // The resolved defaults apply to all later requests for this key.
         args.r#type = Some(open.info.r#type);
         args.factor = open.info.factor;
         args.ec_replication_config = open.info.ec_replication_config.clone();
@@ -59,27 +59,27 @@ impl Session {
         self.client.options()
     }
 
-    /// Metadata of the open key, as OM has it.
+    /// Metadata of the open key in OM.
     pub(super) fn metadata(&self) -> &[KeyValue] {
         &self.info.metadata
     }
 
-    /// How the key is erasure-coded, if it is.
+    /// The erasure coding of the key, if it is erasure-coded.
     pub(super) fn erasure_coding(&self) -> Option<&proto::hdds::EcReplicationConfig> {
         self.args.ec_replication_config.as_ref()
     }
 
-    /// The size that OM was told beforehand; 0 when it was not known.
+    /// The size announced to OM; 0 if unknown.
     pub(super) fn size_hint(&self) -> u64 {
         self.args.data_size.unwrap_or(0)
     }
 
-    /// What the next block can hold.
+    /// Capacity of the next block.
     pub(super) fn next_length(&self) -> u64 {
         self.preallocated.front().map_or(self.options().block_size, |location| location.length)
     }
 
-    /// The next block: one that OM gave beforehand, or else a new one.
+    /// The next block: a preallocated one, or else a new one.
     pub(super) async fn next_location(&mut self) -> Result<KeyLocation> {
         match self.next_preallocated() {
             Some(location) => Ok(location),
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// The next block that OM gave beforehand and that is not known to be in trouble.
+    /// The next preallocated block that is not avoided.
     fn next_preallocated(&mut self) -> Option<KeyLocation> {
         let excluded = self.client.excluded();
         while let Some(location) = self.preallocated.pop_front() {
@@ -106,7 +106,7 @@ impl Session {
     async fn allocate(&mut self) -> Result<KeyLocation> {
         let mut attempt = 0;
         loop {
-            // With few DataNodes everything may be excluded: then what there is has to do.
+            // With few DataNodes everything may be excluded: then any block is used.
             let exclude = match attempt % 2 {
                 0 => self.client.excluded().to_wire(),
                 _ => Default::default(),
@@ -168,7 +168,7 @@ impl Session {
     }
 }
 
-/// Whether an allocation that failed this way may succeed in a moment.
+/// Returns `true` if an allocation that failed in this way may succeed soon.
 fn may_pass(kind: ErrorKind) -> bool {
     matches!(
         kind,

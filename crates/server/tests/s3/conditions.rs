@@ -64,7 +64,7 @@ async fn a_write_that_may_not_happen_does_not() {
         let answer = cluster.send(&put(target, name, value)).await;
         assert_eq!(answer.outcome(), code(status, expected), "{target} {name}: {value}");
     }
-    // S3 knows no other condition of a write than these two.
+    // S3 has no other condition of a write than these two.
     let unknown = cluster.send(&put("/bucket/k", "if-none-match", &etag)).await;
     assert!(unknown.status >= 400, "{}", unknown.status);
     assert_eq!(cluster.get("/bucket/k").await, b"first");

@@ -1,12 +1,11 @@
-//! The replicas of a block, each read by itself: what an administrator asks when a key cannot be
-//! read, or to know that it can.
+//! Single replicas of a block, for administrators who analyse a key or verify that it can be read.
 //!
-//! * [`BlockReplica`]: what one DataNode says and has of a block
-//! * [`verify`]: whether the bytes of a replica have their checksums
-//! * [`stripe_sums`]: whether the replicas of a block group are of one write
+//! * [`BlockReplica`]: the state and data of one replica
+//! * [`verify`]: checksums of the bytes of a replica
+//! * [`stripe_sums`]: consistency of the replicas of a block group
 //!
-//! **Invariant.** Nothing is decoded and no other replica is asked: what one replica does not have
-//! is never hidden by what others have.
+//! **Invariant.** Nothing is decoded and no other replica is read: missing data of one replica is
+//! never hidden by others.
 
 mod stripe_sums;
 mod verify;
@@ -22,11 +21,11 @@ use crate::datanode::Command;
 use crate::om::args::KeyPath;
 use crate::{Client, Error, Result};
 
-/// A block of a key, or a block group, and all replicas that SCM knows of.
+/// A block of a key, or a block group, and all replicas in SCM.
 pub struct ReplicatedBlock {
     /// The block.
     pub id: BlockId,
-    /// How it is replicated.
+    /// Its replication.
     pub config: ReplicationConfig,
     /// Its replicas, in the order of their replica indexes.
     pub replicas: Vec<BlockReplica>,
@@ -37,14 +36,14 @@ pub struct ReplicatedBlock {
 pub struct BlockReplica {
     /// The DataNode.
     pub node: DatanodeDetails,
-    /// The replica index; 0 of a replicated block.
+    /// The replica index; 0 for a replicated block.
     pub index: u32,
     block: BlockRef,
     reader: BlockReader,
 }
 
 impl Client {
-    /// All about a key, and the replicas of its blocks as SCM knows them now.
+    /// All information about a key, and the current replicas of its blocks in SCM.
     ///
     /// # Errors
     /// `KEY_NOT_FOUND`, or a failure to reach OM.
@@ -57,7 +56,7 @@ impl Client {
             let locations = info.key_location_list.last();
             let locations = locations.map(|version| version.key_locations.as_slice());
             let mut reader = BlockReader::new(self.datanodes().clone(), self.options());
-            // What is asked here is whether the checksums are right.
+            // The purpose is to verify checksums.
             reader.verify = true;
             let blocks = locations
                 .unwrap_or_default()
@@ -106,10 +105,10 @@ impl ReplicatedBlock {
 }
 
 impl BlockReplica {
-    /// What the DataNode has recorded of the block: its chunks with their checksums.
+    /// The DataNode's record of the block: its chunks with their checksums.
     ///
     /// # Errors
-    /// The DataNode's refusal, or a failure to reach it.
+    /// The DataNode's error, or a failure to reach it.
     pub fn block_data(&self) -> BoxFuture<'_, Result<dn::BlockData>> {
         Box::pin(async move {
             let request = dn::GetBlockRequestProto { block_id: self.block.wire_id() };
@@ -124,10 +123,10 @@ impl BlockReplica {
         })
     }
 
-    /// What the DataNode says of its replica of the container.
+    /// The DataNode's record of its replica of the container.
     ///
     /// # Errors
-    /// The DataNode's refusal, or a failure to reach it.
+    /// The DataNode's error, or a failure to reach it.
     pub fn container(&self) -> BoxFuture<'_, Result<dn::ContainerDataProto>> {
         Box::pin(async move {
             let command = Command {

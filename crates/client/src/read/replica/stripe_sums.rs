@@ -1,22 +1,21 @@
-//! Whether the replicas of a block group are of one write.
+//! Detection of replicas of a block group from different writes.
 //!
-//! The writer of a stripe leaves the checksums of all its cells on the first replica and on those
-//! with parity. A replica of another write, or one that was rebuilt from the wrong bytes, has
-//! checksums of its own that are right for what it holds; they are not those that the writer left
-//! on the others.
+//! The writer of a stripe stores the checksums of all its cells on the first replica and on those
+//! with parity. A replica of another write, or one that was rebuilt from wrong bytes, has checksums
+//! that match its own bytes, but not those that the writer stored on the others.
 
 use erasure::BlockGroup;
 use proto::datanode::{BlockData, ChunkInfo};
 
-/// Checksums of the cells of a stripe as one replica keeps them.
+/// Checksums of the cells of a stripe, as recorded by one replica.
 struct Noted<'a> {
     chunk: &'a ChunkInfo,
     all: &'a [u8],
 }
 
-/// How the checksums of the replica with this number differ from those that most of the others,
-/// each with its replica index, keep of it, stripe by stripe. Stripes of which no other replica
-/// keeps checksums, or keeps them in another form than Ozone's, are passed over.
+/// The differences between the checksums of the replica with this number and those that most of the
+/// others, each with its replica index, record of it, stripe by stripe. Stripes of which no other
+/// replica has checksums, or only in another form than Ozone's, are skipped.
 pub(super) fn differences(
     group: BlockGroup,
     number: usize,
@@ -73,7 +72,7 @@ fn noted(data: &BlockData, offset: u64) -> Option<Noted<'_>> {
     Some(Noted { chunk, all: chunk.stripe_checksum.as_deref()? })
 }
 
-/// Where the checksums of one cell are among those of its stripe, in bytes.
+/// Position of the checksums of one cell among those of its stripe, in bytes.
 struct CellRange {
     cell: u64,
     from: usize,
@@ -122,7 +121,7 @@ mod tests {
         BlockGroup::new(scheme, u64::from(3 * CELL + CELL + CELL / 2))
     }
 
-    /// The checksums of a cell that was written as `write`.
+    /// The checksums of a cell of write `write`.
     fn sums(write: u8, stripe: u64, index: u32, count: u64) -> Vec<Bytes> {
         let one = |n| Bytes::from(vec![write, stripe as u8, index as u8, n as u8]);
         (0..count).map(one).collect()

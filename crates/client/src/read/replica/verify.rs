@@ -1,4 +1,4 @@
-//! Whether the bytes of each replica of a block have their checksums.
+//! Verification of the bytes of each replica of a block against their checksums.
 
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{self, StreamExt};
@@ -9,24 +9,25 @@ use crate::read::block::checked_chunks;
 use crate::read::plan;
 use crate::{Error, ErrorKind};
 
-/// Requests under way to one DataNode: one is answered while the next is read from disk.
+/// Number of requests in flight to one DataNode: one is transferred while the next is read from
+/// disk.
 const REQUESTS: usize = 4;
 
-/// Failures that are told of one replica; a replica with more is lost anyway.
+/// Maximum number of failures reported for one replica; a replica with more is lost anyway.
 const MOST_FAILURES: usize = 8;
 
 impl ReplicatedBlock {
     /// Reads all replicas, each from its DataNode alone, and compares them with their checksums;
-    /// those of a block group also with the checksums of the stripes that their writer left on the
-    /// others. Returns what is wrong with each, in the order of `replicas`; nothing with one that
-    /// is as it was written.
+    /// those of a block group also with the checksums of the stripes that their writer stored on
+    /// the others. Returns the failures of each, in the order of `replicas`; none for an intact
+    /// one.
     pub fn verify(&self) -> BoxFuture<'_, Vec<Vec<Error>>> {
         Box::pin(async move {
             let recorded = join_all(self.replicas.iter().map(BlockReplica::block_data)).await;
             let reads = self.replicas.iter().zip(&recorded).map(|(replica, recorded)| async move {
                 match recorded {
                     Ok(data) => replica.verify(data).await,
-                    // There is nothing of the block on a replica that would be all padding.
+                    // A replica that would consist of padding only has no data of the block.
                     Err(e) if e.kind() == ErrorKind::NotFound && replica.block.length == 0 => {
                         vec![]
                     }
@@ -59,7 +60,7 @@ impl ReplicatedBlock {
 }
 
 impl BlockReplica {
-    /// Reads what the block should have on this replica.
+    /// Reads the expected bytes of the block on this replica.
     async fn verify(&self, recorded: &dn::BlockData) -> Vec<Error> {
         let (block, length) = (self.block.id, self.block.length);
         let chunks = match checked_chunks(block, self.node.id, recorded.clone(), length) {
@@ -78,7 +79,7 @@ impl BlockReplica {
         let mut failures = Vec::new();
         while let Some(read) = reads.next().await {
             let Err(error) = read else { continue };
-            // Of a replica that cannot be reached there is no more to be learned.
+            // Nothing more can be read from an unreachable replica.
             let goes_on = error.kind() == ErrorKind::Corrupt;
             failures.push(error);
             if !goes_on || failures.len() == MOST_FAILURES {
@@ -89,7 +90,7 @@ impl BlockReplica {
     }
 }
 
-/// The failure of the only replica that was asked.
+/// The failure of the only replica read.
 fn of_one(error: Error) -> Error {
     match error {
         Error::NoReplica { mut failures, block } => {
@@ -99,7 +100,7 @@ fn of_one(error: Error) -> Error {
     }
 }
 
-/// Says in which chunk bytes differ.
+/// Adds the chunk with the differing bytes.
 fn in_chunk(error: Error, chunk: &dn::ChunkInfo) -> Error {
     match error {
         Error::Corrupt { block, datanode, message } => {

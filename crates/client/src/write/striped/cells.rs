@@ -1,4 +1,4 @@
-//! The cells of one stripe on their way to the replicas of a group.
+//! Writes of the cells of one stripe to the replicas of a group.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::Error;
 use crate::datanode::Command;
 use crate::write::chunk::Chunk;
 
-/// The chunks of a stripe that are there, and are in no list yet.
+/// The written chunks of a stripe that no PutBlock lists yet.
 pub(super) struct Written(pub(super) Vec<(ReplicaIndex, dn::ChunkInfo)>);
 
-/// Where the cells of a stripe go.
+/// Destination of the cells of a stripe.
 pub(super) struct Cells {
     pub(super) calls: Arc<Calls>,
     pub(super) scheme: Scheme,
     pub(super) replicas: Arc<[Replica]>,
-    /// Which stripe of the group it is, counted from 0.
+    /// Number of the stripe in the group, from 0.
     pub(super) number: u64,
 }
 
 impl Cells {
-    /// Writes the cells of a stripe to all replicas that have one. Nothing lists them yet.
+    /// Writes the cells of a stripe to all replicas that have one. No PutBlock lists them yet.
     pub(super) async fn write(self, pending: &mut Pending) -> Result<Written, StripeFailure> {
         let Pending { stripe, parity, .. } = pending;
         let first = self.scheme.data();
@@ -43,7 +43,7 @@ impl Cells {
         all_or_failures(sent_data.into_iter().chain(sent_parity)).map(Written)
     }
 
-    /// Writes the cell of one replica; returns the chunk that it is there.
+    /// Writes the cell of one replica; returns its chunk.
     async fn write_cell(
         &self,
         replica: &Replica,

@@ -1,8 +1,8 @@
-//! One block group being written.
+//! Writes of one block group.
 //!
 //! **Invariants.** A PutBlock lists a stripe once every chunk of it, and of all stripes before, is
-//! acknowledged by every replica that has one, so that a stripe that any replica lists is there on
-//! all. PutBlocks are sent one after the other. After a failure nothing more is written to the
+//! acknowledged by every replica that has one, so that a stripe listed by any replica is on all of
+//! them. PutBlocks are sent one after the other. After a failure nothing more is written to the
 //! group: its length is that of its acknowledged stripes.
 
 use std::sync::Arc;
@@ -22,41 +22,41 @@ use crate::write::block::HANG_SHARE;
 use crate::write::exclude::ExcludeList;
 use crate::{Error, Result};
 
-/// Metadata of a replica that says how many data bytes its group has.
+/// Metadata of a replica with the data length of its group.
 const GROUP_LENGTH: &str = "blockGroupLen";
 
-/// Replicas that failed, and how.
+/// Replicas that failed, with their failures.
 pub(super) type Failures = Vec<(Arc<DatanodeDetails>, Failure)>;
 
-/// Why a stripe is not acknowledged.
+/// Reason why a stripe is not acknowledged.
 pub(super) enum StripeFailure {
-    /// These replicas failed: another block group may do.
+    /// These replicas failed: another block group may work.
     Replicas(Failures),
-    /// Trying again will not help.
+    /// A retry is useless.
     Fatal(Error),
 }
 
-/// A block group being written.
+/// Writer of a block group.
 pub(super) struct GroupWriter {
     calls: Arc<Calls>,
     scheme: Scheme,
     location: KeyLocation,
     pipeline: Pipeline,
-    /// Something about it failed lately: there was no other.
+    /// Opened although it is on avoided nodes, because there was no other.
     is_reluctant: bool,
-    /// In order of their indexes.
+    /// In the order of their indexes.
     replicas: Arc<[Replica]>,
-    /// What each of them is told next that it has; shared with the PutBlock on its way.
+    /// The next PutBlock of each replica; shared with the one in flight.
     lists: Vec<Arc<dn::PutBlockRequestProto>>,
-    /// Stripes that fit.
+    /// Number of stripes that fit.
     capacity: u64,
-    /// Stripes that were begun.
+    /// Number of stripes started.
     begun: u64,
-    /// Bytes that the replicas list, or are being told to.
+    /// Bytes listed by the replicas or the PutBlock in flight.
     length: u64,
-    /// Bytes that are acknowledged.
+    /// Acknowledged bytes.
     acknowledged: u64,
-    /// Whether the replicas know that no more comes.
+    /// True if the replicas have received the end of the group.
     ended: bool,
 }
 
@@ -75,14 +75,14 @@ impl GroupWriter {
         let block = BlockId { bcsid: 0, ..BlockId::from_wire(&location.block_id) };
         let target = Target {
             block,
-            // Each replica is written to by itself.
+            // Each replica is written to directly.
             pipeline: None,
             token: location.token.as_deref().map(crate::datanode::token_url),
         };
         let replicas = replicas(scheme, &pipeline, block)?;
         let lists = replicas.iter().map(|replica| Arc::new(replica.empty_list())).collect();
-        // A node that answers nothing for long hangs or is cut off, and other nodes are there at
-        // once, unless this group was opened although something about it failed lately.
+        // A node that does not respond for long hangs or is partitioned, and other nodes are
+        // available at once, unless this group was opened although it is on avoided nodes.
         let is_reluctant = excluded.avoids(&block, &pipeline);
         let timeout = match is_reluctant {
             true => timeout,
@@ -113,17 +113,17 @@ impl GroupWriter {
         &self.pipeline
     }
 
-    /// Whether it was opened although something about it failed lately.
+    /// Returns `true` if it was opened although it is on avoided nodes.
     pub(super) fn is_reluctant(&self) -> bool {
         self.is_reluctant
     }
 
-    /// Whether no more stripes fit.
+    /// Returns `true` if no more stripes fit.
     pub(super) fn is_full(&self) -> bool {
         self.begun >= self.capacity
     }
 
-    /// The place of the next stripe.
+    /// The destination of the next stripe.
     pub(super) fn next_cells(&mut self) -> Cells {
         let number = self.begun;
         self.begun += 1;
@@ -131,8 +131,8 @@ impl GroupWriter {
         Cells { calls, scheme: self.scheme, replicas, number }
     }
 
-    /// The PutBlock that makes written stripes, in their order, part of the group; the one before
-    /// must have been acknowledged. `ends` says that no stripe comes behind them.
+    /// The PutBlock that adds written stripes, in order, to the group; the one before must have
+    /// been acknowledged. `ends` marks the end of the group.
     pub(super) async fn list(
         &mut self,
         stripes: &mut [(Pending, Written)],
@@ -153,17 +153,17 @@ impl GroupWriter {
         Ok(self.put())
     }
 
-    /// Bytes that are acknowledged.
+    /// Acknowledged bytes.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
-    /// Remembers that so many bytes are acknowledged.
+    /// Records acknowledged bytes.
     pub(super) fn acknowledge(&mut self, length: u64) {
         self.acknowledged = length;
     }
 
-    /// Tells the replicas that the group has ended, if they do not know. All of it is acknowledged
+    /// Sends the end of the group to the replicas, if not sent yet. All data is acknowledged
     /// anyway.
     pub(super) async fn end(&mut self) {
         if self.ended || self.length == 0 {
@@ -176,7 +176,7 @@ impl GroupWriter {
         }
     }
 
-    /// What is acknowledged.
+    /// The location of the acknowledged data.
     pub(super) fn into_location(self) -> Option<KeyLocation> {
         (self.acknowledged > 0).then(|| KeyLocation {
             block_id: self.calls.target.block.to_wire(),
@@ -188,7 +188,7 @@ impl GroupWriter {
     }
 
     /// Adds the chunks of a stripe to the lists of the replicas that have one. The first replica
-    /// and those with parity keep the checksums of the whole stripe.
+    /// and those with parity store the checksums of the whole stripe.
     fn add_to_lists(&mut self, chunks: Vec<(ReplicaIndex, dn::ChunkInfo)>, sums: &bytes::Bytes) {
         for (index, mut chunk) in chunks {
             if index == ReplicaIndex::FIRST || !self.scheme.is_data(index) {
@@ -200,7 +200,7 @@ impl GroupWriter {
         }
     }
 
-    /// What the replicas are to list now.
+    /// The current PutBlock of all replicas.
     fn put(&mut self) -> Put {
         for list in &mut self.lists {
             let list = Arc::make_mut(list);

@@ -1,4 +1,4 @@
-//! Block groups one after the other.
+//! Writes of one block group after the other.
 
 use std::time::Instant;
 
@@ -16,28 +16,28 @@ use crate::write::recover::{MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::write::session::{FinishOptions, Session};
 use crate::{Error, Result};
 
-/// Stripes whose cells are on their way at a time. A stripe is there when the slowest of its
-/// replicas has stored its cell; what the others do meanwhile are cells of the next stripes.
+/// Number of stripes whose cells are in flight. A stripe is complete when the slowest of its
+/// replicas has stored its cell; in the meantime the others store cells of the next stripes.
 const WRITING: usize = 4;
 
-/// A group with the stripes that it has not acknowledged.
+/// A group with its unacknowledged stripes.
 struct Open {
     group: GroupWriter,
     stripes: Unacknowledged,
 }
 
-/// Writes stripes to block groups. Cells of a stripe are written while PutBlocks of the ones before
-/// are on their way; a PutBlock lists as many stripes as are there.
+/// Writes stripes to block groups. Cells of a stripe are written while PutBlocks of earlier ones
+/// are in flight; a PutBlock lists all complete stripes.
 pub(super) struct GroupsWriter {
     session: Session,
     codec: Codec,
     open: Option<Open>,
     done: Vec<KeyLocation>,
-    /// Bytes that come behind the stripes taken so far; `u64::MAX` where nobody knows.
+    /// Bytes that follow the stripes accepted so far; `u64::MAX` if unknown.
     left: u64,
-    /// Groups that failed since a stripe was last acknowledged.
+    /// Number of groups that failed since the last acknowledgement.
     failed: u32,
-    /// Something failed for good, or was given up in the middle: bytes may be missing.
+    /// A permanent failure, or an operation cancelled in the middle: bytes may be missing.
     is_broken: bool,
 }
 
@@ -47,9 +47,9 @@ impl GroupsWriter {
         Self { session, codec, open: None, done: Vec::new(), left, failed, is_broken }
     }
 
-    /// Takes a stripe and sends it on its way, once there is room for it; it is acknowledged by
-    /// [`finish`](Self::finish) at the latest. The key ends with it when it is the `last`;
-    /// otherwise so many bytes are `left`, `u64::MAX` where nobody knows.
+    /// Accepts a stripe and sends it, once there is space for it; [`finish`](Self::finish)
+    /// acknowledges it at the latest. The key ends with it if it is the `last`; otherwise `left`
+    /// bytes follow, `u64::MAX` if unknown.
     pub(super) async fn write(&mut self, stripe: Stripe, last: bool, left: u64) -> Result<()> {
         self.begin_work()?;
         self.left = left;
@@ -60,14 +60,14 @@ impl GroupsWriter {
         Ok(())
     }
 
-    /// Writes a stripe that is not whole: its group ends with it, and it is acknowledged.
+    /// Writes an incomplete stripe: its group ends with it, and it is acknowledged.
     pub(super) async fn write_last(&mut self, stripe: Stripe) -> Result<()> {
         self.write(stripe, true, u64::MAX).await?;
         self.end_group().await
     }
 
-    /// Waits until all that was written is acknowledged, so that its memory is given back. The
-    /// group goes on.
+    /// Waits until all written data is acknowledged, so that its memory is released. The group
+    /// stays open.
     pub(super) async fn put_all(&mut self) -> Result<()> {
         self.begin_work()?;
         while self.has_unacknowledged() {
@@ -78,7 +78,7 @@ impl GroupsWriter {
         Ok(())
     }
 
-    /// Waits until all that was written is acknowledged, and ends the group.
+    /// Waits until all written data is acknowledged, and ends the group.
     async fn end_group(&mut self) -> Result<()> {
         self.begin_work()?;
         while self.has_unacknowledged() {
@@ -93,23 +93,23 @@ impl GroupsWriter {
         Ok(())
     }
 
-    /// Whether stripes, and their memory, wait to be acknowledged.
+    /// Returns `true` if there are unacknowledged stripes, which hold memory.
     pub(super) fn has_unacknowledged(&self) -> bool {
         self.open.as_ref().is_some_and(|open| !open.stripes.is_empty())
     }
 
-    /// Has what is written acknowledged soon, so that its memory is given back.
+    /// Sends a PutBlock soon, so that memory is released.
     pub(super) async fn put_soon(&mut self) -> Result<()> {
         self.put_if_due(When::Soon).await
     }
 
-    /// Waits until something has ended that was on its way, for [`take_in`](Self::take_in). Nothing
-    /// is lost when the future is dropped.
+    /// Waits for the end of an operation in flight, for [`take_in`](Self::take_in). Nothing is lost
+    /// if the future is dropped.
     pub(super) async fn ended(&mut self) -> Option<Result<Ended, JoinError>> {
         self.open.as_mut()?.stripes.ended().await
     }
 
-    /// Takes in what has ended, and writes it once more if it failed.
+    /// Processes a finished operation, and retries it if it failed.
     pub(super) async fn take_in(&mut self, ended: Result<Ended, JoinError>) -> Result<()> {
         self.begin_work()?;
         let again = self.after(ended).await?;
@@ -124,7 +124,7 @@ impl GroupsWriter {
         self.session.commit(written, self.done, options).await
     }
 
-    /// Nothing is right any more until the work that begins has succeeded.
+    /// Marks the writer as broken until the operation succeeds.
     fn begin_work(&mut self) -> Result<()> {
         match std::mem::replace(&mut self.is_broken, true) {
             true => Err(Error::Usage("a stripe could not be written before".to_owned())),
@@ -144,7 +144,7 @@ impl GroupsWriter {
                 open.stripes.write(&mut open.group, next);
                 self.open = Some(open);
             } else {
-                // What failed comes before it.
+                // The failed stripes come before it.
                 stripes.push(next);
                 stripes.extend(again);
             }
@@ -152,8 +152,8 @@ impl GroupsWriter {
         Ok(())
     }
 
-    /// Waits until another stripe may be sent. Returns what has to be written to another group
-    /// before, the first stripe last.
+    /// Waits until another stripe may be sent. Returns the stripes that must be written to another
+    /// group before, the first one last.
     async fn make_room(&mut self) -> Result<Vec<Pending>> {
         let scheme = self.codec.scheme();
         let stripe = scheme.total() * scheme.chunk_size() as usize;
@@ -178,8 +178,8 @@ impl GroupsWriter {
         Ok(Vec::new())
     }
 
-    /// Waits for something that is on its way. Returns what has to be written to another group, the
-    /// first stripe last.
+    /// Waits for an operation in flight. Returns the stripes that must be written to another group,
+    /// the first one last.
     async fn drive(&mut self, when: When) -> Result<Vec<Pending>> {
         self.put_if_due(when).await?;
         match self.ended().await {
@@ -188,13 +188,13 @@ impl GroupsWriter {
         }
     }
 
-    /// So many bytes of the key, and their parity.
+    /// Size of these bytes of the key with their parity.
     fn with_parity(&self, bytes: usize) -> usize {
         let scheme = self.codec.scheme();
         bytes.saturating_mul(scheme.total()) / scheme.data().max(1)
     }
 
-    /// Bytes that may be unacknowledged, parity included.
+    /// Maximum unacknowledged bytes, parity included.
     fn max_unacknowledged(&self) -> usize {
         self.with_parity(self.session.options().max_unacknowledged_ec)
     }
@@ -204,8 +204,8 @@ impl GroupsWriter {
         let left = self.with_parity(usize::try_from(self.left).unwrap_or(usize::MAX));
         match &mut self.open {
             Some(Open { group, stripes }) => {
-                // The PutBlock at the end, which comes anyway, lists all that is left. Below the
-                // limit no stripe waits for one.
+                // The final PutBlock lists the rest anyway. Below the limit no stripe waits for
+                // one.
                 let is_rest = left.saturating_add(stripes.bytes()) < most;
                 let enough = if is_rest { usize::MAX } else { most / 2 };
                 stripes.put_if_due(group, when, enough).await
@@ -214,8 +214,8 @@ impl GroupsWriter {
         }
     }
 
-    /// Takes in what has ended. Returns what has to be written to another group, the first stripe
-    /// last.
+    /// Processes a finished operation. Returns the stripes that must be written to another group,
+    /// the first one last.
     async fn after(&mut self, ended: Result<Ended, JoinError>) -> Result<Vec<Pending>> {
         let Some(mut open) = self.open.take() else { return Ok(Vec::new()) };
         match open.stripes.take_in(&mut open.group, ended)? {
@@ -240,7 +240,7 @@ impl GroupsWriter {
         }
     }
 
-    /// Ends a group that failed; what it acknowledged stays there.
+    /// Ends a group that failed; its acknowledged data stays there.
     async fn give_up(&mut self, group: GroupWriter, failures: Failures) -> Result<()> {
         let is_reluctant = group.is_reluctant();
         let last_error = self.exclude(&group, failures);
@@ -254,18 +254,18 @@ impl GroupsWriter {
             });
         }
         if is_reluctant {
-            // What is away may come back; there is nothing else.
+            // The failed nodes may recover; there are no others.
             let pause = MIN_RETRY_DELAY.saturating_mul(1 << self.failed.min(5));
             tokio::time::sleep(pause.min(MAX_RETRY_DELAY)).await;
         }
         Ok(())
     }
 
-    /// Opens the next group for a stripe whose writing began at a moment.
+    /// Opens the next group for a stripe that was started at a moment.
     ///
-    /// A group of what is avoided is given out when there are too few DataNodes besides. What
-    /// failed before the stripe was begun may be back by now: then only what failed since is
-    /// avoided, and another group asked for.
+    /// If there are too few other DataNodes, a group may be on avoided ones. Nodes that failed
+    /// before the stripe was started may have recovered: then only later failures are avoided, and
+    /// another group is allocated.
     async fn open_group(&mut self, begun: Instant) -> Result<Open> {
         let mut group = self.next_group().await?;
         if group.is_reluctant() && self.session.client.excluded().remove_failed_before(begun) {
@@ -282,7 +282,7 @@ impl GroupsWriter {
         GroupWriter::open(datanodes, scheme, location, client.excluded(), options.write_timeout)
     }
 
-    /// Avoids a group that failed, and the nodes it failed at; returns how the last one failed.
+    /// Excludes a group that failed, and its failed nodes; returns the last failure.
     fn exclude(&self, group: &GroupWriter, failures: Failures) -> Error {
         let excluded = self.session.client.excluded();
         excluded.pipeline(group.pipeline().id);
@@ -296,7 +296,7 @@ impl GroupsWriter {
                 {
                     excluded.container(group.id().container);
                 }
-                // Also one that is starting: it would refuse the next group as well.
+                // Also one that is starting: it would reject the next group as well.
                 _ => excluded.datanode(node.id),
             }
             last = failure.into_error(node.id);

@@ -8,14 +8,14 @@ use tokio::task::JoinHandle;
 use crate::write::chunk::Chunk;
 use crate::{Checksum, Error, Result};
 
-/// Parity cells with their checksums, computed once however often the stripe is written.
+/// Parity cells with their checksums, computed once even if the stripe is written several times.
 pub(super) enum Parity {
     Computing(JoinHandle<Result<Vec<Chunk>, erasure::Error>>),
     Computed(Vec<Chunk>),
 }
 
 impl Parity {
-    /// Begins to compute the parity of `cells` on another core.
+    /// Starts to compute the parity of `cells` on another core.
     pub(super) fn of(codec: Codec, cells: Vec<Chunk>, how: Checksum) -> Self {
         Self::Computing(tokio::task::spawn_blocking(move || {
             let parity = encode(&codec, &cells)?;
@@ -39,9 +39,9 @@ impl Parity {
     }
 }
 
-/// Encodes cells that are in pieces, without copying them together: a piece of parity after the
-/// other, each as long as all cells have it in one piece. Parity cells are in buffers that are used
-/// again: fresh pages would be zeroed and faulted in for every stripe.
+/// Encodes cells that are in pieces, without copying them together: one piece of parity after the
+/// other, each as long as all cells have it in one piece. Parity cells are in reused buffers: fresh
+/// pages would be zeroed and faulted in for every stripe.
 fn encode(codec: &Codec, cells: &[Chunk]) -> Result<Vec<AlignedBuf>, erasure::Error> {
     let scheme = codec.scheme();
     let length = cells.first().map_or(0, |cell| cell.len);
@@ -66,7 +66,7 @@ fn encode(codec: &Codec, cells: &[Chunk]) -> Result<Vec<AlignedBuf>, erasure::Er
     Ok(parity)
 }
 
-/// What is left of a cell.
+/// The rest of a cell.
 struct Pieces<'c> {
     current: &'c [u8],
     rest: std::slice::Iter<'c, Bytes>,
@@ -77,7 +77,7 @@ impl<'c> Pieces<'c> {
         Self { current: &[], rest: parts.iter() }
     }
 
-    /// What is there in one piece; nothing behind the end of the cell.
+    /// The current piece; empty after the end of the cell.
     fn current(&mut self) -> &'c [u8] {
         while self.current.is_empty() {
             match self.rest.next() {

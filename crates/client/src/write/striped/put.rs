@@ -10,19 +10,19 @@ use super::group::StripeFailure;
 use super::replica::{Calls, Outcome, Replica, all_or_failures};
 use crate::datanode::{Command, Failure, invalid_reply};
 
-/// The lists of a group's replicas as they were when it was made.
+/// The lists of a group's replicas at the time of the PutBlock.
 pub(super) struct Put {
     pub(super) calls: Arc<Calls>,
     pub(super) replicas: Arc<[Replica]>,
-    /// What each of them lists.
+    /// The list of each replica.
     pub(super) lists: Vec<Arc<dn::PutBlockRequestProto>>,
     /// Data bytes of the group, once this is acknowledged.
     pub(super) length: u64,
 }
 
 impl Put {
-    /// Puts what the replicas list, those included that have nothing of the stripe; returns the
-    /// data bytes that the group has then.
+    /// Sends the lists, also to replicas that have nothing of the stripe; returns the resulting
+    /// data bytes of the group.
     pub(super) async fn send(self) -> Result<u64, StripeFailure> {
         let replicas = self.replicas.iter().zip(&self.lists);
         let puts = join_all(replicas.map(|(replica, list)| self.put_block(replica, list))).await;
@@ -41,7 +41,7 @@ impl Put {
         checked.map_err(|failure| (replica.node.clone(), failure))
     }
 
-    /// Checks that a replica acknowledged what it was told to put.
+    /// Checks that a replica acknowledged the PutBlock.
     fn check(
         &self,
         replica: &Replica,

@@ -1,4 +1,4 @@
-//! The replicas of a block group, each of which answers for itself.
+//! The replicas of a block group, which are independent of each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::datanode::{Command, Datanodes, Failure, Target};
 use crate::write::recover::{BUSY_TIMEOUT, MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::{Error, Result};
 
-/// A replica of a group, and where it is.
+/// A replica of a group, and its node.
 pub(super) struct Replica {
     pub(super) index: ReplicaIndex,
     pub(super) node: Arc<DatanodeDetails>,
@@ -21,7 +21,7 @@ pub(super) struct Replica {
 }
 
 impl Replica {
-    /// The PutBlock of a replica that has nothing yet.
+    /// The PutBlock of a replica without data.
     pub(super) fn empty_list(&self) -> dn::PutBlockRequestProto {
         let block_data = dn::BlockData {
             block_id: self.block_id,
@@ -34,7 +34,7 @@ impl Replica {
     }
 }
 
-/// How the replicas of one group are called.
+/// Options of the calls to the replicas of one group.
 pub(super) struct Calls {
     pub(super) datanodes: Datanodes,
     pub(super) target: Target,
@@ -42,7 +42,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Calls a replica, and once more while it says that it has too much to do.
+    /// Calls a replica, and retries while it is busy.
     pub(super) async fn call<Q: prost::Message, A: prost::Message + Default>(
         &self,
         replica: &Replica,
@@ -65,10 +65,10 @@ impl Calls {
     }
 }
 
-/// What a replica answered.
+/// Result of a call to a replica.
 pub(super) type Outcome<T> = Result<T, (Arc<DatanodeDetails>, Failure)>;
 
-/// All answers, or every failure among them: each failed replica is avoided afterwards.
+/// All responses, or all failures: each failed replica is avoided afterwards.
 pub(super) fn all_or_failures<T>(
     outcomes: impl IntoIterator<Item = Outcome<T>>,
 ) -> Result<Vec<T>, StripeFailure> {
@@ -85,7 +85,7 @@ pub(super) fn all_or_failures<T>(
     }
 }
 
-/// The replicas of a group in order of their indexes, each of which there is once.
+/// The replicas of a group in the order of their indexes, each exactly once.
 pub(super) fn replicas(
     scheme: Scheme,
     pipeline: &Pipeline,

@@ -1,4 +1,4 @@
-//! A stripe on its way.
+//! A stripe in flight.
 
 use std::time::Instant;
 
@@ -9,11 +9,11 @@ use super::parity::Parity;
 use crate::Checksum;
 use crate::write::chunk::Chunk;
 
-/// The data cells of a stripe; those behind the end of the key are left out.
+/// The data cells of a stripe; those after the end of the key are omitted.
 #[derive(Default)]
 pub(super) struct Stripe {
     pub(super) cells: Vec<Chunk>,
-    /// Memory of the cells and of their parity; given back with the stripe.
+    /// Memory of the cells and of their parity, released with the stripe.
     pub(super) _memory: Option<MemoryPermit>,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct Pending {
     pub(super) last: bool,
     /// Bytes of all its cells.
     pub(super) bytes: usize,
-    /// When it was to be written for the first time.
+    /// Time of its first write.
     pub(super) begun: Instant,
 }
 
 impl Pending {
-    /// Begins to compute the parity of a stripe.
+    /// Starts to compute the parity of a stripe.
     pub(super) fn new(stripe: Stripe, last: bool, codec: &Codec, how: Checksum) -> Self {
         let data: usize = stripe.cells.iter().map(|cell| cell.len).sum();
         let cell = stripe.cells.first().map_or(0, |cell| cell.len);

@@ -1,4 +1,4 @@
-//! The stripes of one group that are not acknowledged yet.
+//! The unacknowledged stripes of one group.
 
 use std::collections::BTreeMap;
 
@@ -13,38 +13,38 @@ use super::group::{Failures, GroupWriter, StripeFailure};
 use super::stripe::Pending;
 use crate::{Error, Result};
 
-/// Something that was on its way.
+/// A finished operation.
 pub(super) enum Ended {
     /// The cells of a stripe.
     Cells { number: u64, pending: Pending, outcome: Result<Written, StripeFailure> },
-    /// The PutBlock of stripes, in their order: the bytes of the group that it acknowledges.
+    /// The PutBlock of stripes, in order, with the acknowledged bytes of the group.
     Put { stripes: Vec<(Pending, Written)>, outcome: Result<u64, StripeFailure> },
 }
 
-/// When a PutBlock is sent.
+/// Condition for a PutBlock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     /// Once enough is written, or the key or the group ends.
     Enough,
-    /// As soon as anything is written: memory is short.
+    /// As soon as anything is written, because memory is short.
     Soon,
-    /// When all is written: no more comes.
+    /// When everything is written and nothing follows.
     AtEnd,
 }
 
-/// The stripes of one group that are not acknowledged yet, in three states: their cells are on
-/// their way, or there, or a PutBlock that lists them is on its way.
+/// The unacknowledged stripes of one group, in three states: their cells are in flight, or written,
+/// or a PutBlock that lists them is in flight.
 #[derive(Default)]
 pub(super) struct Unacknowledged {
     on_the_way: FuturesUnordered<AbortOnDropHandle<Ended>>,
-    /// Stripes whose cells are on their way.
+    /// Number of stripes whose cells are in flight.
     writing: usize,
-    /// Stripes whose cells are there, by their numbers in the group.
+    /// Stripes whose cells are written, by number in the group.
     written: BTreeMap<u64, (Pending, Written)>,
     /// The first stripe that no PutBlock lists.
     unlisted: u64,
     is_putting: bool,
-    /// Bytes of all of them, parity included.
+    /// Bytes of all stripes, parity included.
     bytes: usize,
 }
 
@@ -58,7 +58,7 @@ impl Unacknowledged {
         self.bytes
     }
 
-    /// Stripes whose cells are on their way.
+    /// Number of stripes whose cells are in flight.
     pub(super) fn writing(&self) -> usize {
         self.writing
     }
@@ -75,7 +75,7 @@ impl Unacknowledged {
         });
     }
 
-    /// Sends the next PutBlock if there is none on its way and it is time.
+    /// Sends the next PutBlock if none is in flight and its condition holds.
     pub(super) async fn put_if_due(
         &mut self,
         group: &mut GroupWriter,
@@ -109,14 +109,14 @@ impl Unacknowledged {
         Ok(())
     }
 
-    /// Waits until something has ended; `None` when nothing is on its way. What has ended is told
-    /// once; nothing is lost when the future is dropped.
+    /// Waits for the end of an operation; `None` if none is in flight. Each end is returned once;
+    /// nothing is lost if the future is dropped.
     pub(super) async fn ended(&mut self) -> Option<Result<Ended, JoinError>> {
         self.on_the_way.next().await
     }
 
-    /// Takes in what ended. A failure is told with the stripes that it is about: the group is to be
-    /// [given up](Self::give_up) then.
+    /// Processes a finished operation. A failure is returned with its stripes: the group must then
+    /// be [given up](Self::give_up).
     pub(super) fn take_in(
         &mut self,
         group: &mut GroupWriter,
@@ -156,8 +156,8 @@ impl Unacknowledged {
         }
     }
 
-    /// Waits for what else is on its way after a failure. Returns all failures, and what has to be
-    /// written to another group, the first stripe last.
+    /// Waits for all other operations after a failure. Returns all failures, and the stripes that
+    /// must be written to another group, the first one last.
     pub(super) async fn give_up(
         mut self,
         group: &mut GroupWriter,
@@ -180,16 +180,16 @@ impl Unacknowledged {
     }
 }
 
-/// What was taken in.
+/// Result of processing an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// The cells of a stripe are there.
+    /// The cells of a stripe are written.
     Written,
     /// Stripes are acknowledged.
     Acknowledged,
 }
 
-/// Stripes, by their numbers in the group, that are not acknowledged because replicas failed.
+/// Stripes, by number in the group, that are not acknowledged because replicas failed.
 pub(super) struct Failed {
     pub(super) failures: Failures,
     pub(super) stripes: Vec<(u64, Pending)>,

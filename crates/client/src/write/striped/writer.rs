@@ -1,4 +1,4 @@
-//! Gathers a stripe while the ones before are written.
+//! Collects a stripe while earlier ones are written.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::write::reservation::Reservation;
 use crate::write::session::{FinishOptions, Session};
 use crate::{Checksum, Error, Result};
 
-/// A stripe of which part is there is kept for so long when others wait for memory, and when there
-/// is none for more of it: the block group ends with a stripe that is not whole, so that a key of
-/// many such has many groups.
+/// Time for which an incomplete stripe is kept when others wait for memory, and when there is none
+/// for more of it: the block group ends with an incomplete stripe, so that a key with many of them
+/// has many groups.
 const KEEP_PART: Duration = Duration::from_secs(10);
 
-/// Writes one erasure-coded key. In memory are a stripe that is gathered, those that are not
-/// acknowledged, and the parity of them: [`crate::ClientOptions::max_unacknowledged_ec`] and a
-/// stripe at most, or five stripes where that is more.
+/// Writes one erasure-coded key. It holds in memory one stripe being collected, the unacknowledged
+/// ones, and their parity: [`crate::ClientOptions::max_unacknowledged_ec`] and one stripe at most,
+/// or five stripes if that is more.
 pub(in crate::write) struct StripedWriter {
     scheme: Scheme,
     checksum: Checksum,
-    /// Its size as far as it was known beforehand; 0 when it was not.
+    /// Its expected size; 0 if unknown.
     size_hint: u64,
     written: u64,
     cell: ChunkBuffer,
@@ -78,7 +78,7 @@ impl StripedWriter {
 
     /// As [`crate::KeyWriter::ready`].
     pub(in crate::write) async fn ready(&mut self) -> Result<()> {
-        // The last stripe says that it is the last.
+        // The last stripe is marked as the last.
         if self.size_hint > 0 && self.written >= self.size_hint {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl StripedWriter {
         self.groups.put_all().await
     }
 
-    /// Gets memory for more of the stripe.
+    /// Acquires memory for more of the stripe.
     fn grow(&mut self) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.wait_for_memory())
     }
@@ -122,7 +122,7 @@ impl StripedWriter {
         }
         let mut acquire = pin!(class.acquire(&key, amount));
         let mut releases = class.releases(&key);
-        // Stripes that are being written need no more memory, and give theirs back.
+        // Stripes in flight need no more memory, and release theirs.
         let memory = loop {
             self.groups.put_soon().await?;
             let has_part = self.gathered() > 0;
@@ -130,7 +130,7 @@ impl StripedWriter {
                 memory = &mut acquire => break memory,
                 Some(ended) = self.groups.ended() => self.groups.take_in(ended).await?,
                 () = tokio::time::sleep(KEEP_PART), if has_part => {
-                    // All memory may be of writers that wait for more of it.
+                    // All memory may be held by writers that wait for more.
                     if class.releases(&key) == releases {
                         self.send_part().await?;
                     }
@@ -154,31 +154,32 @@ impl StripedWriter {
         self.stripe.cells.len() >= self.scheme.data()
     }
 
-    /// Bytes that were gathered of the stripe.
+    /// Number of collected bytes of the stripe.
     fn gathered(&self) -> u64 {
         let cells = self.stripe.cells.iter().map(|cell| cell.len as u64);
         cells.fold(self.cell.len() as u64, u64::saturating_add)
     }
 
-    /// So many bytes of a stripe, and their parity.
+    /// Size of these bytes of a stripe with their parity.
     fn with_parity(&self, data: u64) -> u64 {
         data + data.min(u64::from(self.scheme.chunk_size())) * self.scheme.parity() as u64
     }
 
-    /// Bytes of the stripe and of its parity: of a full one, unless the key is known to end before.
+    /// Bytes of the stripe and of its parity: of a full one, unless the key is expected to end
+    /// before.
     fn next_stripe(&self) -> u64 {
         let full = self.scheme.stripe_size();
         let gathered = self.gathered();
         let begun_at = self.written.saturating_sub(gathered);
         let data = match self.size_hint.saturating_sub(begun_at) {
-            // Also when more has come than was said.
+            // Also if there is more data than expected.
             left if left <= gathered => full,
             left => left.min(full),
         };
         self.with_parity(data)
     }
 
-    /// Bytes that may be added to the stripe, by the memory of it.
+    /// Number of bytes that can be added to the stripe within its memory.
     fn room(&self) -> usize {
         let memory = self.memory.room(self.next_stripe());
         let parity = self.scheme.parity() as u64;
@@ -190,7 +191,7 @@ impl StripedWriter {
         usize::try_from(data.saturating_sub(self.gathered())).unwrap_or(usize::MAX)
     }
 
-    /// The stripe that was gathered, with its memory.
+    /// The collected stripe, with its memory.
     fn take_stripe(&mut self) -> Stripe {
         if self.cell.len() > 0 {
             self.stripe.cells.push(self.cell.take(self.checksum));
@@ -199,7 +200,8 @@ impl StripedWriter {
         Stripe { _memory: memory, ..std::mem::take(&mut self.stripe) }
     }
 
-    /// Sends what was gathered, although more of the stripe may come: the block group ends with it.
+    /// Sends the collected data, although more of the stripe may follow: the block group ends with
+    /// it.
     async fn send_part(&mut self) -> Result<()> {
         if self.is_full() {
             return self.send(false).await;
@@ -211,11 +213,11 @@ impl StripedWriter {
         Ok(())
     }
 
-    /// Sends the stripe that was gathered.
+    /// Sends the collected stripe.
     fn send(&mut self, last: bool) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let stripe = self.take_stripe();
-            // A key that is longer than it was said to be may go on for ever.
+            // A key that is longer than expected may be of any length.
             let left = self.size_hint.checked_sub(self.written).filter(|_| self.size_hint > 0);
             self.groups.write(stripe, last, left.unwrap_or(u64::MAX)).await
         })
