@@ -52,14 +52,14 @@ impl RunArgs {
     pub(crate) fn without_clients(&self) -> Result<(), FreonError> {
         match self.clients {
             1 => Ok(()),
-            _ => Err(FreonError::Usage("--clients has no meaning for this generator".into())),
+            _ => Err(FreonError::Usage("--clients does not apply to this generator".into())),
         }
     }
 
     /// The prefix of an earlier run, which must be given; `doing` describes its use in the error.
     pub(crate) fn named_prefix(&self, doing: &str) -> Result<&str, FreonError> {
         match self.prefix.as_str() {
-            "" => Err(FreonError::Usage(format!("--prefix must name the {doing}"))),
+            "" => Err(FreonError::Usage(format!("--prefix is required: that of the {doing}"))),
             prefix => Ok(prefix),
         }
     }
@@ -139,9 +139,9 @@ impl ReplicationArgs {
 pub(crate) enum UnitError {
     #[error("{0} does not begin with a number")]
     NoNumber(String),
-    #[error("{0} is no unit of time (ms, s, m, h, d)")]
+    #[error("{0} is not a unit of time (ms, s, m, h, d)")]
     Time(String),
-    #[error("{0} is no unit of size (B, KB, MB, GB, TB)")]
+    #[error("{0} is not a unit of size (B, KB, MB, GB, TB)")]
     Size(String),
     #[error(transparent)]
     Duration(#[from] std::time::TryFromFloatSecsError),

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: Cgom, conf: &Configuration) -> Result<Report, Freo
         Some(db) => db.clone(),
         None => conf
             .directory(&keys::OZONE_OM_DB_DIRS)
-            .map_err(|_| FreonError::Usage("--om-db must name the database".into()))?
+            .map_err(|_| FreonError::Usage("--om-db is required".into()))?
             .join("om.db"),
     };
     if !db.join("CURRENT").exists() {
@@ -80,7 +80,7 @@ fn generate(args: &Cgom, db: &std::path::Path) -> Result<Report, FreonError> {
         let place = String::from_utf8_lossy(&bucket_row);
         FreonError::Offline(format!("there is no bucket {place}"))
     })?;
-    let damaged = |e: prost::DecodeError| FreonError::Offline(format!("a damaged row: {e}"));
+    let damaged = |e: prost::DecodeError| FreonError::Offline(format!("malformed row: {e}"));
     let mut bucket = BucketInfo::decode(&*found).map_err(damaged)?;
     drop(found);
     let copied = template(&store, &bucket_row)?;
@@ -95,7 +95,7 @@ fn generate(args: &Cgom, db: &std::path::Path) -> Result<Report, FreonError> {
     let mut cursor = store.iter(KEYS, IterRange::from(first).until(end)).map_err(failed)?;
     cursor.first();
     if cursor.row().map_err(failed)?.is_some() {
-        return Err(FreonError::Offline(format!("there are keys of prefix {}", args.prefix)));
+        return Err(FreonError::Offline(format!("there are keys with prefix {}", args.prefix)));
     }
     drop(cursor);
 

@@ -66,7 +66,7 @@ impl Container {
     ) -> Result<Self, FreonError> {
         let scm = ScmClient::connect(conf);
         let Some(info) = find(&scm, prefix).await? else {
-            let message = format!("no container was made by dcg with the prefix {prefix}");
+            let message = format!("dcg has created no container with the prefix {prefix}");
             return Err(FreonError::Usage(message));
         };
         Self::open(&scm, ContainerId::from_wire(info.container_id), clients, conf).await
@@ -83,7 +83,7 @@ impl Container {
         let pipeline = Pipeline::from_wire(&found.pipeline)
             .map_err(|e| FreonError::Usage(format!("container {id}: {e}")))?;
         if pipeline.members.is_empty() {
-            return Err(FreonError::Usage(format!("container {id} is on no DataNode")));
+            return Err(FreonError::Usage(format!("container {id} has no DataNode")));
         }
         let clients = (0..clients.max(1)).map(|_| DatanodeClient::connect(conf)).collect();
         Ok(Self { clients, pipeline, id })

@@ -80,7 +80,7 @@ impl Chunks {
             }
         });
         if tokio::time::timeout(MEMBERS_TIMEOUT, join_all(waits)).await.is_err() {
-            tracing::warn!(container = %self.container.id, "not every member of the pipeline has the chunks yet");
+            tracing::warn!(container = %self.container.id, "some members of the pipeline lack chunks");
         }
     }
 

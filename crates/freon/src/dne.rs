@@ -62,7 +62,7 @@ async fn nodes(args: &Dne, conf: &Configuration) -> Result<Vec<DatanodeDetails>,
     let nodes: Vec<_> =
         nodes.collect::<Result<_, _>>().map_err(|e| FreonError::Usage(e.to_string()))?;
     match nodes.is_empty() {
-        true => Err(FreonError::Usage("SCM knows of no healthy DataNode".into())),
+        true => Err(FreonError::Usage("SCM has no healthy DataNode".into())),
         false => Ok(nodes),
     }
 }

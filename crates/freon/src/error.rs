@@ -26,7 +26,7 @@ pub enum FreonError {
         found: String,
     },
     /// The content of a key differs from the written content.
-    #[error("{key} differs from what was written at byte {at}")]
+    #[error("{key} differs from the written content at byte {at}")]
     Differs {
         /// The key.
         key: String,
@@ -35,8 +35,8 @@ pub enum FreonError {
     },
     /// Keys to be read are missing.
     #[error(
-        "{operation} reads keys {first} to {last}, and {missing} is not there ({present} of {wanted} are): \
-         create them with -o {creator} -n {wanted} under the same prefix, or read with -n {present}"
+        "{operation} reads keys {first} to {last}, but {missing} does not exist ({present} of {wanted} do): \
+         create them with -o {creator} -n {wanted} and the same prefix, or read with -n {present}"
     )]
     Missing {
         /// The operation.
@@ -57,7 +57,7 @@ pub enum FreonError {
     /// There are too few keys to list.
     #[error(
         "{operation} found {found} of the {batch} entries of its page: create at least \
-         --batch-size times --threads of them with -o {creator} under the same prefix"
+         --batch-size times --threads of them with -o {creator} and the same prefix"
     )]
     TooFew {
         /// The operation.

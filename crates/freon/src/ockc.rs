@@ -78,7 +78,7 @@ pub struct Ockc {
 enum AttemptError {
     #[error(transparent)]
     Client(#[from] client::Error),
-    #[error("not done within {0:?}")]
+    #[error("timed out after {0:?}")]
     Timeout(Duration),
 }
 
@@ -143,7 +143,7 @@ pub(crate) async fn run(args: Ockc, conf: &Configuration) -> Result<ExitCode, Fr
     end_of_load(args.duration).await?;
     run.stopped.store(true, Ordering::Relaxed);
     for ended in join_all(tasks).await {
-        ended.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?;
+        ended.map_err(|e| FreonError::Usage(format!("a task failed: {e}")))?;
     }
     let elapsed = began.elapsed();
     run.note(Findings::end);

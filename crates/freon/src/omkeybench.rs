@@ -31,9 +31,9 @@ pub(crate) struct Weights([u32; 3]);
 /// Malformed weights.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum WeightsError {
-    #[error("{0} is no operation with a weight, such as create:20")]
+    #[error("{0} is not an operation with a weight, such as create:20")]
     Form(String),
-    #[error("{0} is no operation (create, delete, list)")]
+    #[error("{0} is not an operation (create, delete, list)")]
     Operation(String),
     #[error("create must have a weight: nothing can be deleted or listed without it")]
     NoCreate,

@@ -66,7 +66,7 @@ fn assign(args: &Ommg) -> Result<Vec<Operation>, FreonError> {
         )));
     }
     if args.ops.contains(&Operation::Mixed) {
-        return Err(FreonError::Usage("--ops cannot hold MIXED".into()));
+        return Err(FreonError::Usage("--ops must not contain MIXED".into()));
     }
     Ok(args.ops.iter().zip(&args.opsnum).flat_map(|(op, n)| std::iter::repeat_n(*op, *n)).collect())
 }

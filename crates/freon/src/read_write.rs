@@ -124,7 +124,7 @@ impl<P: ReadWriteTarget> ReadWrite<P> {
             running.spawn(task(self.clone(), number, Tally::default()));
         }
         while let Some(ended) = running.join_next().await {
-            let ended = ended.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?;
+            let ended = ended.map_err(|e| FreonError::Usage(format!("a task failed: {e}")))?;
             tally.merge(ended?);
         }
         Ok(())

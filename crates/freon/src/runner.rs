@@ -220,7 +220,7 @@ where
 
     let mut total = Tally::default();
     for tally in tallies {
-        total.merge(tally.map_err(|e| FreonError::Usage(format!("a task died: {e}")))?);
+        total.merge(tally.map_err(|e| FreonError::Usage(format!("a task failed: {e}")))?);
     }
     let report = Report {
         prefix: prefix.to_owned(),

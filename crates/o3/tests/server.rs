@@ -97,7 +97,7 @@ fn a_load_that_reads_says_which_keys_are_missing() {
         let told = stderr(&refused);
         let key = |number: u64| format!("/vol1/bucket1/run/{number:019}");
         let missing = format!(
-            "{operation} reads keys {} to {}, and {} is not there (20 of 50 are)",
+            "{operation} reads keys {} to {}, but {} does not exist (20 of 50 do)",
             key(0),
             key(49),
             key(20)

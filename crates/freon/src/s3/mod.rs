@@ -44,19 +44,19 @@ pub enum S3Error {
     )]
     NoCredentials(&'static str),
     /// The endpoint is invalid.
-    #[error("{0} is no endpoint of the form http://HOST:PORT")]
+    #[error("{0} is not an endpoint of the form http://HOST:PORT")]
     Endpoint(Uri),
     /// The request is invalid.
-    #[error("cannot make an S3 request: {0}")]
+    #[error("cannot build the S3 request: {0}")]
     Request(#[from] http::Error),
     /// No response.
-    #[error("no answer of the S3 gateway: {0}")]
+    #[error("no response from the S3 gateway: {0}")]
     Unreachable(#[from] hyper_util::client::legacy::Error),
     /// The response was incomplete or too long.
-    #[error("the answer of the S3 gateway cannot be read: {0}")]
+    #[error("cannot read the response of the S3 gateway: {0}")]
     Answer(String),
     /// The gateway returned an error.
-    #[error("{method} {path} was answered with {status}: {text}")]
+    #[error("{method} {path} failed with {status}: {text}")]
     Refused {
         /// The method.
         method: Method,
