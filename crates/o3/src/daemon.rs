@@ -92,7 +92,7 @@ async fn serve<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> any
     let stop = stop_on_signals()?;
     let timeout = conf.get(&trioxide::TRIOXIDE_SHUTDOWN_TIMEOUT);
     let Some(started) = stop.until(daemon.start(conf)).await else {
-        info!("stopped while starting");
+        info!("stopped during start");
         return Ok(());
     };
     let running = started?;
@@ -104,15 +104,15 @@ async fn serve<D: Daemon>(daemon: D, conf: Configuration, began: Instant) -> any
     info!("stopping");
     if tokio::time::timeout(timeout, D::stop(running)).await.is_err() {
         // No acknowledged write is lost: they are durable.
-        warn!(?timeout, "did not stop in time, leaving as it is");
+        warn!(?timeout, "graceful shutdown timed out, exiting");
     }
     failure.map_or(Ok(()), Err)
 }
 
 /// Triggered by the first SIGTERM or SIGINT; the second exits the process.
 fn stop_on_signals() -> anyhow::Result<Shutdown> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot handle SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot handle SIGINT")?;
     let stop = Shutdown::new();
     let triggered = stop.clone();
     tokio::spawn(async move {
