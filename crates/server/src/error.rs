@@ -18,7 +18,7 @@ pub enum ServerError {
         source: io::Error,
     },
     /// There are no free ports.
-    #[error("no ports for several OMs or SCMs on {bind}: {source}")]
+    #[error("no free ports for several OMs or SCMs on {bind}: {source}")]
     Ports {
         /// The interface.
         bind: String,
@@ -26,7 +26,7 @@ pub enum ServerError {
         source: io::Error,
     },
     /// The number of OMs or SCMs of a service cannot be changed by a restart.
-    #[error("the directory has {known} {role}s: start it with as many, or say no number")]
+    #[error("the directory has {known} {role}s: start it with this number, or without the option")]
     Members {
         /// `OM` or `SCM`.
         role: &'static str,

@@ -166,7 +166,7 @@ impl Roles {
                 tokio::time::sleep(LOG_INTERVAL).await;
                 let safe = self.scms.iter().any(ScmHandle::in_safe_mode);
                 let state = if safe { "SCM is in safe mode" } else { "no pipeline is open" };
-                warn!(state, "no writes yet, waiting; 'o3 admin safemode status' tells more");
+                warn!(state, "waiting until writes are possible; see 'o3 admin safemode status'");
             }
         };
         tokio::select! {

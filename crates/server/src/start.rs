@@ -64,8 +64,7 @@ impl Server {
         if datanodes < known {
             warn!(
                 known,
-                datanodes,
-                "fewer DataNodes than the directory has: replicas on the others are missing"
+                datanodes, "fewer DataNodes than in the directory: their replicas are missing"
             );
         }
         let oms = members("OM", options.oms, directory.known_oms().map_err(unreadable)?)?;
