@@ -115,7 +115,7 @@ pub enum Error {
     },
     /// Fewer replicas of a block group can be read than are required to decode its data.
     #[error(
-        "cannot read block group {block}: {available} of the {needed} replicas that are needed can \
+        "cannot read block group {block}: {available} of the {needed} required replicas can \
          be read; {}",
         list_replicas(missing)
     )]

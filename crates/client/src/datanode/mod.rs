@@ -91,7 +91,7 @@ impl Datanodes {
                 REPORT_DAMAGE_TIMEOUT,
             );
             if let Err(error) = told.await {
-                tracing::debug!(datanode = %id, %block, %error, "damage was not reported");
+                tracing::debug!(datanode = %id, %block, %error, "cannot report damage");
             }
         });
     }

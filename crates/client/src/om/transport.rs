@@ -155,7 +155,7 @@ impl Transport {
                     return Ok(Answer { bytes: reply.header, repeated: false });
                 }
                 Err(error) => {
-                    tracing::debug!(om = target.address, %error, "this OM does not answer reads");
+                    tracing::debug!(om = target.address, %error, "OM failed read");
                     if error.status().is_none_or(|s| s.code != Code::NotLeader) {
                         anywhere.nearest.note(picked, None);
                     }
@@ -239,7 +239,7 @@ impl Transport {
             let answer = tokio::select! {
                 answer = call => answer,
                 leader = inner.displaced(at), if careful => {
-                    tracing::debug!(om = target.address, "this OM hangs, another one leads");
+                    tracing::debug!(om = target.address, "OM hangs, switching to new leader");
                     repeated = true;
                     current = leader;
                     continue;
@@ -335,7 +335,7 @@ impl Inner {
         if targets.len() >= MOST_TARGETS || !address.contains(':') {
             return None;
         }
-        tracing::info!(service = self.service, address, "a server that is not configured leads");
+        tracing::info!(service = self.service, address, "leader is not in the configuration");
         targets.push(Arc::new(Target::new(address.to_owned(), &self.options)));
         Some(targets.len() - 1)
     }

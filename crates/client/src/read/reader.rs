@@ -378,7 +378,7 @@ impl Inner {
             }
             Err(lookup) if lookup.kind() == ErrorKind::NotFound => None,
             Err(lookup) => {
-                tracing::debug!(key = %self.path, %lookup, "no fresh location");
+                tracing::debug!(key = %self.path, %lookup, "cannot look up location");
                 return Ok(());
             }
         };

@@ -40,7 +40,7 @@ pub(super) async fn grow(client: &Client, path: &KeyPath, info: &mut KeyInfo) ->
             }
             Err(error) => error,
         };
-        tracing::debug!(key = %path, %error, attempt, "the length of the last block is not known");
+        tracing::debug!(key = %path, %error, attempt, "cannot read the length of the last block");
         let again = attempt < options.read_retries
             || started.elapsed() < retry_timeout(error.kind(), options);
         if !again {

@@ -116,7 +116,7 @@ impl Session {
                 Err(error) if attempt >= self.options().write_retries.max(1) => return Err(error),
                 Err(error) if !may_pass(error.kind()) => return Err(error),
                 Err(error) => {
-                    tracing::debug!(key = %self.path, %error, attempt, "no block");
+                    tracing::debug!(key = %self.path, %error, attempt, "cannot allocate block");
                     if attempt % 2 == 1 {
                         tokio::time::sleep(ALLOCATE_RETRY_DELAY * attempt).await;
                     }

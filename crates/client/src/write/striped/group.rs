@@ -172,7 +172,7 @@ impl GroupWriter {
         self.ended = true;
         if let Err(StripeFailure::Replicas(failures)) = self.put().send().await {
             let nodes: Vec<_> = failures.iter().map(|(node, _)| node.id).collect();
-            tracing::debug!(block = %self.id(), ?nodes, "replicas do not know their end");
+            tracing::debug!(block = %self.id(), ?nodes, "cannot send the end of the group to all replicas");
         }
     }
 
