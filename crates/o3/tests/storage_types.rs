@@ -118,7 +118,7 @@ fn keys_lie_on_the_disks_of_their_policy_and_the_mover_brings_those_that_do_not(
     let check = cluster.ok("admin storagepolicy check /vol1");
     assert!(check.contains("/vol1/plain/a COLD: 3145728 on DISK"), "{check}");
     let dry = cluster.ok("admin mover /vol1/plain --dry-run");
-    assert_eq!(dry.trim(), "1 keys, 1 to be moved (3145728 bytes), 0 moved (0 bytes)");
+    assert_eq!(dry.trim(), "1 keys, 1 to move (3145728 bytes), 0 moved (0 bytes)");
     let before = cluster.ok("sh key info /vol1/plain/a");
     let moved = cluster.ok("admin mover /vol1 --max-rate 100MB");
     assert_eq!(moved.trim(), "4 keys, 1 moved (3145728 bytes)");
@@ -257,7 +257,7 @@ fn where_there_are_no_such_disks_keys_go_to_others_only_as_far_as_their_policy_a
     }
     let hopeless = cluster.o3("admin mover /vol1/hot");
     assert!(!hopeless.status.success());
-    assert!(stderr(&hopeless).contains("its disks have no room"), "{}", stderr(&hopeless));
+    assert!(stderr(&hopeless).contains("no space on disks of its policy"), "{}", stderr(&hopeless));
     assert!(!cluster.o3("sh bucket create /vol1/odd --storagepolicy ALL_SSD").status.success());
     cluster.ok("sh bucket update /vol1/hot --storagepolicy NONE");
     assert!(cluster.ok("admin storagepolicy check /vol1/hot").starts_with("0 of 1 keys"));

@@ -60,7 +60,7 @@ fn a_container_that_lacks_a_replica_names_the_node_that_has_gone() {
     runtime.block_on(until("it is dead", async || dead(&scm, 1).await));
     let (says, waits) = why(&address, &["datanode", "dn0"]);
     assert!(says[0].contains("is DEAD"), "{says:?}");
-    assert!(waits[0].starts_with("its process"), "{waits:?}");
+    assert!(waits[0].starts_with("its restart"), "{waits:?}");
     // SCM removes the replicas of a dead node: another node is needed, and there is none.
     let (says, waits) = why(&address, &["container", &id]);
     assert!(says[1].contains("dn1") && !says[1].contains("dn0"), "{says:?}");
@@ -89,5 +89,5 @@ fn safe_mode_names_what_it_waits_for() {
     // A node that does not exist.
     let address = format!("ozone.scm.client.address={}", scm.address("client"));
     let refused = o3(&["why", "datanode", "dn9", "-D", &address]).output().unwrap();
-    assert_eq!(stderr(&refused), "SCM knows no DataNode dn9\n");
+    assert_eq!(stderr(&refused), "SCM has no DataNode dn9\n");
 }

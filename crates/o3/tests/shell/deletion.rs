@@ -80,5 +80,5 @@ fn deleted_keys_are_seen_at_each_stage_and_what_holds_them_up_is_named() {
     run(&cluster, "admin service resume BlockDeletingService");
     shown(&cluster, "delete_txns", |rows, _| rows == 0);
     let text = run(&cluster, "admin deletion status");
-    assert_eq!(text.matches(": nothing waits").count(), 3 + replicas, "{text}");
+    assert_eq!(text.matches(": nothing pending").count(), 3 + replicas, "{text}");
 }

@@ -10,15 +10,15 @@ const LETTERS: [char; 9] = ['r', 'w', 'c', 'l', 'd', 'x', 'y', 'a', 'n'];
 /// A malformed entry.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AclError {
-    #[error("{0} is no ACL: write user:ann:rw or group:staff:a[DEFAULT]")]
+    #[error("{0} is not an ACL such as user:ann:rw or group:staff:a[DEFAULT]")]
     Form(String),
-    #[error("{0} is no type: user, group, world, anonymous, client_ip")]
+    #[error("{0} is not an ACL type: user, group, world, anonymous, client_ip")]
     Type(String),
-    #[error("{0} is no scope: ACCESS, DEFAULT")]
+    #[error("{0} is not a scope: ACCESS, DEFAULT")]
     Scope(String),
     #[error("an ACL needs at least one right")]
     NoRight,
-    #[error("{right} is no right: {}", String::from_iter(LETTERS))]
+    #[error("{right} is not a right: {}", String::from_iter(LETTERS))]
     Right { right: char },
 }
 

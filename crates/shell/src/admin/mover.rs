@@ -94,7 +94,7 @@ pub(crate) async fn run(args: Mover, conf: &Configuration) -> Result<(), ShellEr
         bar.set_message(counts.line());
         bar.tick();
         if counts.elsewhere_in_a_row >= HOPELESS {
-            bar.suspend(|| eprintln!("the disks where keys belong have no room: giving up"));
+            bar.suspend(|| eprintln!("the disks of the storage policies have no space: giving up"));
             break;
         }
     }
@@ -106,7 +106,7 @@ pub(crate) async fn run(args: Mover, conf: &Configuration) -> Result<(), ShellEr
     match (counts.failed, counts.elsewhere) {
         (0, 0) => Ok(()),
         (failed, elsewhere) => Err(ShellError::Refused(format!(
-            "{failed} keys failed, {elsewhere} are not on their disks although they were written again"
+            "{failed} keys failed, {elsewhere} were rewritten but are on disks of another type"
         ))),
     }
 }
@@ -129,7 +129,7 @@ impl Counts {
             Outcome::Ended(MoveOutcome::Elsewhere) => {
                 self.elsewhere += 1;
                 self.elsewhere_in_a_row += 1;
-                say("its disks have no room, it is on others".to_owned());
+                say("no space on disks of its policy, it is on others".to_owned());
             }
             Outcome::Failed(error) => {
                 self.failed += 1;
@@ -141,13 +141,13 @@ impl Counts {
     fn line(&self) -> String {
         let mut parts = vec![format!("{} keys", self.keys)];
         if self.due.0 > 0 {
-            parts.push(format!("{} to be moved ({} bytes)", self.due.0, self.due.1));
+            parts.push(format!("{} to move ({} bytes)", self.due.0, self.due.1));
         }
         parts.push(format!("{} moved ({} bytes)", self.moved, self.bytes));
         let rest = [
-            (self.changed, "changed meanwhile"),
-            (self.being_written, "being written"),
-            (self.elsewhere, "without room on their disks"),
+            (self.changed, "changed concurrently"),
+            (self.being_written, "open for writing"),
+            (self.elsewhere, "without space on disks of their policy"),
             (self.failed, "failed"),
         ];
         parts.extend(rest.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));

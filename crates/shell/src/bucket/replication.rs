@@ -27,7 +27,7 @@ pub(crate) async fn run(
     let replication = args
         .replication
         .config()?
-        .ok_or_else(|| ShellError::Usage("--type and --replication say what to set".into()))?;
+        .ok_or_else(|| ShellError::Usage("--type and --replication are required".into()))?;
     let change = BucketChange { replication: Some(replication), ..BucketChange::default() };
     Ok(address.client(conf)?.change_bucket(volume, bucket, change).await?)
 }

@@ -26,7 +26,7 @@ pub(crate) async fn run(args: Update, conf: &Configuration) -> Result<(), ShellE
     let address = Address::parse(&args.address)?;
     let (volume, bucket) = address.bucket()?;
     if args.user.is_none() && args.storage.is_empty() {
-        return Err(ShellError::Usage("--user or --storagepolicy says what to change".into()));
+        return Err(ShellError::Usage("--user or --storagepolicy is required".into()));
     }
     let client = address.client(conf)?;
     // OM accepts the owner only in a request of its own.

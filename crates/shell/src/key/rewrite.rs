@@ -31,7 +31,7 @@ pub(crate) async fn run(args: Rewrite, conf: &Configuration) -> Result<(), Shell
     let replication = args.replication.config()?;
     if replication.is_none() && args.storage.is_empty() {
         return Err(ShellError::Usage(
-            "--type and --replication, or --storagepolicy, say how to write it".into(),
+            "--type and --replication, or --storagepolicy, are required".into(),
         ));
     }
     let client = address.client(conf)?;

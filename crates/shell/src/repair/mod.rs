@@ -105,13 +105,11 @@ pub(crate) fn run(command: RepairCommand) -> Result<(), ShellError> {
         },
         RepairCommand::Scm(noun) => match noun.command {
             ScmCommand::UpdateTransaction(args) => update_transaction::run::<OfScm>(&args),
-            ScmCommand::Cert(_) => Err(inapplicable::refuse(
-                "this SCM gives no certificates, so there is none to recover",
-            )),
+            ScmCommand::Cert(_) => Err(inapplicable::refuse("this SCM issues no certificates")),
         },
-        RepairCommand::Datanode(_) => Err(inapplicable::refuse(
-            "containers of DataNodes have schema V3 from the start, so there is none to upgrade",
-        )),
+        RepairCommand::Datanode(_) => {
+            Err(inapplicable::refuse("containers of DataNodes always have schema V3"))
+        }
     }
 }
 

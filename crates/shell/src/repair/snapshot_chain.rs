@@ -46,7 +46,8 @@ pub(super) fn run(args: &Chain) -> Result<(), ShellError> {
     let mut info = find(args, &format!("/{volume}/{bucket}"), &key)?;
     info.global_previous_snapshot_id = Some(uuid_to_wire(args.global_previous));
     info.path_previous_snapshot_id = Some(uuid_to_wire(args.path_previous));
-    let what = format!("What a snapshot in {} follows is changed.", args.db.display());
+    let what =
+        format!("The previous snapshots of a snapshot in {} will be changed.", args.db.display());
     let change = args.care.confirm(&what)?;
     args.care.say(&format!(
         "Updating snapshot {} of /{volume}/{bucket}: globalPreviousSnapshotId {}, \

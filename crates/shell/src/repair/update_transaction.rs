@@ -51,7 +51,7 @@ impl Role for OfScm {
 pub(super) fn run<R: Role>(args: &UpdateTransaction) -> Result<(), ShellError> {
     let known = OfflineStore::open_read_only(&args.db)?.get(R::TABLE, KEY)?;
     let known = known.map(|value| String::from_utf8_lossy(&value).into_owned());
-    let what = format!("The position of {} is changed.", args.db.display());
+    let what = format!("The log position of {} will be changed.", args.db.display());
     let change = args.care.confirm(&what)?;
     let known = known.as_deref().map_or_else(|| "unknown".to_owned(), shown);
     args.care.say(&format!("The original highest transaction Info was {known}"))?;

@@ -23,7 +23,7 @@ impl Answer {
     fn lines(&self) -> Vec<String> {
         let mut lines = self.says.clone();
         match &self.waits_for[..] {
-            [] => lines.push("Nothing is waited for.".to_owned()),
+            [] => lines.push("It waits for nothing.".to_owned()),
             waits => lines.extend(waits.iter().map(|what| format!("Waits for: {what}"))),
         }
         lines
@@ -68,7 +68,7 @@ mod tests {
     fn an_answer_ends_with_what_is_waited_for() {
         let mut answer = Answer::default();
         answer.say("It is so.");
-        assert_eq!(answer.lines(), ["It is so.", "Nothing is waited for."]);
+        assert_eq!(answer.lines(), ["It is so.", "It waits for nothing."]);
         answer.wait_for("a copy");
         assert_eq!(answer.lines(), ["It is so.", "Waits for: a copy"]);
         let wanted = json!({ "about": "x", "says": ["It is so."], "waitsFor": ["a copy"] });

@@ -123,7 +123,7 @@ impl Facts {
     fn ordered_or(&self, next: &str) -> String {
         match &self.history.under_way[..] {
             [] => next.to_owned(),
-            under_way => format!("what is under way: {}", under_way.join("; ")),
+            under_way => format!("pending operations: {}", under_way.join("; ")),
         }
     }
 }
@@ -146,35 +146,35 @@ fn explain(facts: &Facts) -> Answer {
         _ => {}
     }
     if let Some(health) = &facts.health {
-        answer.say(format!("At its last look SCM counted it as {health}."));
+        answer.say(format!("In the replication manager's last run it was {health}."));
     }
     for line in render::container_history::lines(&facts.history) {
         answer.say(line);
     }
     if facts.in_safe_mode && !answer.waits_for.is_empty() {
-        answer.wait_for("SCM to leave safe mode: it orders nothing before (o3 why safemode)");
+        answer.wait_for("SCM to leave safe mode, before which it orders nothing (o3 why safemode)");
     }
     answer
 }
 
 fn open(facts: &Facts, answer: &mut Answer) {
     let Some(pipeline) = &facts.pipeline else {
-        answer.say("Its pipeline is gone.");
-        answer.wait_for("SCM, which closes it");
+        answer.say("Its pipeline does not exist any more.");
+        answer.wait_for("SCM to close it");
         return;
     };
     let name = pipeline.id;
     match pipeline.state {
         PipelineState::Open => answer.say(format!("It is written through pipeline {name}.")),
         _ => {
-            answer.say(format!("Its pipeline {name} takes no writes."));
-            answer.wait_for("SCM, which closes it");
+            answer.say(format!("Its pipeline {name} accepts no writes."));
+            answer.wait_for("SCM to close it");
         }
     }
     silent_members(facts, answer);
     if !facts.config.is_ec() && pipeline.leader.is_none() {
         answer.wait_for(format!(
-            "a leader of pipeline {name}: a majority of its members, all of them if it is new"
+            "a leader of pipeline {name}, for which a majority of its members (all if it is new) must be up"
         ));
     }
 }
@@ -182,7 +182,7 @@ fn open(facts: &Facts, answer: &mut Answer) {
 fn silent_members(facts: &Facts, answer: &mut Answer) {
     if !facts.silent_members.is_empty() {
         let names = facts.silent_members.join(", ");
-        answer.say(format!("Of the members of its pipeline these are not healthy: {names}."));
+        answer.say(format!("Unhealthy members of its pipeline: {names}."));
     }
 }
 
@@ -190,9 +190,9 @@ fn closing(facts: &Facts, answer: &mut Answer) {
     list(facts, |_| None, answer);
     silent_members(facts, answer);
     if facts.replicas.is_empty() {
-        answer.wait_for(facts.ordered_or("a DataNode that reports a replica; none has"));
+        answer.wait_for(facts.ordered_or("a DataNode to report a replica; none has"));
     } else {
-        answer.wait_for("a member of its pipeline that closes its replica and says so");
+        answer.wait_for("a member of its pipeline to close its replica and report it");
     }
 }
 
@@ -261,11 +261,11 @@ fn closed(facts: &Facts, state: &str, answer: &mut Answer) {
         answer.say(format!("No good replica has index {missing:?}."));
         match readable >= ec.data as usize {
             true => answer.wait_for(facts.ordered_or(
-                "copies of these indexes, or their reconstruction: SCM orders them at its next look, \
-                 if a node has room and the racks allow it",
+                "copies of these indexes, or their reconstruction: SCM orders them in its next run, \
+                 if a node has space and the racks allow it",
             )),
             false => answer.wait_for(format!(
-                "nodes that come back with other indexes: {readable} can be read, {} are needed",
+                "nodes to return with other indexes: {readable} can be read, {} are needed",
                 ec.data
             )),
         }
@@ -275,35 +275,35 @@ fn closed(facts: &Facts, state: &str, answer: &mut Answer) {
     let in_maintenance = facts.replicas.iter().filter(|r| r.is_in_maintenance(state)).count();
     if good > 0 && good < required && good + in_maintenance >= required {
         answer.say(
-            "What is in maintenance counts, while \
-             hdds.scm.replication.maintenance.replica.minimum others are there.",
+            "Replicas in maintenance count, while \
+             hdds.scm.replication.maintenance.replica.minimum others are online.",
         );
     } else if good < required && !facts.replicas.iter().any(Replica::is_readable) {
-        answer.wait_for("a node that comes back with a replica: none can be read");
+        answer.wait_for("a node to return with a replica: none can be read");
     } else if good < required {
         answer.wait_for(facts.ordered_or(&format!(
-            "{} to be copied: SCM orders it at its next look, if a node has room and the racks \
+            "{} to be copied: SCM orders it in its next run, if a node has space and the racks \
              allow it",
             count(required - good, "more replica")
         )));
     } else if good > required {
         let more = count(good - required, "replica");
-        let next = format!("{more} too many to be deleted, at SCM's next look");
+        let next = format!("{more} too many to be deleted, in SCM's next run");
         answer.wait_for(facts.ordered_or(&next));
     }
 }
 
 fn quasi_closed(facts: &Facts, answer: &mut Answer) {
     answer.say(
-        "Its pipeline ended before all members had closed it: which replica has all that was \
-         written is not known yet.",
+        "Its pipeline was closed before all members had closed their replicas: it is not known yet \
+         which replica has all written data.",
     );
     let before = answer.waits_for.len();
     closed(facts, "QUASI_CLOSED", answer);
     if answer.waits_for.len() == before {
         answer.wait_for(
-            "a replica of each node that wrote to it, or of a majority that agrees: the one with \
-             most is closed then",
+            "replicas of all nodes that wrote to it, or of a majority with the same data: the most \
+             recent one is then closed",
         );
     }
 }
@@ -374,14 +374,14 @@ mod tests {
             [
                 "b: a UNHEALTHY replica, written up to 7, on a node that is HEALTHY.",
                 "c: a CLOSED replica, written up to 7, on a node that is DEAD.",
-                "At its last look SCM counted it as UNDER_REPLICATED.",
+                "In the replication manager's last run it was UNDER_REPLICATED.",
             ]
         );
         assert!(answer.waits_for[0].starts_with("2 more replicas to be copied"), "{answer:?}");
         facts.replicas.remove(0);
         facts.in_safe_mode = true;
         let answer = explain(&facts);
-        assert!(answer.waits_for[0].starts_with("a node that comes back"), "{answer:?}");
+        assert!(answer.waits_for[0].starts_with("a node to return"), "{answer:?}");
         assert!(answer.waits_for[1].contains("safe mode"), "{answer:?}");
     }
 
@@ -397,7 +397,7 @@ mod tests {
             text: "c is dead: its replica does not count".into(),
         }];
         let answer = explain(&facts);
-        assert_eq!(answer.waits_for, ["what is under way: d gets a copy from a"]);
+        assert_eq!(answer.waits_for, ["pending operations: d gets a copy from a"]);
         let last = answer.says.last().map(String::as_str);
         let wanted = "2026-11-21T11:23:26Z c is dead: its replica does not count";
         assert_eq!(last, Some(wanted));
@@ -410,7 +410,7 @@ mod tests {
         facts.replicas.push(replica("c", "CLOSED", "DEAD, IN_MAINTENANCE", 0));
         let answer = explain(&facts);
         assert!(answer.waits_for.is_empty(), "{answer:?}");
-        assert!(answer.says[3].starts_with("What is in maintenance counts"), "{answer:?}");
+        assert!(answer.says[3].starts_with("Replicas in maintenance count"), "{answer:?}");
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
         facts.replicas = ["a", "b"].map(|n| replica(n, "CLOSED", "HEALTHY", 0)).into();
         assert_eq!(
             explain(&facts).waits_for,
-            ["1 replica too many to be deleted, at SCM's next look"]
+            ["1 replica too many to be deleted, in SCM's next run"]
         );
     }
 
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn a_container_that_is_written_or_closes_says_through_what() {
         let mut open = facts(LifeCycleState::Open, ReplicationConfig::RATIS_THREE);
-        assert_eq!(explain(&open).waits_for, ["SCM, which closes it"]);
+        assert_eq!(explain(&open).waits_for, ["SCM to close it"]);
         open.silent_members = vec!["b (DEAD)".into()];
         open.info.state = LifeCycleState::Closing as i32;
         open.replicas = vec![replica("a", "OPEN", "HEALTHY", 0)];
@@ -450,6 +450,6 @@ mod tests {
         assert!(explain(&open).waits_for[0].ends_with("none has"));
         open.info.state = LifeCycleState::QuasiClosed as i32;
         open.replicas = ["a", "b", "c"].map(|n| replica(n, "QUASI_CLOSED", "HEALTHY", 0)).into();
-        assert!(explain(&open).waits_for[0].starts_with("a replica of each node"));
+        assert!(explain(&open).waits_for[0].starts_with("replicas of all nodes"));
     }
 }

@@ -50,7 +50,7 @@ pub(super) async fn run(args: Datanode, conf: &Configuration) -> Result<(), Shel
         return Err(ShellError::Usage(message));
     }
     let Some(node) = nodes.pop() else {
-        return Err(ShellError::Refused(format!("SCM knows no DataNode {}", args.node)));
+        return Err(ShellError::Refused(format!("SCM has no DataNode {}", args.node)));
     };
     let about = format!("datanode {}", node.details.id);
     let facts = gather(&scm, node).await?;
@@ -96,7 +96,7 @@ fn explain(facts: &Facts) -> Answer {
     match health {
         "STALE" => {
             answer.say(
-                "SCM has heard nothing of it for longer than ozone.scm.stale.node.interval: it gets \
+                "SCM has received no heartbeat for longer than ozone.scm.stale.node.interval: it receives \
                  no new blocks, and its pipelines are closed.",
             );
             answer.wait_for(
@@ -105,10 +105,10 @@ fn explain(facts: &Facts) -> Answer {
         }
         "DEAD" => {
             answer.say(
-                "SCM has heard nothing of it for longer than ozone.scm.dead.node.interval: its \
-                 replicas do not count, and are made elsewhere.",
+                "SCM has received no heartbeat for longer than ozone.scm.dead.node.interval: its \
+                 replicas do not count, and are recreated elsewhere.",
             );
-            answer.wait_for("its process to come back; its replicas count again then");
+            answer.wait_for("its restart, after which its replicas count again");
         }
         _ => {}
     }
@@ -120,7 +120,7 @@ fn explain(facts: &Facts) -> Answer {
             node.wire.total_volume_count(),
             some_of(failed, NAMED)
         ));
-        answer.wait_for("disks in their place, and a restart; what they had is repaired meanwhile");
+        answer.wait_for("their replacement and a restart; their data is repaired in the meantime");
     }
     if let Some((progress, containers)) = &facts.leaving {
         leaving(operational, progress, containers, &mut answer);
@@ -135,8 +135,8 @@ fn leaving(
     answer: &mut Answer,
 ) {
     let until = match operational {
-        "DECOMMISSIONING" => "all it has is elsewhere",
-        _ => "enough of what it has is elsewhere",
+        "DECOMMISSIONING" => "all its replicas are elsewhere",
+        _ => "enough of its replicas are elsewhere",
     };
     answer.say(format!("It leaves when {until}."));
     progress.lines().into_iter().for_each(|line| match line.strip_prefix("Waits for: ") {
@@ -189,7 +189,7 @@ mod tests {
         assert!(stale.waits_for[0].starts_with("its next heartbeat"), "{stale:?}");
         let dead = explain(&facts(NodeState::Dead, NodeOperationalState::InService));
         assert!(dead.says[1].contains("ozone.scm.dead.node.interval"), "{dead:?}");
-        assert!(dead.waits_for[0].starts_with("its process"));
+        assert!(dead.waits_for[0].starts_with("its restart"));
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             vec![("UnderReplicated".into(), vec!["#7".into()]), ("Unclosed".into(), vec![])];
         facts.leaving = Some((progress, containers));
         let answer = explain(&facts);
-        assert_eq!(answer.says[1], "It leaves when all it has is elsewhere.");
+        assert_eq!(answer.says[1], "It leaves when all its replicas are elsewhere.");
         assert_eq!(answer.waits_for, ["container 7 waits for its turn to be copied"]);
         assert_eq!(answer.says.last().unwrap(), "UnderReplicated: containers #7.");
     }

@@ -149,7 +149,7 @@ fn explain(facts: &Facts) -> Answer {
     let mut answer = Answer::default();
     let held: Vec<_> = facts.rules.iter().filter(|rule| !rule.validate).collect();
     answer.say(format!(
-        "SCM is in safe mode: {} of {} rules do not hold yet.",
+        "SCM is in safe mode: {} of {} rules are not satisfied yet.",
         held.len(),
         facts.rules.len()
     ));
@@ -158,7 +158,7 @@ fn explain(facts: &Facts) -> Answer {
         answer.wait_for(wanted_by(&rule.rule_name, facts));
     }
     if facts.partial {
-        answer.say(format!("The first {MOST_CONTAINERS} containers were looked at."));
+        answer.say(format!("Only the first {MOST_CONTAINERS} containers were checked."));
     }
     answer
 }
@@ -189,7 +189,7 @@ fn wanted_by(rule: &str, facts: &Facts) -> String {
             }
         }
         "StateMachineReadyRule" => "SCM's tables to have caught up with its Raft log".to_owned(),
-        other => format!("what {other} says"),
+        other => format!("rule {other}"),
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(
             answer.says,
             [
-                "SCM is in safe mode: 1 of 2 rules do not hold yet.",
+                "SCM is in safe mode: 1 of 2 rules are not satisfied yet.",
                 "ECContainerSafeModeRule: figures.",
             ]
         );

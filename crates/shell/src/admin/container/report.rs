@@ -55,17 +55,17 @@ fn lines_of(progress: &RepairProgressProto) -> Vec<String> {
     let minutes = progress.window_millis / 60_000;
     let whole = match progress.left_millis {
         Some(0) if lost == 0 => "now".to_owned(),
-        Some(0) => "now, but for what cannot be read".to_owned(),
+        Some(0) => "now, except for unreadable containers".to_owned(),
         Some(millis) => format!("in about {}", time(millis)),
-        None => "unknown, too little was made lately".to_owned(),
+        None => "unknown, too few recent repairs".to_owned(),
     };
     let mut lines = vec![
-        format!("Replicas to be made: {missing} of {missing_bytes} bytes, {under_way} under way"),
-        format!("Replicas made in the last {minutes} minutes: {made} of {made_bytes} bytes"),
-        format!("Whole: {whole}"),
+        format!("Replicas to create: {missing} of {missing_bytes} bytes, {under_way} in flight"),
+        format!("Replicas created in the last {minutes} minutes: {made} of {made_bytes} bytes"),
+        format!("Complete: {whole}"),
     ];
     if lost > 0 {
-        lines.push(format!("Containers of which too little is left: {lost}"));
+        lines.push(format!("Unreadable containers: {lost}"));
     }
     lines
 }
@@ -125,17 +125,17 @@ mod tests {
         assert_eq!(
             lines_of(&progress),
             [
-                "Replicas to be made: 3 of 3000 bytes, 2 under way",
-                "Replicas made in the last 5 minutes: 4 of 4000 bytes",
-                "Whole: in about 1 min 31 s",
+                "Replicas to create: 3 of 3000 bytes, 2 in flight",
+                "Replicas created in the last 5 minutes: 4 of 4000 bytes",
+                "Complete: in about 1 min 31 s",
             ]
         );
         let last = |left_millis, lost| {
             lines_of(&RepairProgressProto { left_millis, lost, ..progress }).pop().unwrap()
         };
-        assert_eq!(last(Some(0), 0), "Whole: now");
-        assert_eq!(last(None, 0), "Whole: unknown, too little was made lately");
-        assert_eq!(last(Some(0), 2), "Containers of which too little is left: 2");
+        assert_eq!(last(Some(0), 0), "Complete: now");
+        assert_eq!(last(None, 0), "Complete: unknown, too few recent repairs");
+        assert_eq!(last(Some(0), 2), "Unreadable containers: 2");
     }
 
     #[test]

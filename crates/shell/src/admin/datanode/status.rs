@@ -67,11 +67,11 @@ impl Progress {
         let (done, all) = (readable_bytes(self.bytes_done), readable_bytes(all));
         let rate = match self.bytes_per_second {
             Some(rate) => format!("{} a second", readable_bytes(rate)),
-            None => "rate not known yet".to_owned(),
+            None => "rate unknown yet".to_owned(),
         };
         let left = match self.millis_left {
             Some(left) => format!("about {} left", time(left)),
-            None => "time left not known".to_owned(),
+            None => "time left unknown".to_owned(),
         };
         let mut lines = vec![format!("Data elsewhere: {done} of {all}, {rate}, {left}")];
         lines.extend(self.destination.as_ref().map(|node| format!("Goes to: {node}")));
@@ -83,7 +83,7 @@ impl Progress {
 /// Progress of each node that is leaving, by node id, from SCM's metrics.
 pub(crate) fn progress_of_all(metrics: &str) -> Result<BTreeMap<String, Progress>, ShellError> {
     let document: Value = serde_json::from_str(metrics).map_err(|error| {
-        ShellError::Refused(format!("SCM sent metrics that are no JSON: {error}"))
+        ShellError::Refused(format!("SCM sent metrics that are not JSON: {error}"))
     })?;
     let Some(bean) = document.pointer("/beans/0").and_then(Value::as_object) else {
         return Ok(BTreeMap::new());
@@ -201,7 +201,7 @@ mod tests {
         );
         assert_eq!(
             all["b"].lines(),
-            ["Data elsewhere: 0 B of 5 B, rate not known yet, time left not known"]
+            ["Data elsewhere: 0 B of 5 B, rate unknown yet, time left unknown"]
         );
         assert!(progress_of_all("{}").unwrap().is_empty());
         assert!(progress_of_all("no JSON").is_err());

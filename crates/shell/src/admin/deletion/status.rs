@@ -54,7 +54,7 @@ fn show(answer: &Answer<DeletionStatusResponse>) -> Result<(), ShellError> {
     let heading = answer.heading(Some(&told.node_id));
     if !told.active {
         // It has the same tables as the leader.
-        return output::line(format!("{heading}: follows"));
+        return output::line(format!("{heading}: follower"));
     }
     output::line(heading)?;
     for stage in &told.stages {
@@ -72,7 +72,7 @@ fn show(answer: &Answer<DeletionStatusResponse>) -> Result<(), ShellError> {
 
 fn line(stage: &DeletionStage) -> String {
     if stage.rows == 0 {
-        return format!("{}: nothing waits", stage.table);
+        return format!("{}: nothing pending", stage.table);
     }
     let least = if stage.more { "at least " } else { "" };
     let mut line = format!(
@@ -83,9 +83,9 @@ fn line(stage: &DeletionStage) -> String {
         readable_bytes(stage.bytes)
     );
     if let Some(oldest) = &stage.oldest {
-        line += &format!("; longest {oldest}");
+        line += &format!("; oldest {oldest}");
         if let Some(age) = stage.oldest_age_ms {
-            let least = if stage.oldest_since_start { ", at first sight" } else { "" };
+            let least = if stage.oldest_since_start { ", since first seen" } else { "" };
             line += &format!(" ({}{least})", readable_duration(Duration::from_millis(age)));
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_line_says_how_much_waits_for_how_long_and_for_what() {
         let mut stage = DeletionStage { table: "deletedTable".to_owned(), ..Default::default() };
-        assert_eq!(line(&stage), "deletedTable: nothing waits");
+        assert_eq!(line(&stage), "deletedTable: nothing pending");
         stage.rows = 3;
         stage.blocks = 4;
         stage.bytes = 3 << 20;
@@ -157,13 +157,13 @@ mod tests {
         stage.waits_for = Some("KeyDeletingService, which failed: no SCM".to_owned());
         assert_eq!(
             line(&stage),
-            "deletedTable: 3 rows, 4 blocks, 3.00 MB; longest /v/b/k/-9 (61 s); waits for \
+            "deletedTable: 3 rows, 4 blocks, 3.00 MB; oldest /v/b/k/-9 (61 s); waits for \
              KeyDeletingService, which failed: no SCM"
         );
         stage.more = true;
         stage.oldest_since_start = true;
         stage.waits_for = None;
         assert!(line(&stage).contains("at least 3 rows"), "{}", line(&stage));
-        assert!(line(&stage).ends_with("(61 s, at first sight)"), "{}", line(&stage));
+        assert!(line(&stage).ends_with("(61 s, since first seen)"), "{}", line(&stage));
     }
 }

@@ -90,14 +90,14 @@ fn show(address: &str, status: &RangeCompactionStatusResponse) -> Result<(), She
     output::line(format!("OM {} ({address})", status.node_id))?;
     let by_itself = match status.enabled {
         true => format!("every {} ms", status.interval_ms),
-        false => "only when asked".to_owned(),
+        false => "only on request".to_owned(),
     };
     output::line(format!(
-        "  looks {by_itself} for ranges of at most {} entries with at least {} tombstones, {} %",
+        "searches {by_itself} for ranges of at most {} entries with at least {} tombstones, {} %",
         status.max_entries, status.min_tombstones, status.tombstone_percentage
     ))?;
     output::line(format!(
-        "  {} ranges compacted, {} failed, {} not worth it any more; {} tombstones removed, {} \
+        "  {} ranges compacted, {} failed, {} no longer above the thresholds; {} tombstones removed, {} \
          bytes read and written",
         status.compacted, status.failed, status.skipped, status.tombstones_removed, status.bytes
     ))?;
@@ -238,7 +238,7 @@ async fn compact(args: Run, conf: &Configuration) -> Result<(), ShellError> {
         match failure {
             Some(failure) => refused.push(format!("{address}: {failure}")),
             None if !args.json => {
-                let what = args.table.as_deref().unwrap_or("what is worth it");
+                let what = args.table.as_deref().unwrap_or("ranges above the thresholds");
                 output::line(format!("{address} compacts {what}"))?;
             }
             None => {}

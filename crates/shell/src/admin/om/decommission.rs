@@ -48,7 +48,7 @@ pub(super) async fn run(args: Decommission, conf: &Configuration) -> Result<(), 
         if !stale.is_empty() {
             let key = format!("ozone.om.decommissioned.nodes.{service}");
             let message = format!(
-                "{node} is not in {key} of these OMs: {}; --force does without",
+                "{node} is not in {key} of these OMs: {}; --force skips this check",
                 stale.join(", ")
             );
             return Err(ShellError::Refused(message));

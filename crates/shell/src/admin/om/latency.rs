@@ -85,7 +85,7 @@ pub(super) async fn run(args: Latency, conf: &Configuration) -> Result<(), Shell
     }
     if reports.is_empty() {
         let node = args.node.unwrap_or_default();
-        return Err(ShellError::Refused(format!("there is no OM {node} that answers")));
+        return Err(ShellError::Refused(format!("no OM {node} answered")));
     }
     if args.json {
         let all: Vec<Value> = reports

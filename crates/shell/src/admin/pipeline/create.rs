@@ -37,9 +37,9 @@ pub struct Create {
 pub(crate) async fn run(args: Create, conf: &Configuration) -> Result<(), ShellError> {
     let config = ReplicationConfig::parse(&args.kind, &args.factor)
         .map_err(|e| ShellError::Usage(e.to_string()))?;
-    let factor = config.wire_factor().ok_or_else(|| {
-        ShellError::Usage("pipelines of this type are made when they are needed".into())
-    })?;
+    let factor = config
+        .wire_factor()
+        .ok_or_else(|| ShellError::Usage("pipelines of this type are created on demand".into()))?;
     let mut request = ScmContainerLocationRequest {
         cmd_type: Type::AllocatePipeline as i32,
         ..Default::default()

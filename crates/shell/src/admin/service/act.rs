@@ -41,7 +41,7 @@ pub(super) async fn run(
     for name in &args.names {
         if !listed.iter().any(|answer| has(answer, name)) {
             let silent = listed.iter().filter(|answer| answer.told.is_err()).count();
-            let said = if silent == 0 { "" } else { ", as far as servers answer" };
+            let said = if silent == 0 { "" } else { " (some servers did not answer)" };
             return Err(ShellError::Refused(format!("no server has a service {name}{said}")));
         }
     }

@@ -51,7 +51,7 @@ pub(crate) async fn run(args: Check, conf: &Configuration) -> Result<(), ShellEr
     }
     if !args.json {
         output::line(format!(
-            "{elsewhere} of {all} keys, {bytes} bytes, are not where they belong"
+            "{elsewhere} of {all} keys, {bytes} bytes, are on disks of the wrong type"
         ))?;
     }
     Ok(())

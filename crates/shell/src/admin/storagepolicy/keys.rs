@@ -30,7 +30,7 @@ pub(crate) fn usual(conf: &Configuration) -> Result<Option<StoragePolicy>, Shell
 /// The buckets of an address: one, or all of a volume except links.
 async fn buckets(client: &Client, address: &Address) -> Result<Vec<BucketInfo>, ShellError> {
     let (volume, bucket, _) = address.parts();
-    let volume = volume.ok_or_else(|| ShellError::Usage("which volume or bucket?".into()))?;
+    let volume = volume.ok_or_else(|| ShellError::Usage("volume or bucket missing".into()))?;
     match bucket {
         Some(bucket) => Ok(vec![client.bucket_info(volume, bucket).await?]),
         None => {

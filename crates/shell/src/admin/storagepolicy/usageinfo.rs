@@ -94,7 +94,7 @@ fn as_json(space: &ByType) -> Value {
 fn print(of: &str, space: &ByType) -> Result<(), ShellError> {
     output::line(format!("{of}:"))?;
     if space.is_empty() {
-        output::line("  no disk that works")?;
+        output::line("  no healthy disk")?;
     }
     for (of, s) in space {
         let Space { disks, capacity, used, remaining } = s;

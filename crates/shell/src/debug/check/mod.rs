@@ -85,7 +85,7 @@ pub(super) fn run(args: &Check) -> Result<(), ShellError> {
     match findings.total() {
         0 => Ok(()),
         total => Err(ShellError::Refused(format!(
-            "{total} findings; o3 debug check --help says what to do about each kind"
+            "{total} findings; see o3 debug check --help for what to do about each kind"
         ))),
     }
 }
@@ -118,7 +118,7 @@ fn open(path: &Path, table: &str, whose: &str) -> Result<OfflineStore, ShellErro
         return Ok(store);
     }
     let path = path.display();
-    Err(ShellError::Usage(format!("{path} is no database of {whose}: it has no table {table}")))
+    Err(ShellError::Usage(format!("{path} is not a database of {whose}: it has no table {table}")))
 }
 
 /// The log position of the tables.

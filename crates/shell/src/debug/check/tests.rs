@@ -312,5 +312,5 @@ fn rows_that_do_not_decode_are_findings_and_the_search_goes_on() {
     // A database of the other server.
     check.om_db = check.scm_db.clone();
     let told = find(&check).unwrap_err().to_string();
-    assert!(told.contains("no database of OM"), "{told}");
+    assert!(told.contains("not a database of OM"), "{told}");
 }

@@ -49,7 +49,7 @@ fn check_tree(
     for_each_message(store, table, range(), findings, |row, entry: DirectoryInfo, findings| {
         match parent_of(tree, row) {
             Some(parent) => directories.push((entry.object_id, parent)),
-            None => findings.damaged(table.name(), row, "its key names no directory"),
+            None => findings.damaged(table.name(), row, "its key has no directory"),
         }
     })?;
     let table = Table::DeletedDirectoryTable;

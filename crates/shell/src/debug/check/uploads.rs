@@ -52,7 +52,7 @@ pub(super) fn check(store: &OfflineStore, findings: &mut Findings) -> Result<(),
         |row, part: MultipartPartInfo, findings| {
             let id = row.len().checked_sub(NUMBER_BYTES).and_then(|end| row.get(..end));
             let Some(id) = id.and_then(|id| std::str::from_utf8(id).ok()) else {
-                findings.damaged(table.name(), row, "its key is no upload's id and a number");
+                findings.damaged(table.name(), row, "its key is not an upload id and a number");
                 return;
             };
             if !uploads.contains(id) {
@@ -81,7 +81,7 @@ fn check_upload(
     let (why, bucket) = match names {
         (Some(volume), Some(bucket), Some(key)) => {
             let own = multipart_key(&object_key(volume, bucket, key), id);
-            let why = (own != row).then(|| format!("it is of key {key}"));
+            let why = (own != row).then(|| format!("it belongs to key {key}"));
             (why, Some(bucket_key(volume, bucket)))
         }
         // Rows of Ozone's older releases have no key name: then the row must end with the id.

@@ -66,7 +66,7 @@ pub(super) fn run(args: &CheckContainers) -> Result<(), ShellError> {
         0 if args.json => Ok(()),
         0 => output::line("Nothing was found."),
         count => Err(ShellError::Refused(format!(
-            "findings: {count}; o3 debug datanode check-containers --help says what each means"
+            "findings: {count}; see o3 debug datanode check-containers --help for their meaning"
         ))),
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn check(dirs: &[PathBuf]) -> Result<Vec<Finding>, ShellError> {
     if let Some(pair) = disks.windows(2).find(|pair| pair[0].datanode != pair[1].datanode) {
         let [one, other] = [&pair[0], &pair[1]].map(Disk::name);
         return Err(ShellError::Refused(format!(
-            "{one} and {other} belong to two DataNodes (datanodeUuid in their VERSION files): check those of one DataNode at a time"
+            "{one} and {other} belong to different DataNodes (datanodeUuid in their VERSION files): check one DataNode at a time"
         )));
     }
     let mut found = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn check(dirs: &[PathBuf]) -> Result<Vec<Finding>, ShellError> {
                 let Some(on) = places.get(&container) else { continue };
                 let here: Vec<_> = on.iter().map(|disk| disk.describe(container)).collect();
                 let detail =
-                    format!("{}, and the container is here: {}", path.display(), here.join("; "));
+                    format!("{}, but the container exists: {}", path.display(), here.join("; "));
                 found.push(Finding { container, kind, dir: disk.name(), detail });
             }
         }

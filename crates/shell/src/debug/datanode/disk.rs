@@ -38,13 +38,13 @@ impl Disk {
         let version = root.join("VERSION");
         let refuse = |error: DataDirError| match error {
             DataDirError::InUse { .. } => ShellError::Refused(format!(
-                "{error}: stop the DataNode first, what it has not flushed would count as lost"
+                "{error}: stop the DataNode first, unflushed data would be reported as lost"
             )),
             error => ShellError::Refused(error.to_string()),
         };
         let found = VersionFile::read(&version).map_err(refuse)?;
         let version_of = found.ok_or_else(|| {
-            let why = "there is none: give a directory of hdds.datanode.dir";
+            let why = "none found: give a directory of hdds.datanode.dir";
             ShellError::Refused(format!("{}: {why}", version.display()))
         })?;
         let lock = DataDir::lock(&root).map_err(refuse)?;

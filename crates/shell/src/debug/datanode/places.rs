@@ -94,14 +94,14 @@ pub(super) fn check(disk: &Disk, found: &mut Vec<Finding>) -> Result<(), ShellEr
     let gone = gone.filter(|id| !here.contains(id) && !moves.contains(id));
     for id in gone.collect::<BTreeSet<_>>() {
         let rows = all.get(id).map_or(0, |seen| seen.rows);
-        add(*id, "without-files", format!("{rows} blocks have rows, and there is no folder"));
+        add(*id, "without-files", format!("{rows} blocks have rows, but there is no directory"));
     }
     for id in here.iter().filter(|id| !counted.contains(id) && !all.contains_key(id)) {
         match bytes_in(&disk.place(*id).join("chunks")) {
             Ok(0) => {}
             Ok(bytes) => {
                 let state = disk.field(*id, "state").ok().flatten().unwrap_or_default();
-                add(*id, "without-rows", format!("it is {state}, {bytes} bytes are in its files"));
+                add(*id, "without-rows", format!("it is {state}, its files have {bytes} bytes"));
             }
             Err(error) => add(*id, "unreadable", error.to_string()),
         }
@@ -171,7 +171,7 @@ fn outside(
         };
     };
     let Some(info) = segments.get(&(id, segment)) else {
-        return Some(format!("segment {segment} is not one of its own"));
+        return Some(format!("segment {segment} belongs to another container"));
     };
     let end = offset.saturating_add(record_len(len));
     if end > info.end {
@@ -200,7 +200,7 @@ fn outside(
     }
     match RecordHeader::decode(&header, id, offset) {
         Ok(record) if record.local == local && record.len == len => None,
-        Ok(record) => Some(format!("block {} lies in segment {segment} at {offset}", record.local)),
+        Ok(record) => Some(format!("block {} is in segment {segment} at {offset}", record.local)),
         Err(error) => Some(format!("segment {segment} at {offset}: {error}")),
     }
 }

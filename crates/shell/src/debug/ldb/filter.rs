@@ -79,7 +79,7 @@ impl Condition {
         let mut parts = text.splitn(3, ':');
         let (Some(path), Some(operator), Some(value)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Err(malformed("three parts are expected"));
+            return Err(malformed("expected three parts"));
         };
         let number = || value.parse().map_err(|_| malformed("the value is not a number"));
         let test = match operator.to_ascii_uppercase().as_str() {

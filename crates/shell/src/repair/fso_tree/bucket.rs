@@ -89,7 +89,7 @@ fn parent_of(table: Table, tree: &[u8], key: &[u8]) -> Result<u64, ShellError> {
     let parent = parent.and_then(|id| std::str::from_utf8(id).ok()?.parse::<i64>().ok());
     parent.map(i64::cast_unsigned).ok_or_else(|| {
         let key = String::from_utf8_lossy(key);
-        ShellError::Refused(format!("row {key} of {} names no directory", table.name()))
+        ShellError::Refused(format!("row {key} of {} has no directory", table.name()))
     })
 }
 

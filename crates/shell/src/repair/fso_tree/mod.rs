@@ -43,7 +43,7 @@ pub struct FsoTree {
 pub(super) fn run(args: &FsoTree) -> Result<(), ShellError> {
     // Check it before asking.
     drop(OfflineStore::open_read_only(&args.db)?);
-    let what = format!("Orphaned entries in {} are marked for deletion.", args.db.display());
+    let what = format!("Orphaned entries in {} will be marked for deletion.", args.db.display());
     let change = args.care.confirm(&what)?;
     let store = match change {
         true => OfflineStore::open(&args.db)?,

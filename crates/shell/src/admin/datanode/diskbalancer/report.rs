@@ -13,10 +13,10 @@ use crate::{ShellError, output};
 /// DataNode.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "VolumeDensity is how much a disk's utilization differs from that of all disks of \
-    its DataNode (IdealUsage). EffectiveUsedSpace is what is used of the disk, by whomever, and \
-    what open containers may still take, without what moves give back. Data directories that \
-    share a file system have an equal share of it each."
+    after_help = "VolumeDensity is the difference between a disk's utilization and that of all disks of \
+    its DataNode (IdealUsage). EffectiveUsedSpace is all used space of the disk, plus the \
+    space reserved by open containers, minus the space that pending moves free. Data directories that \
+    share a file system have equal shares of it."
 )]
 pub struct Report {
     #[command(flatten)]

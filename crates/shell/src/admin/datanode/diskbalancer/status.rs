@@ -13,8 +13,8 @@ const MB: f64 = 1_048_576.0;
 /// Show the state, parameters and progress of the disk balancers of DataNodes.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "EstBytesToMove(MB) is what must move until no disk differs by more than the threshold, \
-    EstTimeLeft(min) how long that takes at the bandwidth. Both may be above 0 while no container \
+    after_help = "EstBytesToMove(MB) is the amount to move until no disk differs by more than the threshold, \
+    EstTimeLeft(min) the time for it at the bandwidth. Both may be above 0 although no container \
     can be moved."
 )]
 pub struct Status {

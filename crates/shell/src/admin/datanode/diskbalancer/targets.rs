@@ -74,7 +74,7 @@ pub(super) enum TargetError {
     #[error(transparent)]
     Call(CallError),
     /// The response is malformed.
-    #[error("the answer makes no sense: {0}")]
+    #[error("malformed response: {0}")]
     Answer(#[from] prost::DecodeError),
 }
 
@@ -101,7 +101,7 @@ impl Targets {
         let mut seen = std::collections::BTreeSet::new();
         targets.retain(|target| seen.insert(target.address.clone()));
         match targets.is_empty() {
-            true => Err(ShellError::Usage("no DataNode to ask".to_owned())),
+            true => Err(ShellError::Usage("no DataNodes given".to_owned())),
             false => Ok(targets),
         }
     }
