@@ -163,7 +163,7 @@ async fn a_corrupt_cell_is_decoded_around_and_told_to_its_node_only() {
         let node: &Node = &cluster.pipelines[0][position];
         node.seen.damage.load(Ordering::Relaxed)
     };
-    until("both nodes to be told", async || told(1) > 0 && told(2) > 0).await;
+    until("reports of damage to both nodes", async || told(1) > 0 && told(2) > 0).await;
     assert_eq!(told(0) + told(3) + told(4), 0);
 }
 
@@ -221,8 +221,7 @@ async fn a_late_replica_that_answers_is_as_good_when_there_is_no_other() {
     let asked = |node: &Node| node.seen.commands.lock().contains(&Command::GetBlock);
     let relent = async {
         // The replicas with parity are read only because the others are late.
-        until("parity to be asked for", async || cluster.pipelines[0].iter().skip(3).all(asked))
-            .await;
+        until("requests for parity", async || cluster.pipelines[0].iter().skip(3).all(asked)).await;
         gate.add_permits(1000);
     };
     assert_eq!(tokio::join!(read, relent).0, data(STRIPE));
@@ -290,7 +289,7 @@ async fn a_key_that_is_overwritten_while_it_is_read_is_read_anew_or_not_at_all()
     let mut got = Vec::new();
     let error = loop {
         match pieces.try_next().await {
-            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is gone")),
+            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is deleted")),
             Err(error) => break error,
         }
     };

@@ -82,7 +82,7 @@ async fn a_datanode_is_told_that_its_replica_is_corrupt() {
         cluster.pipelines[0][0].faults.corrupt.store(true, Ordering::Relaxed);
         assert_eq!(cluster.get("k").await.unwrap(), data(size));
         let told = |node: &Node| node.seen.damage.load(Ordering::Relaxed);
-        until("the node to be told", async || told(&cluster.pipelines[0][0]) > 0).await;
+        until("a report of damage", async || told(&cluster.pipelines[0][0]) > 0).await;
         assert_eq!(cluster.pipelines[0].iter().skip(1).map(told).sum::<usize>(), 0);
     }
 }
@@ -208,7 +208,7 @@ async fn bytes_of_two_versions_are_never_mixed() {
     let mut got = Vec::new();
     let error = loop {
         match pieces.try_next().await {
-            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is gone")),
+            Ok(piece) => got.extend_from_slice(&piece.expect("the old version is deleted")),
             Err(error) => break error,
         }
     };

@@ -50,7 +50,7 @@ async fn each_replica_of_a_block_group_is_judged_by_itself() {
     let words = failures[1][0].to_string();
     assert!(words.contains("chunk at offset 32768") && words.contains("slice 1"), "{words}");
     // The node receives a report in the background.
-    until("the node to be told", async || nodes[1].seen.damage.load(Ordering::Relaxed) > 0).await;
+    until("a report of damage", async || nodes[1].seen.damage.load(Ordering::Relaxed) > 0).await;
     // A reader decodes around all of it.
     assert_eq!(kinds(&block).await.iter().filter(|of_one| !of_one.is_empty()).count(), 3);
 }

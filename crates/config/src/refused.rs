@@ -31,8 +31,8 @@ const NO_KMS: &str = "there is no key provider: buckets cannot be encrypted";
 const PLACEMENT: &str = "there are no other placement policies: replicas are placed in two racks, those of an erasure-coded \
                          container in all racks, or racks are ignored";
 
-const ORIGINS: &str = "a container stuck in QUASI_CLOSED keeps three replicas and the most recent \
-                       one of each origin";
+const ORIGINS: &str = "a container stuck in QUASI_CLOSED keeps three replicas and at least one of \
+                       each origin";
 
 const fn refused(
     key: &'static str,

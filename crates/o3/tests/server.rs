@@ -103,7 +103,7 @@ fn a_load_that_reads_says_which_keys_are_missing() {
             key(20)
         );
         assert!(told.contains(&missing), "{told}");
-        assert!(!told.contains("failed"), "no test was begun: {told}");
+        assert!(!told.contains("failed"), "no test was started: {told}");
     }
     // A timed run reads the keys repeatedly.
     let reads_again = ["500ms", "5s", "50s"].into_iter().any(|time| {

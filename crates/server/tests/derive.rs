@@ -130,7 +130,7 @@ fn several_oms_and_scms_are_services_whose_members_have_ports_of_their_own() {
     all.sort();
     all.dedup();
     // The SCMs have the same host.
-    assert_eq!(all.len(), count - 1, "no address is given out twice");
+    assert_eq!(all.len(), count - 1, "no address is assigned twice");
 }
 
 #[test]

@@ -10,7 +10,8 @@ keys! {
     OZONE_CLIENT_CONNECTION_TIMEOUT: Duration = "ozone.client.connection.timeout", "5s", [CLIENT];
     /// Timeout of a client's request to OM.
     OZONE_OM_CLIENT_RPC_TIMEOUT: Duration = "ozone.om.client.rpc.timeout", "15m", [CLIENT];
-    /// Pause between two attempts of a client's request to OM, in milliseconds.
+    /// Maximum pause between two attempts of a client's request to OM, in milliseconds; the first
+    /// pauses are shorter.
     OZONE_CLIENT_WAIT_BETWEEN_RETRIES_MILLIS: u64 = "ozone.client.wait.between.retries.millis", "2000", [CLIENT];
     /// Read metadata from any OM of a service instead of only from its leader.
     OZONE_CLIENT_FOLLOWER_READ_ENABLED: bool = "ozone.client.follower.read.enabled", "false", [CLIENT, S3G];

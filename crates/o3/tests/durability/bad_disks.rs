@@ -161,7 +161,7 @@ fn a_replica_with_a_flipped_bit_is_replaced_after_a_client_read_it() {
     });
     others.iter().for_each(|n| cluster.restart(*n));
     runtime.block_on(async {
-        until("it is gone", async || flipped().is_none()).await;
+        until("it is deleted", async || flipped().is_none()).await;
         until("there are three good ones", async || is_healed(&scm, None).await).await;
         let bytes = read(&client, &path).await.unwrap();
         assert!(bytes == content("key", 1, SIZE), "wrong bytes");

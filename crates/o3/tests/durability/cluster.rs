@@ -121,7 +121,7 @@ impl Cluster {
             ("ozone.scm.datanode.address", self.scm.address("datanode")),
             ("hdds.container.ipc.random.port", "true".to_owned()),
             ("hdds.container.ratis.ipc.random.port", "true".to_owned()),
-            // A pipeline whose other members have closed it is closed after half of that.
+            // A pipeline whose other members have closed it is abandoned after half of that.
             ("ozone.scm.dead.node.interval", "40s".to_owned()),
             ("trioxide.datanode.port", "0".to_owned()),
             ("hdds.datanode.http-address", free()),

@@ -275,7 +275,7 @@ fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
     test.cluster.restart(wiped);
     let under = test.runtime.block_on(async {
         let mut under = 0;
-        until("it is known what is lost", async || {
+        until("SCM reports the loss", async || {
             under = test.reported("UNDER_REPLICATED");
             under > 0
         })
@@ -287,7 +287,7 @@ fn damage_and_losses_of_disks_under_load_cost_nothing_and_are_repaired() {
     let mut missing = 0;
     test.runtime.block_on(async {
         // The first one's data may be complete again before the second counts as dead.
-        until("the two are known to be gone", async || {
+        until("SCM reports the two as dead", async || {
             let dead = test.scm.nodes(Some(NodeState::Dead), None).await.unwrap();
             let lacking = test.reported("UNDER_REPLICATED")
                 + test.reported("MISSING")

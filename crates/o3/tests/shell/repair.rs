@@ -136,7 +136,7 @@ fn entries_without_their_directory_are_found_and_deleted() {
         assert!(!refused.status.success());
         assert_eq!(stderr(&refused).trim_end(), why);
     }
-    assert!(!cluster.repair(&["fso-tree"]).status.success(), "nobody said yes");
+    assert!(!cluster.repair(&["fso-tree"]).status.success(), "no confirmation");
     assert_eq!((directories(&cluster), files(&cluster)), before);
 
     let done = cluster.repair(&["fso-tree", "--force", "--volume", "/vol1", "-b", "fso"]);

@@ -74,6 +74,6 @@ async fn links_that_lead_to_each_other_are_no_bucket() {
         assert_eq!(answer.outcome(), code(404, "NoSuchBucket"), "{method} {target}");
     }
     assert_eq!(cluster.ask("HEAD", "/link1").await.status, 404);
-    assert_eq!(cluster.ask("DELETE", "/link1").await.status, 204, "the link itself goes");
+    assert_eq!(cluster.ask("DELETE", "/link1").await.status, 204, "the link itself is deleted");
     cluster.stop().await;
 }
