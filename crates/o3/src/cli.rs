@@ -24,10 +24,10 @@ const STYLES: Styles = Styles::styled()
     max_term_width = 110,
     after_help = "Start here:\n  \
         o3 server --dir ./data           a whole cluster in one process, with S3\n  \
-        o3 sh key list /s3v/bucket1      what users do: volumes, buckets, keys\n  \
-        o3 admin datanode list           what administrators do\n  \
-        o3 config list --set             what is configured, and where\n  \
-        o3 COMMAND --help                what a command does, with examples"
+        o3 sh key list /s3v/bucket1      commands for users: volumes, buckets, keys\n  \
+        o3 admin datanode list           commands for administrators\n  \
+        o3 config list --set             configured keys and their origins\n  \
+        o3 COMMAND --help                help of a command, with examples"
 )]
 pub struct Cli {
     #[command(subcommand)]

@@ -20,7 +20,7 @@ use crate::settings::Settings;
     o3 sh key put /vol1/bucket1/a.txt ./a.txt\n  \
     o3 sh key list /vol1/bucket1 --prefix logs/\n  \
     o3 sh key get o3://om1:9862/vol1/bucket1/a.txt ./copy\n\n\
-    The cluster is the one of the configuration, or of the address in an o3:// URI.")]
+    The cluster is that of the configuration, or of the address in an o3:// URI.")]
 pub struct ShArgs {
     #[command(flatten)]
     settings: Settings,
@@ -59,7 +59,7 @@ pub struct WhyArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 debug replicas verify --checksums /vol1/bucket1    read all replicas of all keys\n  \
-    o3 debug replicas chunk-info /vol1/bucket1/key1       what each replica has\n  \
+    o3 debug replicas chunk-info /vol1/bucket1/key1       chunks of each replica\n  \
     o3 debug ldb --db /data/om/om.db scan --cf keyTable    rows of a database on disk")]
 pub struct DebugArgs {
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub struct RepairArgs {
     o3 freon ockv -n 1000 -t 8 -p PREFIX        read them back and compare\n  \
     o3 freon ommg -o CREATE_KEY -n 100000 -t 64 metadata operations only\n  \
     o3 freon ockc --duration 60s                overwrite, read, and check that nothing is lost or stale\n  \
-    o3 freon ockg --help                        what a generator can do")]
+    o3 freon ockg --help                        help of a generator")]
 pub struct FreonArgs {
     #[command(flatten)]
     settings: Settings,

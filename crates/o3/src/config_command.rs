@@ -17,7 +17,7 @@ pub enum ConfigCommand {
     /// List keys with their values and origins
     #[command(after_help = "Examples:\n  \
         o3 config list                      every key\n  \
-        o3 config list --set                only what differs from the defaults\n  \
+        o3 config list --set                only keys that are set\n  \
         o3 config list safemode             keys with 'safemode' in their name\n  \
         o3 config list --conf /etc/ozone --json | jq '.[].key'")]
     List(ListArgs),

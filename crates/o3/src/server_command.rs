@@ -21,11 +21,11 @@ use crate::settings::Settings;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     o3 server --dir ./data                                    1 OM, 1 SCM, 3 DataNodes, S3 on port 9878\n  \
-    o3 server --dir ./data --datanodes 1                      the smallest: one copy of everything\n  \
-    o3 server --dir ./data --oms 3 --scms 3 --datanodes 6     nothing has only one of it\n  \
+    o3 server --dir ./data --datanodes 1                      the smallest cluster, with one replica\n  \
+    o3 server --dir ./data --oms 3 --scms 3 --datanodes 6     no single point of failure\n  \
     o3 server --dir /tmp/t --json -D trioxide.server.ports=free    for scripts: one line when ready\n  \
-    O3_ACCESS_KEY=me O3_SECRET_KEY=secret o3 server --dir ./data   with a key pair of your own\n\n\
-    The key pair is made at the first start and kept. Stop with Ctrl-C or SIGTERM.")]
+    O3_ACCESS_KEY=me O3_SECRET_KEY=secret o3 server --dir ./data   with your own key pair\n\n\
+    The key pair is created at the first start and kept. Stop with Ctrl-C or SIGTERM.")]
 pub struct ServerArgs {
     /// Directory of all data; created if missing
     #[arg(long, value_name = "DIR")]

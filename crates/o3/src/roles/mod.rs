@@ -21,24 +21,24 @@ pub enum RoleCommand {
     #[command(after_help = "Examples:\n  \
         o3 om --conf /etc/ozone/ozone-site.xml\n  \
         o3 om -D ozone.om.db.dirs=/data/om -D ozone.scm.names=scm1 -D ozone.om.address=om1:9862\n\n\
-        The first start initialises the directory, and makes the root S3 key pair unless\n\
-        O3_ACCESS_KEY and O3_SECRET_KEY give it.\n\n\
-        Another OM for a service that runs: name it in ozone.om.nodes.SERVICE of all, then\n  \
+        The first start initializes the directory, and creates the root S3 key pair unless\n\
+        O3_ACCESS_KEY and O3_SECRET_KEY are set.\n\n\
+        To add an OM to a running service, list it in ozone.om.nodes.SERVICE of all OMs, then\n  \
         o3 om --bootstrap -D ozone.om.node.id=om4")]
     Om(OmArgs),
     /// Run a Storage Container Manager: nodes, pipelines, containers, blocks
     #[command(after_help = "Examples:\n  \
         o3 scm --conf /etc/ozone/ozone-site.xml\n  \
         o3 scm -D ozone.scm.db.dirs=/data/scm -D ozone.scm.names=scm1\n\n\
-        The first start makes the cluster id.\n\n\
-        Another SCM for a service that runs: name it in ozone.scm.nodes.SERVICE of all, then\n  \
+        The first start creates the cluster id.\n\n\
+        To add an SCM to a running service, list it in ozone.scm.nodes.SERVICE of all SCMs, then\n  \
         o3 scm --bootstrap -D ozone.scm.node.id=scm4")]
     Scm(ScmArgs),
     /// Run a DataNode: blocks on disks
     #[command(after_help = "Examples:\n  \
         o3 datanode --conf /etc/ozone/ozone-site.xml\n  \
         o3 datanode -D hdds.datanode.dir=/disk1,/disk2 -D ozone.metadata.dirs=/data/dn -D ozone.scm.names=scm1\n\n\
-        Another one on the same host takes any free ports:\n  \
+        Another one on the same host with random free ports:\n  \
         o3 datanode -D hdds.datanode.dir=/disk3 -D ozone.metadata.dirs=/data/dn2 -D ozone.scm.names=scm1 \\\n    \
         -D hdds.container.ipc.random.port=true -D hdds.container.ratis.ipc.random.port=true \\\n    \
         -D hdds.datanode.http-address=0.0.0.0:0")]
@@ -47,8 +47,8 @@ pub enum RoleCommand {
     #[command(after_help = "Examples:\n  \
         o3 s3g --conf /etc/ozone/ozone-site.xml\n  \
         o3 s3g -D ozone.om.address=om1:9862 -D ozone.s3g.http-address=0.0.0.0:9878\n\n\
-        Any number of gateways may run. O3_ACCESS_KEY and O3_SECRET_KEY name a key pair\n\
-        to accept without asking OM.")]
+        Any number of gateways may run. O3_ACCESS_KEY and O3_SECRET_KEY set a key pair\n\
+        that the gateway accepts without a request to OM.")]
     S3g(RoleArgs),
 }
 
