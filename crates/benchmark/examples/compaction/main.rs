@@ -31,7 +31,7 @@ use crate::variant::Variant;
     Variants: none (RocksDB's own compaction), full (whole tables at intervals), \
     collector-WINDOW-TRIGGER\n(CompactOnDeletionCollector), service (ranges, by the files' own \
     counts), service-samples (ranges, by the\ncollector that samples deleted keys), gaps (no \
-    compaction; lists go over what is known to be deleted),\nall (what OM runs with).")]
+    compaction; lists skip known deletions),\nall (as in OM).")]
 pub struct Compaction {
     /// Number of deleted rows of the bucket.
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]

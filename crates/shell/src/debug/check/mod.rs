@@ -34,22 +34,22 @@ use crate::{ShellError, output};
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "With both databases, keys are looked up in SCM's containers: stop OM first, then SCM.\n\
-    After a crash, rows that were not flushed look as if they were missing: start this release once,\n\
-    and stop it, never an earlier one.\n\
-    The exit status is 1 when anything is found. What to do about each kind:\n\n\
+    After a crash, unflushed rows are reported as missing: start this release once and stop it,\n\
+    never an earlier one.\n\
+    The exit status is 1 if there are findings. Actions for each kind:\n\n\
     upload-of-another-key\n  \
-    clients cannot name it any more; OM removes it by ozone.om.open.mpu.expire.threshold\n\
+    clients cannot access it; OM deletes it after ozone.om.open.mpu.expire.threshold\n\
     upload-without-its-bucket, part-without-its-upload\n  \
-    takes space and is seen by nobody; nothing is lost\n\
+    uses space and is invisible; no data is lost\n\
     directory-without-its-parent, file-without-its-parent\n  \
     o3 repair om fso-tree --db DIR deletes them\n\
     deleted-container, key-in-deleted-container\n  \
-    wipe and replace no DataNode: with this release SCM takes a container back when\n  \
-    DataNodes report replicas of it that can be read\n\
+    wipe and replace no DataNode: this release of SCM restores a container when\n  \
+    DataNodes report readable replicas of it\n\
     key-in-unknown-container\n  \
-    SCM's database is older than the key: look for the newest one\n\
+    SCM's database is older than the key: find the newest one\n\
     damaged-row\n  \
-    look at it with o3 debug ldb; another OM or SCM may have it whole\n\n\
+    inspect it with o3 debug ldb; another OM or SCM may have it intact\n\n\
     Examples:\n  \
     o3 debug check --om-db /data/om/om.db\n  \
     o3 debug check --om-db /data/om/om.db --scm-db /data/scm/scm.db --json"

@@ -16,20 +16,20 @@ use crate::{ShellError, output};
 /// changed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The exit status is 1 when anything is found. After a crash, rows that were not flushed look as if
-they were missing: start this release once, and stop it. An earlier one must not be started for it:
-it removes replicas that this one keeps.
+The exit status is 1 if there are findings. After a crash, unflushed rows are reported as missing:
+start this release once and stop it. Do not start an earlier one for it, which deletes replicas that
+this one keeps.
 
 Findings:
-  outside        rows name places outside of the container's own files: a copy that arrived while
-                 the pipeline made the container wrote over its rows
-  without-rows   files with blocks in them and no row: the rows were removed with those of a copy
-  without-files  rows and no folder: the replica is lost
-  twins          two replicas on two disks: the DataNode serves one and keeps the other one
-  left-copy      what is left of a copy whose container is here: the next start removes it, and an
-                 earlier release removes the rows of the container with it
-  left-removal   the same of a removal
-  unreadable     what cannot be read
+  outside        rows refer to places outside of the container's own files: a copy that arrived
+                 while the pipeline created the container overwrote its rows
+  without-rows   files with blocks but no rows: the rows were deleted with those of a copy
+  without-files  rows but no directory: the replica is lost
+  twins          two replicas on two disks: the DataNode serves one and keeps the other
+  left-copy      leftovers of a copy whose container exists: the next start deletes them, and an
+                 earlier release deletes the rows of the container with them
+  left-removal   the same of a deletion
+  unreadable     a file or directory cannot be read
 
 Examples:
   o3 debug datanode check-containers /data/1 /data/2
