@@ -31,7 +31,7 @@ use crate::replication::ReplicationArgs;
     o3 debug replicas verify --checksums -t EC -r rs-6-3-1024k /"
 )]
 pub struct Verify {
-    /// What to verify: / or /vol1, /vol1/bucket1, /vol1/bucket1/key1
+    /// Path to verify: / or /vol1, /vol1/bucket1, /vol1/bucket1/key1
     address: String,
     /// Read all bytes of all replicas and verify their checksums; of an erasure-coded key also the
     /// checksums of whole stripes that its writer stored with the other replicas.
