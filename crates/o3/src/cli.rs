@@ -45,7 +45,7 @@ pub enum Command {
     Debug(DebugArgs),
     Repair(RepairArgs),
     Freon(FreonArgs),
-    /// Show configuration keys, their values and where those come from
+    /// Show configuration keys, their values and origins
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Show the version
