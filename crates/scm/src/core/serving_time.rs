@@ -11,8 +11,8 @@ pub(super) struct ServingTime {
 }
 
 impl ServingTime {
-    /// Whether this SCM has served for `at_least`. `term` is the one in which it leads and is out of
-    /// safe mode now; the time begins again with each term.
+    /// Whether this SCM has served for `at_least`. `term` is the one in which it leads and is out
+    /// of safe mode now; the time begins again with each term.
     pub(super) fn has_lasted(&self, term: Option<i64>, at_least: Duration) -> bool {
         let mut since = self.since.lock();
         let Some(term) = term else {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::keys::{datanode, hdds, scm, trioxide};
+use config::keys::{hdds, scm, trioxide};
 use config::{Configuration, DirPermissions, HostPort, Key, ScmNode};
 use limits::ConnectionOptions;
 use placement::{Settings, balance};

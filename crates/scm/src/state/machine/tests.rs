@@ -11,7 +11,7 @@ use types::DatanodeId;
 
 use super::*;
 use crate::conformance::{FAULTY_TRANSACTION, Subject, deletion};
-use crate::state::tables;
+use crate::state::{resume_restore, tables};
 
 /// The rules, with a bug: it is met when half of the change is done.
 fn rules_with_a_bug(cluster: &mut Cluster, change: &Change) -> Applied {
