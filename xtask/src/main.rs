@@ -17,13 +17,21 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let root = PathBuf::from(package).join("..");
+    // Cargo names files by this form of the path.
+    let root = root.canonicalize().unwrap_or(root);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (task, outcome) = match arguments.split_first() {
-        Some((task, _)) if task == "tidy" => (task, tidy::run(&root)),
+        Some((task, rest)) if task == "tidy" && rest == ["--list-circles"] => {
+            (task, tidy::list_circles(&root).map(|list| print!("{list}")).map(|()| true))
+        }
+        Some((task, [])) if task == "tidy" => (task, tidy::run(&root)),
         Some((task, rest)) if task == "bench" => (task, bench::run(&root, rest)),
         _ => {
-            eprintln!("usage: cargo xtask tidy     check the house rules");
-            eprintln!("       cargo xtask bench    run benchmarks, or show their trend");
+            eprintln!("usage: cargo xtask tidy                   check the house rules");
+            eprintln!("       cargo xtask tidy --list-circles    modules that use each other");
+            eprintln!(
+                "       cargo xtask bench                  run benchmarks, or show their trend"
+            );
             return ExitCode::from(2);
         }
     };

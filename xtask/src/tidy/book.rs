@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Findings;
+use super::findings::Findings;
 use super::paths::{documents, links};
 
 const CONTENTS: &str = "docs/SUMMARY.md";

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 
 /// The widest line of a comment, in characters. Lines of code are `rustfmt`'s.
 const WIDTH: usize = 100;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::Findings;
+use super::findings::Findings;
 
 /// The last commit that the rule does not hold for.
 const LAST_WITHOUT: &str = "e6077f0a557b3f89a4f89de82969677f77eff37c";

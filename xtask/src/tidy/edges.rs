@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 
 /// What other crates call: files, and folders of which each file counts.
 const EDGES: &[&str] = &[

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Findings;
+use super::findings::Findings;
 use super::manifest::Manifest;
 
 /// Above it a file probably holds more than one idea.

@@ -1,11 +1,12 @@
 //! Which crate may use which.
 
-use super::Findings;
+use super::findings::Findings;
 use super::manifest::Manifest;
 
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
 /// [`ALLOWED_IN_GROUP`] names.
 const GROUPS: &[(&str, &[&str])] = &[
+    ("tasks", &["xtask"]),
     ("simulation", &["simulation"]),
     // What is shipped may not use it; tests may.
     ("for tests", &["testkit", "benchmark"]),
@@ -89,24 +90,17 @@ pub fn check(manifests: &[Manifest], findings: &mut Findings) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     fn manifest(name: &str, uses: &[&str]) -> Manifest {
-        Manifest {
-            name: name.into(),
-            dir: Default::default(),
-            uses: uses.iter().map(|u| (*u).to_owned()).collect(),
-            tests_use: BTreeSet::new(),
-            unpinned: Vec::new(),
-        }
+        let uses = uses.iter().map(|u| (*u).to_owned()).collect();
+        Manifest { name: name.into(), uses, ..Manifest::default() }
     }
 
     fn errors(name: &str, uses: &[&str]) -> usize {
         let mut findings = Findings::default();
         check(&[manifest(name, uses)], &mut findings);
-        findings.errors.len()
+        findings.errors().len()
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod commits;
 mod edges;
 mod errors;
 mod files;
+mod findings;
 mod layers;
 mod manifest;
 mod numbers;
@@ -39,27 +40,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// What a rule found.
-#[derive(Default)]
-pub struct Findings {
-    errors: Vec<String>,
-    warnings: Vec<String>,
-}
-
-impl Findings {
-    fn error(&mut self, text: impl Into<String>) {
-        self.errors.push(text.into());
-    }
-
-    #[cfg(test)]
-    fn errors(&self) -> &[String] {
-        &self.errors
-    }
-
-    fn warning(&mut self, text: impl Into<String>) {
-        self.warnings.push(text.into());
-    }
-}
+use self::findings::Findings;
 
 /// Checks every rule and prints what is wrong; `false` when something must be mended.
 ///
@@ -69,7 +50,7 @@ pub fn run(root: &Path) -> Result<bool> {
     let manifests = manifest::read_all(root)?;
     let mut findings = Findings::default();
     layers::check(&manifests, &mut findings);
-    circles::check(&manifests, &mut findings)?;
+    circles::check(root, &manifests, &mut findings)?;
     purity::check(&manifests, &mut findings);
     behind::check(root, &manifests, &mut findings)?;
     unused::check(root, &manifests, &mut findings)?;
@@ -84,13 +65,21 @@ pub fn run(root: &Path) -> Result<bool> {
     paths::check(root, &mut findings)?;
     book::check(root, &mut findings)?;
     promises::check(root, &mut findings)?;
-    for warning in &findings.warnings {
+    for warning in findings.warnings() {
         println!("warning: {warning}");
     }
-    for error in &findings.errors {
+    for error in findings.errors() {
         println!("error: {error}");
     }
-    let (errors, warnings) = (findings.errors.len(), findings.warnings.len());
+    let (errors, warnings) = (findings.errors().len(), findings.warnings().len());
     println!("tidy: {} crates, {errors} errors, {warnings} warnings", manifests.len());
     Ok(errors == 0)
+}
+
+/// The list of circles that are in the tree.
+///
+/// # Errors
+/// When the tree cannot be read.
+pub fn list_circles(root: &Path) -> Result<String> {
+    circles::list(root, &manifest::read_all(root)?)
 }

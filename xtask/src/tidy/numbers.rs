@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 use super::manifest::Manifest;
 
 const CRATES: &[&str] = &["container", "erasure", "namespace", "placement", "types"];

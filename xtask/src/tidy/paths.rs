@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Findings;
+use super::findings::Findings;
 
 /// Documents at the root; those in `docs/` are added.
 const DOCUMENTS: &[&str] = &[

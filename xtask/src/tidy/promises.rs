@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 
 /// The documents that name tests.
 const DOCUMENTS: &[&str] = &["docs/reliability.md", "docs/log/2026-11-bugs.md"];

@@ -1,7 +1,7 @@
 //! What a rules crate must not depend on: it decides, and nothing else. What it must not use of the
 //! standard library, its `clippy.toml` says.
 
-use super::Findings;
+use super::findings::Findings;
 use super::manifest::Manifest;
 
 const RULES: &[&str] = &["namespace", "placement", "container", "erasure"];

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use toml::Table;
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 use super::manifest::Manifest;
 
 /// Crates whose library has another name than the package.
@@ -26,7 +26,7 @@ pub fn check(root: &Path, manifests: &[Manifest], findings: &mut Findings) -> Re
     for manifest in manifests {
         let named = manifest.uses.union(&manifest.tests_use);
         let mut sources = sources(&manifest.dir)?;
-        sources.push(features(&manifest.dir)?);
+        sources.push(manifest.features.join("\n"));
         for name in named {
             used.insert(name.clone());
             let generator = GENERATED.iter().find(|(of, _)| of == name).map(|(_, by)| *by);
@@ -38,23 +38,14 @@ pub fn check(root: &Path, manifests: &[Manifest], findings: &mut Findings) -> Re
             }
         }
     }
-    let own = fs::read_to_string(root.join("xtask/Cargo.toml")).context("xtask/Cargo.toml")?;
     let list = fs::read_to_string(root.join("Cargo.toml")).context("Cargo.toml")?;
     for name in listed(&list)? {
         let is_crate = manifests.iter().any(|manifest| manifest.name == name);
-        if !is_crate && !used.contains(&name) && !own.contains(&format!("{name}.workspace")) {
+        if !is_crate && !used.contains(&name) {
             findings.error(format!("Cargo.toml lists {name}, which no crate uses"));
         }
     }
     Ok(())
-}
-
-/// What the features of a crate turn on in others.
-fn features(dir: &Path) -> Result<String> {
-    let path = dir.join("Cargo.toml");
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let manifest: Table = text.parse().with_context(|| path.display().to_string())?;
-    Ok(manifest.get("features").map_or_else(String::new, ToString::to_string))
 }
 
 fn sources(dir: &Path) -> Result<Vec<String>> {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 
 /// Names of functions that wait for a condition: `testkit` has them for all crates.
 const COPIES: &[&str] = &["until", "until_async", "eventually", "wait_for", "wait_until"];

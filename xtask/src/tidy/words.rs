@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::Findings;
 use super::files::rust_files;
+use super::findings::Findings;
 
 /// Left-overs, spelled apart so that this file passes.
 const LEFT_OVERS: &[&str] = &[
