@@ -3,13 +3,16 @@
 use super::findings::Findings;
 use super::manifest::Manifest;
 
+/// The group that tests of all crates may use.
+const FOR_TESTS: &str = "for tests";
+
 /// Groups from the top down. A crate may use crates of the groups below its own, and those that
 /// [`ALLOWED_IN_GROUP`] names.
 const GROUPS: &[(&str, &[&str])] = &[
     ("tasks", &["xtask"]),
     ("simulation", &["simulation"]),
     // What is shipped may not use it; tests may.
-    ("for tests", &["testkit", "benchmark"]),
+    (FOR_TESTS, &["testkit", "benchmark"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),
     ("servers", &["om", "scm", "datanode", "s3gateway"]),
@@ -61,22 +64,33 @@ fn group(name: &str) -> Option<usize> {
     GROUPS.iter().position(|(_, crates)| crates.contains(&name))
 }
 
-/// Checks the direction of every dependency, tests included.
+/// Checks the direction of every dependency. Tests may use what is for tests, too.
 pub fn check(manifests: &[Manifest], findings: &mut Findings) {
     for manifest in manifests {
         let Some(own) = group(&manifest.name) else {
             findings.error(format!("crate {} is in no group of tidy/layers.rs", manifest.name));
             continue;
         };
+        let allowed = |used: &str, theirs: usize| {
+            theirs > own
+                || ALLOWED_IN_GROUP.iter().any(|(a, b, _)| *a == manifest.name && *b == used)
+        };
+        let mut refuse = |who: &str, used: &str, theirs: usize| {
+            let (own, theirs) = (GROUPS[own].0, GROUPS[theirs].0);
+            findings.error(format!("{who} ({own}) must not use {used} ({theirs})"));
+        };
         for used in &manifest.uses {
             let Some(theirs) = group(used) else { continue };
-            let allowed = theirs > own
-                || ALLOWED_IN_GROUP.iter().any(|(a, b, _)| *a == manifest.name && b == used);
-            if !allowed {
-                findings.error(format!(
-                    "{} ({}) must not use {used} ({})",
-                    manifest.name, GROUPS[own].0, GROUPS[theirs].0
-                ));
+            if !allowed(used, theirs) {
+                refuse(&manifest.name, used, theirs);
+            }
+        }
+        for used in &manifest.tests_use {
+            let Some(theirs) = group(used).filter(|theirs| GROUPS[*theirs].0 != FOR_TESTS) else {
+                continue;
+            };
+            if !allowed(used, theirs) {
+                refuse(&format!("tests of {}", manifest.name), used, theirs);
             }
         }
         for name in &manifest.unpinned {
@@ -110,5 +124,19 @@ mod tests {
         assert_eq!(errors("namespace", &["om"]), 1, "upwards");
         assert_eq!(errors("om", &["testkit"]), 1, "for tests only");
         assert_eq!(errors("stranger", &[]), 1, "every crate has a group");
+    }
+
+    #[test]
+    fn tests_may_use_what_is_for_tests() {
+        let errors = |name: &str, uses: &[&str]| {
+            let uses = uses.iter().map(|u| (*u).to_owned()).collect();
+            let manifest = Manifest { name: name.into(), tests_use: uses, ..Manifest::default() };
+            let mut findings = Findings::default();
+            check(&[manifest], &mut findings);
+            findings.errors().len()
+        };
+        assert_eq!(errors("om", &["client", "testkit", "benchmark"]), 0);
+        assert_eq!(errors("om", &["scm"]), 1);
+        assert_eq!(errors("client", &["om"]), 1);
     }
 }
