@@ -1,5 +1,5 @@
-//! Tasks of this tree: `cargo xtask tidy` checks the house rules, `cargo xtask bench` runs the
-//! benchmarks.
+//! Tasks of this tree: `cargo xtask tidy` checks the house rules, `cargo xtask words` lists refused
+//! words, `cargo xtask bench` runs the benchmarks.
 
 mod bench;
 mod tidy;
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
             (task, tidy::list_circles(&root).map(|list| print!("{list}")).map(|()| true))
         }
         Some((task, [])) if task == "tidy" => (task, tidy::run(&root)),
+        Some((task, rest)) if task == "words" => (task, tidy::words::run(&root, rest)),
         Some((task, rest)) if task == "bench" => (task, bench::run(&root, rest)),
         _ => {
             eprintln!("usage: cargo xtask tidy                   check the house rules");

@@ -12,7 +12,8 @@
 //! * [`comments`]: how wide comments are, and that they say something
 //! * [`commits`]: subjects of commits
 //! * [`waits`]: how tests wait
-//! * [`words`]: what must not stand in the tree
+//! * [`leftovers`]: what must not stand in the tree
+//! * [`words`]: words that docs/dev/words.md refuses
 //! * [`paths`]: what documents name must be there
 //! * [`book`]: headings that documents link to, pages that the contents leave out
 //! * [`promises`]: the tests and scripts that documents name, too
@@ -27,6 +28,7 @@ mod errors;
 mod files;
 mod findings;
 mod layers;
+mod leftovers;
 mod manifest;
 mod numbers;
 mod paths;
@@ -34,7 +36,7 @@ mod promises;
 mod purity;
 mod unused;
 mod waits;
-mod words;
+pub mod words;
 
 use std::path::Path;
 
@@ -61,6 +63,7 @@ pub fn run(root: &Path) -> Result<bool> {
     comments::check(root, &mut findings)?;
     commits::check(root, &mut findings)?;
     waits::check(root, &mut findings)?;
+    leftovers::check(root, &mut findings)?;
     words::check(root, &mut findings)?;
     paths::check(root, &mut findings)?;
     book::check(root, &mut findings)?;
