@@ -6,7 +6,8 @@ use crate::buffers::{expect_buffers, in_bytes};
 use crate::decoder::Decoder;
 use crate::kernel::{self, Kernel};
 use crate::matrix::Matrix;
-use crate::scheme::{ReplicaIndex, Scheme};
+use crate::replica_index::ReplicaIndex;
+use crate::scheme::Scheme;
 use crate::{Error, slices};
 
 /// Encodes, and plans how to decode, for one scheme. Cheap to clone, and made once a scheme.

@@ -8,7 +8,8 @@ use crate::buffers::{expect_buffers, in_bytes};
 use crate::kernel::Kernel;
 use crate::layout::CellLengths;
 use crate::matrix::Matrix;
-use crate::scheme::{ReplicaIndex, Scheme};
+use crate::replica_index::ReplicaIndex;
+use crate::scheme::Scheme;
 use crate::{Error, slices};
 
 /// How the cells of some replicas are computed from those of others: planned once for the replicas

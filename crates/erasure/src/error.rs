@@ -1,6 +1,6 @@
 //! What can be wrong with a request to encode, to decode, or to say where bytes are.
 
-use crate::scheme::ReplicaIndex;
+use crate::replica_index::ReplicaIndex;
 
 /// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,6 +37,7 @@ mod galois;
 pub mod kernel;
 pub mod layout;
 mod matrix;
+mod replica_index;
 pub mod scheme;
 mod slices;
 
@@ -44,4 +45,5 @@ pub use codec::Codec;
 pub use decoder::Decoder;
 pub use error::{Error, ErrorKind};
 pub use layout::{BlockGroup, CellLengths};
-pub use scheme::{ReplicaIndex, Scheme};
+pub use replica_index::ReplicaIndex;
+pub use scheme::Scheme;

@@ -3,7 +3,8 @@
 use types::replication::EcCodec;
 
 use crate::galois;
-use crate::scheme::{ReplicaIndex, Scheme};
+use crate::replica_index::ReplicaIndex;
+use crate::scheme::Scheme;
 
 /// Rows of coefficients.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::{BlockGroup, divide, within};
 use crate::Error;
-use crate::scheme::{ReplicaIndex, Scheme};
+use crate::replica_index::ReplicaIndex;
+use crate::scheme::Scheme;
 
 /// Where one data byte of a block group is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{BlockGroup, within};
 use crate::Error;
-use crate::scheme::ReplicaIndex;
+use crate::replica_index::ReplicaIndex;
 
 /// The lengths of the cells that are encoded or decoded together: what every replica has of the
 /// same range of offsets. The range may be a cell, a part of one, or many stripes.

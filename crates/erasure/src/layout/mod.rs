@@ -24,7 +24,8 @@ pub use cell::{CellPart, CellPosition, Chunk};
 pub use lengths::CellLengths;
 
 use crate::Error;
-use crate::scheme::{ReplicaIndex, Scheme};
+use crate::replica_index::ReplicaIndex;
+use crate::scheme::Scheme;
 
 /// A block group: one block of d + p replicas, and how many data bytes it has (`blockGroupLen`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
