@@ -28,6 +28,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 pub mod ids;
+mod location;
 pub mod node;
 pub mod pipeline;
 mod principals;

@@ -5,6 +5,7 @@ use std::fmt;
 use proto::hdds;
 
 use crate::ids::{uuid_from_wire, uuid_to_wire};
+use crate::location::parts;
 use crate::{DatanodeId, WireError};
 
 /// What listens on a port. Names on the wire are Ozone's, but for [`PortName::Native`].
@@ -209,10 +210,7 @@ impl DatanodeDetails {
             current_version: Some(self.version),
             uuid128: Some(uuid),
             // The root is level 1, the node below its place.
-            level: u32::try_from(
-                crate::topology::parts(&self.network_location).count().saturating_add(2),
-            )
-            .ok(),
+            level: u32::try_from(parts(&self.network_location).count().saturating_add(2)).ok(),
             id: Some(hdds::DatanodeIdProto { uuid }),
         }
     }

@@ -4,6 +4,7 @@
 //! says. The node itself is a leaf below it.
 
 use crate::DatanodeDetails;
+pub use crate::location::parts;
 
 /// Where a node is that has no place of its own.
 pub const DEFAULT_RACK: &str = "/default-rack";
@@ -48,11 +49,6 @@ impl Costs {
 pub fn normal(location: &str) -> String {
     let parts: Vec<_> = parts(location).collect();
     if parts.is_empty() { DEFAULT_RACK.to_owned() } else { format!("/{}", parts.join("/")) }
-}
-
-/// The parts of a place.
-pub fn parts(location: &str) -> impl Iterator<Item = &str> {
-    location.split('/').map(str::trim).filter(|part| !part.is_empty())
 }
 
 /// The reader.
