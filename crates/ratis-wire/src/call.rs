@@ -8,6 +8,7 @@ use tonic::Status;
 
 use crate::group::{Done, Group, Refusal, Server};
 use crate::ids::{CallKey, PeerId};
+use crate::level::Level;
 use crate::reply::Replies;
 use crate::request::{Kind, Request};
 use crate::retry::{Claim, Retries};
@@ -54,7 +55,7 @@ impl Calls {
             Kind::Read(content) => finish(replies, group.clone(), async move {
                 group.check_leader()?;
                 let message = group.clone().read(content).await?;
-                let index = watch::Level::Majority.index(&group.progress());
+                let index = Level::Majority.index(&group.progress());
                 Ok(Done { index, message })
             })
             .boxed(),

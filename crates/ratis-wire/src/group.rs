@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::ids::{GroupId, PeerId};
+use crate::level::Level;
 
 /// Groups that live on this server.
 pub trait Server: Send + Sync + 'static {
@@ -148,7 +149,7 @@ pub enum Refusal {
         /// The entry.
         index: u64,
         /// How far was asked.
-        level: crate::Level,
+        level: Level,
     },
     /// The state machine refused the command before it came into the log.
     #[error("{class}: {message}")]

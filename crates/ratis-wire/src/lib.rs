@@ -23,6 +23,7 @@ pub mod content;
 pub mod fuzzing;
 pub mod group;
 pub mod ids;
+mod level;
 mod reply;
 mod request;
 mod retry;
@@ -33,8 +34,8 @@ mod wire;
 
 pub use group::{Answer, Done, Group, GroupStatus, Member, Progress, Refusal, Role, Server};
 pub use ids::{GroupId, PeerId};
+pub use level::Level;
 pub use server::{MAX_MESSAGE, RatisServices};
-pub use watch::Level;
 
 #[doc(inline)]
 pub use wire::{common, grpc};

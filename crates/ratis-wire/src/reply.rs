@@ -166,7 +166,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::watch::Level;
+    use crate::level::Level;
 
     fn replies() -> Replies {
         let key = CallKey { group: Uuid::from_u128(1), client: Uuid::from_u128(2), call: 3 };

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::group::Refusal;
 use crate::ids::{CallKey, GroupId};
-use crate::watch::Level;
+use crate::level::Level;
 use crate::wire::common::raft_client_request_proto::Type;
 use crate::wire::common::{RaftClientRequestProto, RaftGroupIdProto, RaftRpcRequestProto};
 

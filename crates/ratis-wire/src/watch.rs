@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::group::{Group, Progress, Refusal};
+use crate::level::Level;
 use crate::wire::common::ReplicationLevel;
 
 /// Longest wait between two checks of which member leads, and which are still there.
@@ -14,19 +15,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// A member that said nothing for so long will not come as far as is asked in good time: many
 /// elections would have passed.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How far an entry is to come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// It is committed.
-    Majority,
-    /// It is committed, and in every member's log.
-    All,
-    /// A majority knows that it is committed.
-    MajorityCommitted,
-    /// Every member knows that it is committed.
-    AllCommitted,
-}
 
 impl Level {
     /// # Errors
