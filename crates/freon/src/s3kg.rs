@@ -76,7 +76,7 @@ pub(crate) async fn run(args: S3kg) -> Result<Report, FreonError> {
 }
 
 impl Keys {
-    async fn put(&self, path: &str) -> Result<(), FreonError> {
+    async fn put(&self, path: &str) -> Result<(), S3Error> {
         let request = S3Request {
             method: Method::PUT,
             path,
@@ -87,7 +87,7 @@ impl Keys {
         self.s3.send(request).await.map(drop)
     }
 
-    async fn put_in_parts(&self, path: &str, parts: u16) -> Result<(), FreonError> {
+    async fn put_in_parts(&self, path: &str, parts: u16) -> Result<(), S3Error> {
         let begin = S3Request {
             method: Method::POST,
             path,

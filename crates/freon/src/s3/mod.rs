@@ -103,12 +103,12 @@ impl S3Answer {
 }
 
 impl S3Client {
-    /// A client that signs with the key pair in the environment.
+    /// A client that signs with the pair in the environment.
     pub(crate) fn connect(args: &S3Args) -> Result<Self, FreonError> {
         let wrong = || S3Error::Endpoint(args.endpoint.clone());
         let authority = args.endpoint.authority().ok_or_else(wrong)?;
         if args.endpoint.scheme_str() != Some("http") || args.endpoint.path().len() > 1 {
-            return Err(wrong().into());
+            return Err(wrong());
         }
         let variable = |name| std::env::var(name).map_err(|_| S3Error::NoCredentials(name));
         let signer =
@@ -117,7 +117,7 @@ impl S3Client {
         Ok(Self { client, authority: authority.to_string(), signer })
     }
 
-    /// Sends a request and waits for the whole response.
+    /// Sends a request and waits for the whole answer.
     pub(crate) async fn send(&self, request: S3Request<'_>) -> Result<S3Answer, FreonError> {
         let path = format!("/{}", utf8_percent_encode(request.path, PATH));
         let mut query: Vec<String> = request
@@ -148,8 +148,8 @@ impl S3Client {
         for (name, value) in headers {
             message = message.header(name, value);
         }
-        let message = message.body(Full::new(request.body)).map_err(S3Error::from)?;
-        let answer = self.client.request(message).await.map_err(S3Error::from)?;
+        let message = message.body(Full::new(request.body))?;
+        let answer = self.client.request(message).await?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await;
         let body = body.map_err(|e| S3Error::Answer(e.to_string()))?.to_bytes();
@@ -158,7 +158,7 @@ impl S3Client {
         if !head.status.is_success() || body.contains("<Error>") {
             let (method, path) = (request.method, request.path.to_owned());
             let refused = S3Error::Refused { method, path, status: head.status, text: body };
-            return Err(refused.into());
+            return Err(refused);
         }
         let etag = head.headers.get(http::header::ETAG);
         let etag = etag.and_then(|etag| etag.to_str().ok()).map(str::to_owned);
