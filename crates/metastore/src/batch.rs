@@ -1,6 +1,6 @@
 //! Changes that become visible together.
 
-use rust_rocksdb::WriteBatch;
+use rust_rocksdb::{WriteBatch, WriteOptions};
 
 use crate::{Result, Store, Table};
 
@@ -104,10 +104,7 @@ impl Batch {
     }
 
     /// The batch as RocksDB takes it, and the keys that it puts.
-    pub(crate) fn into_raw(
-        self,
-        store: &Store,
-    ) -> Result<(WriteBatch, Vec<(&'static str, Vec<u8>)>)> {
+    fn into_raw(self, store: &Store) -> Result<(WriteBatch, Vec<(&'static str, Vec<u8>)>)> {
         let mut raw = WriteBatch::with_capacity_bytes(self.bytes + 16 * self.changes.len());
         let mut puts = Vec::with_capacity(self.changes.len());
         for change in self.changes {
@@ -126,5 +123,30 @@ impl Batch {
             }
         }
         Ok((raw, puts))
+    }
+}
+
+impl Store {
+    /// Applies a batch.
+    ///
+    /// # Errors
+    /// When the batch names an unknown table, the write fails, or one failed earlier; then none of
+    /// it is visible.
+    pub fn write(&self, batch: Batch, durability: Durability) -> Result<()> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let (raw, puts) = batch.into_raw(self)?;
+        self.check("write")?;
+        let mut options = WriteOptions::default();
+        match durability {
+            Durability::NoWal => options.disable_wal(true),
+            Durability::Wal => {}
+            Durability::Sync => options.set_sync(true),
+        }
+        let mark = self.inner.gaps.begin_write(puts);
+        let written = self.inner.db.write_opt(&raw, &options);
+        self.inner.gaps.end_write(mark);
+        written.map_err(|e| self.fail("write", e))
     }
 }

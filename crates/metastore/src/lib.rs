@@ -25,8 +25,10 @@
 mod batch;
 mod closing;
 pub mod compaction;
+mod compaction_jobs;
 mod cursor;
 mod error;
+mod file_properties;
 mod gaps;
 mod ingest;
 mod offline;

@@ -9,7 +9,9 @@ use rust_rocksdb::{
     DBCompressionType, DataBlockIndexType, Options,
 };
 
-use crate::compaction::{Jobs, Listener, collect_deletions, end_files_with_buckets};
+use crate::compaction::end_files_with_buckets;
+use crate::compaction_jobs::{Jobs, Listener};
+use crate::file_properties::collect_deletions;
 use crate::gaps::Gaps;
 use crate::store::Inner;
 use crate::{Error, Result, Store};

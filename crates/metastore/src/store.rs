@@ -9,13 +9,13 @@ use bytes::Bytes;
 use rust_rocksdb::checkpoint::Checkpoint;
 use rust_rocksdb::{
     Cache, ColumnFamily, DB, DBPinnableSlice, ErrorKind, FlushOptions, ReadOptions, ReadTier,
-    WriteOptions,
 };
 
-use crate::compaction::{Jobs, PropertiesByTable};
+use crate::compaction_jobs::Jobs;
 use crate::cursor::{Over, Searching};
+use crate::file_properties::PropertiesByTable;
 use crate::gaps::{Gaps, SnapshotMark, Wall};
-use crate::{Batch, Closing, Cursor, Durability, Error, IterRange, Result};
+use crate::{Closing, Cursor, Error, IterRange, Result};
 
 /// Bytes that are to be free before a database goes on for which there was no room.
 const ROOM_BYTES: u64 = 4 << 20;
@@ -246,7 +246,7 @@ impl Store {
     }
 
     /// Refuses an operation of a failed database.
-    fn check(&self, operation: &'static str) -> Result<()> {
+    pub(crate) fn check(&self, operation: &'static str) -> Result<()> {
         match self.inner.failed.get() {
             None => Ok(()),
             Some(first) => Err(Error::Broken { operation, reason: first.to_string() }),
@@ -254,7 +254,7 @@ impl Store {
     }
 
     /// The database fails with this error, unless there was no room or the batch made no sense.
-    fn fail(&self, operation: &'static str, error: rust_rocksdb::Error) -> Error {
+    pub(crate) fn fail(&self, operation: &'static str, error: rust_rocksdb::Error) -> Error {
         let refused = error.kind() == rust_rocksdb::ErrorKind::InvalidArgument;
         let error = Error::of(operation, error);
         if !refused && !matches!(error, Error::NoSpace { .. }) {
@@ -262,29 +262,6 @@ impl Store {
             let _ = self.inner.failed.set(error.clone());
         }
         error
-    }
-
-    /// Applies a batch.
-    ///
-    /// # Errors
-    /// When the batch names an unknown table, the write fails, or one failed earlier; then none of
-    /// it is visible.
-    pub fn write(&self, batch: Batch, durability: Durability) -> Result<()> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let (raw, puts) = batch.into_raw(self)?;
-        self.check("write")?;
-        let mut options = WriteOptions::default();
-        match durability {
-            Durability::NoWal => options.disable_wal(true),
-            Durability::Wal => {}
-            Durability::Sync => options.set_sync(true),
-        }
-        let mark = self.inner.gaps.begin_write(puts);
-        let written = self.inner.db.write_opt(&raw, &options);
-        self.inner.gaps.end_write(mark);
-        written.map_err(|e| self.fail("write", e))
     }
 
     /// Makes everything written so far durable, over all tables at once.
@@ -323,7 +300,8 @@ impl Store {
         })
     }
 
-    /// Makes the write-ahead log durable (after [`Durability::Wal`] writes).
+    /// Makes the write-ahead log durable, after writes with
+    /// [`Durability::Wal`](crate::Durability::Wal).
     ///
     /// # Errors
     /// When the log cannot be synced, or a write failed earlier.

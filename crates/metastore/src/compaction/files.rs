@@ -3,15 +3,10 @@
 //! RocksDB knows how many entries a file has from the file itself, and after a start for some files
 //! only: so it is asked for what the files say. That is kept, as files never change.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::collector::{self, FileProperties};
-use super::samples::{Sample, within};
+use crate::file_properties::{self, Sample, within};
 use crate::{Error, Result, Store, Table};
-
-/// Properties of files, by table and name.
-pub(crate) type PropertiesByTable = HashMap<&'static str, HashMap<String, Arc<FileProperties>>>;
 
 /// A file of a table, as the database describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -111,7 +106,7 @@ impl Store {
         let known = cache.entry(table.name).or_default();
         if files.iter().any(|file| !known.contains_key(&name(file))) {
             let family = self.family(table.name)?;
-            let read = collector::properties(&self.inner.db, family)?;
+            let read = file_properties::properties(&self.inner.db, family)?;
             *known = read.into_iter().map(|(name, of)| (name, Arc::new(of))).collect();
         }
         for file in files {

@@ -12,22 +12,17 @@
 //!   and what was done; the server that has the database says when
 
 mod buckets;
-mod collector;
 mod compactor;
 mod files;
-mod jobs;
 mod plan;
 mod run;
-mod samples;
 
 pub(crate) use buckets::end_files_with_buckets;
-pub(crate) use collector::collect_deletions;
 pub use compactor::{
     Finished, PATIENCE, RangeCompactor, RangeCompactorStatus, Reason, TablePlan, Waiting,
 };
-pub(crate) use files::PropertiesByTable;
 pub use files::{RangeStatistics, TableFile};
-pub(crate) use jobs::{Jobs, Listener};
 pub use plan::{Cut, Limits, Plan, PlannedRange, plan};
 pub use run::Compacted;
-pub use samples::Sample;
+
+pub use crate::file_properties::Sample;
