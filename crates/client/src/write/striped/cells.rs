@@ -6,7 +6,7 @@ use erasure::{ReplicaIndex, Scheme};
 use futures::future::{join, join_all};
 use proto::datanode as dn;
 
-use super::group::StripeFailure;
+use super::failure::StripeFailure;
 use super::replica::{Calls, Outcome, Replica, all_or_failures};
 use super::stripe::Pending;
 use crate::Error;

@@ -11,30 +11,20 @@ use std::time::Duration;
 use erasure::{ReplicaIndex, Scheme};
 use proto::datanode as dn;
 use proto::ozone::KeyLocation;
-use types::{BlockId, DatanodeDetails, Pipeline};
+use types::{BlockId, Pipeline};
 
 use super::cells::{Cells, Written};
+use super::failure::StripeFailure;
 use super::put::Put;
 use super::replica::{Calls, Replica, replicas};
 use super::stripe::Pending;
-use crate::datanode::{Datanodes, Failure, Target};
+use crate::datanode::{Datanodes, Target};
 use crate::write::block::HANG_SHARE;
 use crate::write::exclude::ExcludeList;
 use crate::{Error, Result};
 
 /// Metadata of a replica with the data length of its group.
 const GROUP_LENGTH: &str = "blockGroupLen";
-
-/// Replicas that failed, with their failures.
-pub(super) type Failures = Vec<(Arc<DatanodeDetails>, Failure)>;
-
-/// Reason why a stripe is not acknowledged.
-pub(super) enum StripeFailure {
-    /// These replicas failed: another block group may work.
-    Replicas(Failures),
-    /// A retry is useless.
-    Fatal(Error),
-}
 
 /// Writer of a block group.
 pub(super) struct GroupWriter {

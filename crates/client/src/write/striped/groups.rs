@@ -8,7 +8,8 @@ use proto::datanode::Result as ContainerResult;
 use proto::ozone::{KeyInfo, KeyLocation};
 use tokio::task::JoinError;
 
-use super::group::{Failures, GroupWriter};
+use super::failure::Failures;
+use super::group::GroupWriter;
 use super::stripe::{Pending, Stripe};
 use super::unacknowledged::{Ended, Taken, Unacknowledged, When};
 use crate::datanode::Failure;

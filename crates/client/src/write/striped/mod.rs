@@ -7,6 +7,7 @@
 //! * [`stripe`]: one of them; [`cells`]: its cells to all replicas
 //! * [`put`]: PutBlock to all replicas, while the cells of later stripes are written
 //! * [`replica`]: the replicas of a group, and calls to them
+//! * [`failure`]: failed replicas, and stripes that are not acknowledged
 //! * [`parity`]: parity cells, computed on another core
 //!
 //! Replicas are independent: no Raft group orders the writes. A stripe is acknowledged when every
@@ -14,6 +15,7 @@
 //! acknowledged stripe.
 
 mod cells;
+mod failure;
 mod group;
 mod groups;
 mod parity;

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use proto::datanode as dn;
 use types::BlockId;
 
-use super::group::StripeFailure;
+use super::failure::StripeFailure;
 use super::replica::{Calls, Outcome, Replica, all_or_failures};
 use crate::datanode::{Command, Failure, invalid_reply};
 

@@ -8,7 +8,7 @@ use proto::datanode as dn;
 use tokio::time::Instant;
 use types::{BlockId, DatanodeDetails, Pipeline};
 
-use super::group::StripeFailure;
+use super::failure::StripeFailure;
 use crate::datanode::{Command, Datanodes, Failure, Target};
 use crate::write::recover::{BUSY_TIMEOUT, MAX_RETRY_DELAY, MIN_RETRY_DELAY};
 use crate::{Error, Result};

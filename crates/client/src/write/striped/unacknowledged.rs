@@ -9,7 +9,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::cells::Written;
-use super::group::{Failures, GroupWriter, StripeFailure};
+use super::failure::{Failures, StripeFailure};
+use super::group::GroupWriter;
 use super::stripe::Pending;
 use crate::{Error, Result};
 
