@@ -1,4 +1,4 @@
-//! What `make run` compiles, `make test` does not compile again: each unit of the one is a unit of
+//! `make test` does not compile the units of `make run` again: each unit of the one is a unit of
 //! the other, with the same features and the same profile.
 //!
 //! `cargo build` leaves out what only tests depend on, and with it the features that these ask of
@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The units of a cargo command, each as a line. `--unit-graph` compiles nothing; it is not stable,
-/// so that the pinned compiler is told to take it.
+/// so that the pinned compiler gets a variable that allows it.
 fn units(arguments: &[&str]) -> BTreeSet<String> {
     let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo says")).join("..");
     let target = tempfile::tempdir().expect("a directory");
@@ -32,7 +32,7 @@ fn units(arguments: &[&str]) -> BTreeSet<String> {
         parts.map(|name| unit[name].to_string()).join(" ")
     };
     // A crate is compiled for each set of what it depends on, too. Their numbers differ from graph
-    // to graph, so that they are told by what they are.
+    // to graph, so that they are compared by their parts.
     let whole = |unit: &Value| {
         let depends = unit["dependencies"].as_array().into_iter().flatten();
         let index = |dependency: &Value| dependency["index"].as_u64().expect("an index") as usize;

@@ -18,7 +18,7 @@ use anyhow::{Result, bail};
 use self::programs::PROGRAMS;
 use self::results::Origin;
 
-/// What `cargo xtask bench` says when it is asked for what it does not know.
+/// Help of `cargo xtask bench`, printed for unknown arguments.
 const USAGE: &str = "usage: cargo xtask bench [NAME...]    run benchmarks, all without a name
        cargo xtask bench list         name them
        cargo xtask bench trend        the last figures against the ones before";

@@ -1,4 +1,4 @@
-//! Which benchmarks there are, and how each is started.
+//! The benchmarks, with the command of each.
 
 use std::fs;
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::results::{self, Figure};
 
 /// A benchmark.
 pub struct Program {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures.
+    /// Its subject.
     pub what: &'static str,
     start: Start,
 }
@@ -208,7 +208,7 @@ pub const PROGRAMS: &[Program] = &[
 ];
 
 impl Program {
-    /// Runs it with its output shown, and returns its figures. `directory` is for what it writes.
+    /// Runs it with its output shown, and returns its figures. It writes to `directory`.
     ///
     /// # Errors
     /// When it cannot be started, fails, or has no figures.
@@ -261,7 +261,7 @@ impl Program {
     }
 }
 
-/// What was to be removed and is not there is no failure.
+/// A file that does not exist is no failure.
 fn remove(outcome: std::io::Result<()>) -> std::io::Result<()> {
     match outcome {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

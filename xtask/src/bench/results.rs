@@ -10,18 +10,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-/// What a benchmark has measured.
+/// A figure of a benchmark.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// The benchmark and the case.
     pub name: String,
-    /// How much it was.
+    /// Its value.
     pub value: f64,
-    /// Of what.
+    /// Its unit.
     pub unit: String,
 }
 
-/// What a run was of.
+/// Commit, time and machine of a run.
 pub struct Origin {
     commit: String,
     time: u64,
@@ -31,11 +31,11 @@ pub struct Origin {
 /// A figure of the file.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was measured.
+    /// The figure.
     pub figure: Figure,
-    /// Of which commit.
+    /// Its commit.
     pub commit: String,
-    /// On which machine.
+    /// Its machine.
     pub machine: String,
 }
 
@@ -61,7 +61,7 @@ impl Origin {
     }
 }
 
-/// How the o3 that is measured was built, as the Makefile says; the usual profile without.
+/// The cargo profile of the measured o3, as the Makefile sets it; the usual one without.
 const PROFILE: (&str, &str) = ("BENCH_PROFILE", "dist");
 
 /// This machine, as far as figures depend on it: its processor, how many there are, and how o3 was

@@ -11,8 +11,7 @@ use super::findings::Findings;
 /// The widest line of a comment, in characters. Lines of code are `rustfmt`'s.
 const WIDTH: usize = 100;
 
-/// What says nothing where the documentation of an item is read, spelled apart so that this file
-/// passes.
+/// A reference instead of an item's documentation, spelled apart so that this file passes.
 const EMPTY: &str = concat!("/// See the", " module");
 
 /// Checks the comments of every source file below `crates/` and `xtask/`. Tables and code within

@@ -1,5 +1,5 @@
 //! Subjects of commits: `scope: imperative`, at most 72 characters. The rule holds for commits
-//! behind [`LAST_WITHOUT`].
+//! after [`LAST_WITHOUT`].
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ const IMPERATIVES: &[&str] = &[
     "shed", "speed", "spring", "string", "succeed",
 ];
 
-/// Checks the subjects of all commits behind the first that has the rule.
+/// Checks the subjects of all commits since the first that has the rule.
 ///
 /// # Errors
 /// When git cannot be asked in a clone. A tree without git, as of a released archive, has nothing
@@ -56,7 +56,7 @@ fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What is wrong with a subject.
+/// The fault of a subject.
 fn problem(subject: &str) -> Option<String> {
     let length = subject.chars().count();
     if length > LONGEST {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use super::files::rust_files;
 use super::findings::Findings;
 
-/// What other crates call: files, and folders of which each file counts.
+/// Files that other crates call, and folders of which each file counts.
 const EDGES: &[&str] = &[
     "crates/client/src",
     "crates/datanode/src/handle.rs",
@@ -60,7 +60,7 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with the public async functions that were found, and with the exceptions.
+/// Public async functions that are no exceptions, and exceptions that are no longer needed.
 fn faults(found: &[(String, usize, String)], exceptions: &[(&str, &str, &str)]) -> Vec<String> {
     let is = |(file, _, name): &(String, usize, String), exception: &(&str, &str, &str)| {
         file == exception.0 && name == exception.1

@@ -40,7 +40,7 @@ pub fn check(root: &Path, manifests: &[Manifest], findings: &mut Findings) -> Re
             let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             let shown = file.strip_prefix(root).unwrap_or(&file).display().to_string();
             if !text.starts_with("//!") {
-                findings.error(format!("{shown} does not open with what it is for (//!)"));
+                findings.error(format!("{shown} does not begin with its purpose (//!)"));
             }
             let lines = text.lines().count();
             if lines > TOO_MANY_LINES {

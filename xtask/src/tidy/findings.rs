@@ -1,6 +1,6 @@
-//! What the rules found.
+//! Errors and warnings of the rules.
 
-/// What a rule found.
+/// Errors and warnings of the rules.
 #[derive(Default)]
 pub struct Findings {
     errors: Vec<String>,
@@ -8,22 +8,22 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds something that must be mended.
+    /// Adds an error.
     pub fn error(&mut self, text: impl Into<String>) {
         self.errors.push(text.into());
     }
 
-    /// All that must be mended.
+    /// All errors.
     pub fn errors(&self) -> &[String] {
         &self.errors
     }
 
-    /// Adds something to look at.
+    /// Adds a warning.
     pub fn warning(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());
     }
 
-    /// All that is to be looked at.
+    /// All warnings.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

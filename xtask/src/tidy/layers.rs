@@ -1,4 +1,4 @@
-//! Which crate may use which.
+//! Layers of crates.
 
 use super::findings::Findings;
 use super::manifest::Manifest;
@@ -11,7 +11,7 @@ const FOR_TESTS: &str = "for tests";
 const GROUPS: &[(&str, &[&str])] = &[
     ("tasks", &["xtask"]),
     ("simulation", &["simulation"]),
-    // What is shipped may not use it; tests may.
+    // Tests may use it, shipped code may not.
     (FOR_TESTS, &["testkit", "benchmark"]),
     ("binary", &["o3"]),
     ("assembly", &["server"]),

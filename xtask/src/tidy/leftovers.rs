@@ -1,4 +1,4 @@
-//! What must not stand in the tree.
+//! Left-overs in the source.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ const LEFT_OVERS: &[&str] = &[
 ];
 
 /// A path that a compiler writes into a program is that of another clone when the program is kept
-/// in a target directory that clones share: cargo tells it to those it runs, too.
+/// in a target directory that clones share: cargo sets it for processes it runs, too.
 const COMPILED_PATH: &str = concat!("env!(\"CARGO_MANIFEST", "_DIR\")");
 
-/// How the second process of a test is marked: the test itself runs it with `--ignored`.
+/// Mark of the second process of a test: the test itself runs it with `--ignored`.
 const CHILD_PROCESS: &str = "#[ignore = \"the second process of a test\"]";
 
 /// Checks every source file below `crates/` for left-overs and ignored tests.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use toml::Table;
 
-/// A crate of the workspace and what it depends on.
+/// A crate of the workspace, with its dependencies.
 #[derive(Default)]
 pub struct Manifest {
     /// Package name.
@@ -25,7 +25,7 @@ pub struct Manifest {
     pub uses: BTreeSet<String>,
     /// Dependencies of its tests.
     pub tests_use: BTreeSet<String>,
-    /// What the features turn on.
+    /// Features and dependencies that its features turn on.
     pub features: Vec<String>,
     /// Dependencies that are not taken from the workspace's list.
     pub unpinned: Vec<String>,

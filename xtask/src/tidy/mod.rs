@@ -12,7 +12,7 @@
 //! * [`comments`]: how wide comments are, and that they say something
 //! * [`commits`]: subjects of commits
 //! * [`waits`]: how tests wait
-//! * [`leftovers`]: what must not stand in the tree
+//! * [`leftovers`]: left-overs in the source
 //! * [`words`]: words that docs/dev/words.md refuses
 //! * [`paths`]: what documents name must be there
 //! * [`book`]: headings that documents link to, pages that the contents leave out

@@ -1,5 +1,4 @@
-//! What the documents name must be there: files and folders of the tree, by their path or the end
-//! of it.
+//! Files and folders that documents name, by their path or the end of it, must exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,10 +27,10 @@ const ENDS: &[&str] = &[".rs", ".md", ".proto"];
 /// Tables of renamed files begin so; their first column names files that are gone.
 const RENAMED: &str = "| was | is |";
 
-/// What mdBook makes of the documents.
+/// Output of mdBook.
 const BOOK: &str = "docs/book";
 
-/// What is made by builds and runs.
+/// Output of builds and runs.
 const MADE: &[&str] = &["target", "data"];
 
 /// The paths of a tree, each also as documents shorten it: `crates/om/src/start.rs` as
@@ -70,7 +69,7 @@ impl Tree {
         }
     }
 
-    /// Whether a path, or the end of one, is there.
+    /// True if a path, or the end of one, exists.
     fn has(&self, named: &str) -> bool {
         let named = named.trim_end_matches('/');
         self.0.contains(named)
@@ -123,7 +122,7 @@ fn documents_below(root: &Path, folder: &str, documents: &mut Vec<String>) -> Re
     Ok(())
 }
 
-/// What a document in `folder` names and `tree` does not have, with the lines.
+/// Paths that a document in `folder` names and `tree` does not have, with the lines.
 fn missing(text: &str, folder: &str, tree: &Tree) -> Vec<(usize, String)> {
     let mut missing = Vec::new();
     let (mut block, mut renamed) = (false, false);
@@ -155,7 +154,7 @@ fn paths_in(code: &str) -> impl Iterator<Item = String> {
     code.split_whitespace().flat_map(alternatives).filter(|word| is_path(word))
 }
 
-/// Whether a word is a path of the tree, and no pattern of one.
+/// True if a word is a path of the tree, and no pattern of one.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let name = !word.starts_with(['/', '.', '~']) && word.chars().all(plain);

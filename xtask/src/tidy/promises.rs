@@ -20,7 +20,7 @@ const NAME_SCRIPTS: &[&str] = &[
     "docs/dev/testing.md",
     "docs/internals/leases.md",
 ];
-/// Where scripts are, in a folder for each subject.
+/// Folder of scripts, with a folder for each subject.
 const SCRIPTS: &str = "crates/simulation/src/script";
 
 /// Names of tests are sentences: shorter ones are something else.

@@ -1,5 +1,5 @@
-//! What a rules crate must not depend on: it decides, and nothing else. What it must not use of the
-//! standard library, its `clippy.toml` says.
+//! Dependencies that a rules crate must not have: it only decides. Its `clippy.toml` has the parts
+//! of the standard library that it must not use.
 
 use super::findings::Findings;
 use super::manifest::Manifest;
@@ -9,7 +9,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("tokio", "rules do not wait"),
     ("rand", "rules are not random"),
     ("chrono", "rules do not read the clock"),
-    ("rust-rocksdb", "only metastore knows the store"),
+    ("rust-rocksdb", "only metastore uses the store"),
     ("metastore", "rules see tables through a view"),
     ("blockio", "rules touch no file"),
     ("framed", "rules know no network"),

@@ -83,7 +83,7 @@ fn library(package: &str) -> String {
     other.map_or_else(|| package.replace('-', "_"), str::to_owned)
 }
 
-/// Whether a text has a name as a whole word.
+/// True if a text has a name as a whole word.
 fn names(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

@@ -40,13 +40,13 @@ pub fn check(root: &Path, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file has nothing but tests. The simulation has a clock of its own.
+/// True if a file has nothing but tests. The simulation has a clock of its own.
 fn is_test(path: &str) -> bool {
     let is_there = path.contains("/tests/") || path.ends_with("tests.rs");
     is_there && !path.starts_with("crates/testkit/") && !path.starts_with("crates/simulation/")
 }
 
-/// What is wrong in a file, with its lines.
+/// Faults of a file, with their lines.
 fn faults(text: &str) -> Vec<(usize, String)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -77,7 +77,7 @@ fn function(line: &str) -> Option<&str> {
     line.strip_prefix("fn ")?.split(['(', '<']).next()
 }
 
-/// Whether a line says that something took less than a time.
+/// True if a line asserts that something took less than a time.
 fn has_upper_bound(line: &str) -> bool {
     let measured = ["elapsed()", "Instant::now()"].iter().any(|clock| {
         line.split_once(clock).is_some_and(|(_, after)| {
@@ -87,7 +87,7 @@ fn has_upper_bound(line: &str) -> bool {
     measured && !line.contains("testkit::LIMIT")
 }
 
-/// Whether a time-out begins here that is a number and fails the test when it is over.
+/// True if a time-out begins here that is a number and fails the test when it is over.
 fn has_short_timeout(lines: &[&str]) -> bool {
     let Some((_, call)) = lines[0].split_once("timeout(Duration::from_") else { return false };
     let rest = lines[1..].iter().take(2).take_while(|line| line.trim_start().starts_with('.'));
@@ -98,7 +98,7 @@ fn has_short_timeout(lines: &[&str]) -> bool {
         .any(|s| call.contains(s))
 }
 
-/// Whether a setting here has a node count as stale or dead after a moment.
+/// True if a setting here has a node count as stale or dead after a moment.
 fn counts_out_soon(line: &str) -> bool {
     let value =
         JUDGED.iter().find_map(|key| line.split_once(&format!("{key}\", \""))).map(|(_, v)| v);
@@ -112,7 +112,7 @@ fn counts_out_soon(line: &str) -> bool {
     }
 }
 
-/// Whether a loop begins here that only sleeps until its condition holds.
+/// True if a loop begins here that only sleeps until its condition holds.
 fn is_endless(lines: &[&str]) -> bool {
     let [head, body, end, ..] = lines else { return false };
     let indent = |line: &str| line.len() - line.trim_start().len();

@@ -1,4 +1,4 @@
-//! Which module uses which, with the first place that does.
+//! Uses of modules by other modules.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
@@ -61,7 +61,7 @@ impl Reader<'_> {
         self.add(found, &names, line_of(path));
     }
 
-    /// What stands in the arguments of a macro. Only paths from the crate's root are taken from the
+    /// Adds paths in the arguments of a macro. Only paths from the crate's root are taken from the
     /// body of one: others are looked up where it is used.
     fn tokens(&mut self, stream: TokenStream, is_body: bool) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();

@@ -3,7 +3,7 @@
 use syn::punctuated::Punctuated;
 use syn::{Attribute, ImplItem, Item, Meta, Token, TraitItem};
 
-/// Whether the attributes of an item leave it out of what is shipped.
+/// True if the attributes of an item leave it out of the shipped code.
 pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let path = attribute.path();
@@ -12,7 +12,7 @@ pub fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether a condition holds in tests only.
+/// True if a condition holds in tests only.
 fn needs_test(condition: &Meta) -> bool {
     let path = condition.path();
     if path.is_ident("all") {

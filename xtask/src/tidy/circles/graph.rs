@@ -14,11 +14,11 @@ pub struct Circle {
     pub shortest: Vec<(String, String)>,
 }
 
-/// Which modules of a folder use which, with the first place that does.
+/// For each module of a folder the modules it uses, with the first place.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The circles of a crate. The modules of its root are looked at, and those of each folder of more
-/// than `large` lines.
+/// The circles of a crate: of the modules of its root, and of those of each folder of more than
+/// `large` lines.
 pub fn circles(of: &Crate, arrows: &[Arrow], large: usize) -> Vec<Circle> {
     let mut folders: BTreeMap<Vec<String>, Uses> = BTreeMap::new();
     let is_large = large_folders(of, large);

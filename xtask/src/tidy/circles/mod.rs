@@ -3,7 +3,7 @@
 //!
 //! The source is parsed. Paths in `use`, in expressions and types, in the tokens of macros and in
 //! texts of attributes are followed through exports, globs, `self` and `super` to the module that
-//! declares the item. Code for tests does not count, nor do exports of what is below a module.
+//! declares the item. Code for tests does not count, nor do exports of modules below.
 //! Methods are found by type inference, and are not seen.
 
 mod arrows;
@@ -25,7 +25,7 @@ use self::tree::Crate;
 use super::findings::Findings;
 use super::manifest::Manifest;
 
-/// A folder of more lines is looked at inside.
+/// The modules of a folder of more lines are checked, too.
 const LARGE: usize = 2_000;
 
 /// Checks the modules of every crate.
@@ -89,7 +89,7 @@ fn of_crate(file: &Path, shown: &Path, large: usize) -> Result<Vec<Circle>> {
     Ok(graph::circles(&read, &arrows::arrows(&read), large))
 }
 
-/// What is wrong with the circles that were found, and with the list of known ones.
+/// Circles that are not in the list, and entries of the list that do not fit.
 fn faults(found: &[(String, Circle)], known: &[Known]) -> Vec<String> {
     let mut faults = Vec::new();
     for (place, circle) in found {
@@ -126,7 +126,7 @@ fn faults(found: &[(String, Circle)], known: &[Known]) -> Vec<String> {
     faults
 }
 
-/// How the list is made to fit.
+/// The command that makes the list fit.
 const HOW: &str = "regenerate it with `cargo xtask tidy --list-circles`";
 
 fn describe(place: &str, circle: &Circle) -> String {

@@ -1,10 +1,10 @@
-//! What a path names: the module that declares the item, through imports, exports and globs.
+//! Resolves a path: the module that declares the item, through imports, exports and globs.
 
 use std::collections::HashSet;
 
 use super::tree::{Crate, Id, ROOT, SPACES, Space};
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Named {
     Module(Id),
@@ -25,13 +25,13 @@ impl Named {
 type Open = HashSet<(Id, String, Space)>;
 
 impl Crate {
-    /// What a path in a module names; `None` when it is not of this crate. The last name of a path
+    /// Resolves a path in a module; `None` when it is not of this crate. The last name of a path
     /// is of the space `last`, those before are modules and types.
     pub fn resolve(&self, from: Id, path: &[String], last: Space) -> Option<Named> {
         self.resolve_open(from, path, last, &mut Open::new())
     }
 
-    /// What an import means; `None` when its name means several things of several modules.
+    /// Resolves an import; `None` when its name means items of several modules.
     pub fn resolve_import(&self, from: Id, path: &[String]) -> Option<Named> {
         let mut found = SPACES.iter().filter_map(|space| self.resolve(from, path, *space));
         let first = found.next()?;
@@ -73,7 +73,7 @@ impl Crate {
         Some(Named::Module(at))
     }
 
-    /// What a name is in a module.
+    /// Resolves a name in a module.
     fn lookup(&self, at: Id, name: &str, space: Space, open: &mut Open) -> Option<Named> {
         if !open.insert((at, name.to_owned(), space)) {
             return None;
@@ -110,14 +110,14 @@ impl Crate {
         None
     }
 
-    /// Whether a path begins with another crate.
+    /// True if a path begins with another crate.
     fn is_foreign(&self, at: Id, path: &[String], open: &mut Open) -> bool {
         let Some(first) = path.first() else { return false };
         let here = ["crate", "self", "super"].contains(&first.as_str());
         !here && self.lookup(at, first, Space::Type, open).is_none()
     }
 
-    /// What a path means when its last name may be of any space, or made by a macro.
+    /// Resolves a path whose last name may be of any space, or made by a macro.
     pub fn resolve_loosely(&self, from: Id, path: &[String], last: Space) -> Option<Named> {
         let found = self
             .resolve(from, path, last)
@@ -126,8 +126,8 @@ impl Crate {
         found.or_else(|| self.resolve(from, before, Space::Type))
     }
 
-    /// Where a macro without a path is declared: here, in a module around, or in the only module
-    /// that declares one of this name.
+    /// The module that declares a macro without a path: this one, one around it, or the only one
+    /// that declares a macro of this name.
     pub fn resolve_macro(&self, from: Id, name: &str) -> Option<Named> {
         if let Some(found) = self.lookup(from, name, Space::Macro, &mut Open::new()) {
             return Some(found);

@@ -1,12 +1,11 @@
-//! Crates in folders of their own: each kind of path is seen, and what is none is not.
+//! Crates in folders of their own: each kind of path is found, and nothing else.
 
 use std::fs;
 use std::path::Path;
 
 use super::*;
 
-/// The circles of a crate with these files, whose folders of more than `large` lines are looked at
-/// inside.
+/// The circles of a crate with these files, and of its folders of more than `large` lines.
 fn circles_of(files: &[(&str, &str)], large: usize) -> Vec<(String, Circle)> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -31,7 +30,7 @@ fn sets(files: &[(&str, &str)], large: usize) -> Vec<String> {
 const A: &str = "use crate::b::B;\npub struct A(B);\npub fn f() {}\npub mod inner { pub fn g() {} }\n\
                  macro_rules! m { () => {} }\npub(crate) use m;\n";
 
-/// Whether `b`, with this text, uses `a` in a crate with this `lib.rs`.
+/// True if `b`, with this text, uses `a` in a crate with this `lib.rs`.
 fn uses(lib: &str, b: &str) -> bool {
     let lib = format!("#[macro_use]\nmod a;\nmod b;\n{lib}");
     let b = format!("{b}\npub struct B;\n");

@@ -1,5 +1,4 @@
-//! The modules of a crate, read from its root file on: where each one stands, what it declares and
-//! what it imports.
+//! The modules of a crate, read from its root file on: place, declarations and imports of each.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -38,7 +37,7 @@ pub struct Import {
     pub name: Option<String>,
     /// The line of the declaration.
     pub line: usize,
-    /// Whether other modules see the name, too.
+    /// True if other modules see the name, too.
     pub exported: bool,
 }
 
@@ -64,7 +63,7 @@ pub struct Module {
 /// A crate's modules; the first one is the root.
 pub struct Crate {
     pub modules: Vec<Module>,
-    /// Where macros are declared that have no path.
+    /// Modules that declare macros, by the macro's name.
     pub macros: HashMap<String, Vec<Id>>,
 }
 

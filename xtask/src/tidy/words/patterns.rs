@@ -22,12 +22,12 @@ struct Declared {
 /// A refused pattern.
 pub struct Pattern {
     pub name: String,
-    /// What to write instead.
+    /// The words to write instead.
     pub write: String,
     find: Regex,
-    /// What it does not mean.
+    /// Matches that are not meant.
     but: Option<Regex>,
-    /// Whether only the beginning of a text is meant.
+    /// True if only the beginning of a text is meant.
     is_beginning: bool,
 }
 
@@ -132,6 +132,16 @@ mod tests {
         assert_eq!(found(&of_source(source, false)), [(1, "What".to_owned())]);
         let document = "# Which one\nWhat is\n";
         assert_eq!(found(&of_document(document)), [(1, "Which".to_owned())]);
+    }
+
+    #[test]
+    fn a_place_counts_once() {
+        let block = "[a]\nfind = '^what'\nwrite = ''\n[b]\nfind = 'what is'\nwrite = ''\n";
+        let patterns = Patterns::parse(block).expect("patterns");
+        let texts = of_source("/// What is here, and what is there.\n", false);
+        let places = patterns.places(&texts[0]);
+        let found: Vec<_> = places.iter().map(|place| (place.pattern, &*place.words)).collect();
+        assert_eq!(found, [(0, "What"), (1, "what is")]);
     }
 
     #[test]

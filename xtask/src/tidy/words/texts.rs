@@ -3,10 +3,10 @@
 /// A piece of prose. Code in it is replaced by `` `_` ``.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Text {
-    /// Whether it is an item's documentation or a heading, so that its beginning counts.
+    /// True for an item's documentation and a heading: their beginning counts.
     pub begins: bool,
     pub words: String,
-    /// Where lines begin in `words`, and their numbers.
+    /// Offsets of lines in `words`, and their numbers.
     lines: Vec<(usize, usize)>,
 }
 
@@ -173,7 +173,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What stands between the quotes of a text.
+/// The text between the quotes of a literal.
 fn inside(literal: &str) -> &str {
     let (from, to) = (literal.find('"').map_or(0, |at| at + 1), literal.rfind('"').unwrap_or(0));
     literal.get(from..to).unwrap_or_default()
