@@ -1,6 +1,6 @@
 //! How replicas come, change and go.
 //!
-//! * [`served`]: which replicas are here: some are made, come from other nodes or disks, or go;
+//! * [`served`]: the replicas on this node: created, copied from other nodes or disks, deleted;
 //! * [`state`]: changes of their states;
 //! * [`delete`]: deleting the one that is served;
 //! * [`duplicate_replicas`]: second replicas, which are not served;

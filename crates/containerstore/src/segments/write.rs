@@ -88,7 +88,7 @@ impl DirtyReplica for Container {
         if ends.is_empty() {
             return Ok(());
         }
-        // While the pipeline replays, bytes in between may still be missing: a later flush says so.
+        // Bytes in between may be missing while the pipeline replays: a later flush notes it.
         if self.is_replaying() {
             self.keep_undurable(Undurable { ends: ends.to_vec(), ..Undurable::default() });
             self.disk().mark_dirty(&self);

@@ -95,7 +95,7 @@ struct End {
     goes_on: bool,
 }
 
-/// Work of which the rows are gone. It keeps no replica: a removed one has no space to free.
+/// Work whose rows are gone. It keeps no replica: one that is removed meanwhile has none to free.
 #[derive(Default)]
 pub(crate) struct UnfreedSpace {
     works: VecDeque<(ContainerId, Weak<Container>, Rows)>,

@@ -13,8 +13,6 @@ use hyper_util::rt::TokioExecutor;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sigv4::{Signer, amz_date};
 
-use crate::FreonError;
-
 pub(crate) use sigv4::sha256;
 
 /// Maximum size of a response: errors and the documents of multipart uploads are short.
@@ -104,7 +102,7 @@ impl S3Answer {
 
 impl S3Client {
     /// A client that signs with the pair in the environment.
-    pub(crate) fn connect(args: &S3Args) -> Result<Self, FreonError> {
+    pub(crate) fn connect(args: &S3Args) -> Result<Self, S3Error> {
         let wrong = || S3Error::Endpoint(args.endpoint.clone());
         let authority = args.endpoint.authority().ok_or_else(wrong)?;
         if args.endpoint.scheme_str() != Some("http") || args.endpoint.path().len() > 1 {
@@ -118,7 +116,7 @@ impl S3Client {
     }
 
     /// Sends a request and waits for the whole answer.
-    pub(crate) async fn send(&self, request: S3Request<'_>) -> Result<S3Answer, FreonError> {
+    pub(crate) async fn send(&self, request: S3Request<'_>) -> Result<S3Answer, S3Error> {
         let path = format!("/{}", utf8_percent_encode(request.path, PATH));
         let mut query: Vec<String> = request
             .query

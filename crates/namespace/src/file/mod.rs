@@ -1,6 +1,6 @@
 //! The commands of a file system: files and directories by path. In a FILE_SYSTEM_OPTIMIZED
-//! bucket they work on its tree ([`crate::state::tree`]), in a LEGACY one on keys, where a directory
-//! is a key that ends with a slash (`legacy`); an OBJECT_STORE bucket has none.
+//! bucket they work on its tree ([`crate::state::tree`]), in a LEGACY one on keys, where a
+//! directory is a key that ends with a slash (`legacy`); an OBJECT_STORE bucket has none.
 
 pub(crate) mod create;
 pub(crate) mod create_directory;
