@@ -38,7 +38,7 @@ pub(super) struct Touched {
     pub blocks: FxHashMap<LocalId, Left>,
     /// Segments whose sums changed.
     pub segments: BTreeSet<u32>,
-    /// Blocks that were deleted before they came, here or everywhere else.
+    /// Blocks that were deleted before they came, here or everywhere else, and have no row.
     pub deleted_early: Vec<LocalId>,
     /// Those of them of which no other entry was known to leave nothing, and the entry.
     pub early_ended: Vec<(LocalId, u64)>,

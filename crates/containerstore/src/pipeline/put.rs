@@ -38,7 +38,7 @@ impl ApplyBatch<'_> {
         }
         let touched = self.touch_writable(id.container)?;
         if touched.was_deleted_early(id.local, at) {
-            touched.drop_early(id.local, at);
+            touched.drop_early(id.local, at)?;
             return Ok(committed);
         }
         let existing = touched.existing_writable(id)?;
@@ -89,7 +89,7 @@ impl ApplyBatch<'_> {
         self.pipeline.store.cache_written(id, chunk, &data);
         let touched = self.touch_writable(id.container)?;
         if touched.was_deleted_early(id.local, at) {
-            touched.drop_early(id.local, at);
+            touched.drop_early(id.local, at)?;
             return Ok(committed);
         }
         let existing = touched.existing_writable(id)?;
@@ -140,12 +140,16 @@ impl Touched {
 
     /// The block was deleted before it came. The container has come this far all the same: readers
     /// are told that the block is gone, not that this replica is behind.
-    fn drop_early(&mut self, local: LocalId, at: Position) {
-        self.deleted_early.push(local);
+    fn drop_early(&mut self, local: LocalId, at: Position) -> Result<()> {
+        // What an earlier entry left of it goes with SCM's transaction, row and bytes together.
+        if self.existing(local)?.is_none() {
+            self.deleted_early.push(local);
+        }
         if self.container.deleted_early(local).is_some_and(|early| early.ends_with(at.index)) {
             self.early_ended.push((local, at.index));
         }
         self.bcsid = self.bcsid.max(at.index);
+        Ok(())
     }
 
     /// The block as it is, unless it takes no writes any more.

@@ -196,3 +196,42 @@ fn a_block_that_is_deleted_while_it_is_finalized_leaves_nothing() {
     batch.commit().unwrap();
     check_gone(&node);
 }
+
+/// A client flushed it and wrote on. It was deleted before the bytes of the next entry came here.
+#[test]
+fn a_block_stays_whole_until_its_deletion_comes_when_a_later_entry_leaves_nothing() {
+    let first = block_data(2, &[pattern(2, 300_000)]);
+    let longer = block_data(2, &[pattern(2, 300_000), pattern(3, 1_000)]);
+    for in_one_round in [false, true] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        block_on(node.store().write_chunk(id(2), &first.chunks[0], pattern(2, 300_000))).unwrap();
+        block_on(node.store().sync_block(id(2))).unwrap();
+        let pipe = node.pipe();
+        let mut batch = pipe.begin();
+        let at = |index| Position { term: 1, index };
+        batch.put_block(at(2), &first).unwrap();
+        if !in_one_round {
+            batch.commit().unwrap();
+            batch = pipe.begin();
+        }
+        node.store().note_deleted(BlockId { bcsid: 3, ..id(2) }).unwrap();
+        batch.put_block(at(3), &longer).unwrap();
+        batch.commit().unwrap();
+        drop(pipe);
+        node.log.extend([Entry::Put(first.clone()), Entry::Put(longer.clone())]);
+        assert_eq!(node.container().info().bcsid, 3);
+        assert!(node.container().deleted_early(LocalId(2)).is_none(), "that is over now");
+        for _ in 0..2 {
+            assert_eq!(node.container().info().state, ContainerState::Open, "{in_one_round}");
+            assert_eq!(node.read(2).unwrap(), pattern(2, 300_000), "as its first entry left it");
+            node.pipe().flush().unwrap();
+            node.kill();
+            node.open();
+            node.replay();
+        }
+        node.delete(1, &[2]);
+        assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+        check_gone(&node);
+    }
+}
