@@ -60,6 +60,7 @@ impl Container {
             sums,
             deleted_early,
             deletions: 0,
+            deletions_flush: 0,
             finalized: FxHashSet::default(),
         };
         Arc::new(Self {

@@ -75,8 +75,16 @@ impl Container {
     /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came.
     /// The caller holds the commit lock.
     pub(crate) fn note_deletion(&self) {
-        let deletions = &mut self.meta.lock().deletions;
-        *deletions = deletions.wrapping_add(1);
+        let flush = self.disk.flushes.next();
+        let mut meta = self.meta.lock();
+        meta.deletions = meta.deletions.wrapping_add(1);
+        meta.deletions_flush = flush;
+    }
+
+    /// Whether all that [`note_deletion`](Self::note_deletion) was called for survives a crash.
+    pub(crate) fn deletions_are_durable(&self) -> bool {
+        let flush = self.meta.lock().deletions_flush;
+        self.disk.flushes.has_ended(flush)
     }
 
     /// Counts the calls of [`note_deletion`](Self::note_deletion) since the start. A round of the

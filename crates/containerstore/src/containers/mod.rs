@@ -110,6 +110,8 @@ struct Meta {
     deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
     /// How often blocks were deleted since the start.
     deletions: u64,
+    /// The flush that makes the last of them durable.
+    deletions_flush: u64,
     /// Blocks finalized since the start: their writers are told early. The rows know for good.
     finalized: FxHashSet<LocalId>,
 }

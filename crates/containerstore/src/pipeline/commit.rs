@@ -156,6 +156,10 @@ fn remove_early(touched: &Touched) -> Result<()> {
     let mut to_sync = container.segments.lock();
     deleted.for_each(|local| _ = to_sync.files.remove(local));
     drop(to_sync);
+    // A crash that brings a row back, or an entry without its note, must find the bytes.
+    if !container.deletions_are_durable() {
+        container.disk().flush()?;
+    }
     let gone = container.disk().io.unlink(paths);
     block_on(gone).map_err(StorageError::io(container.id()))?;
     Ok(())

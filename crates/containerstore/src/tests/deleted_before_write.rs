@@ -235,3 +235,51 @@ fn a_block_stays_whole_until_its_deletion_comes_when_a_later_entry_leaves_nothin
         check_gone(&node);
     }
 }
+
+/// Beside clients, what is deleted is durable only with the next flush.
+#[test]
+fn bytes_of_an_entry_that_leaves_nothing_stay_until_the_deletion_is_durable() {
+    let reclaim = |node: &Node| {
+        node.delete(1, &[2]);
+        node.store().reclaim_beside_clients(10, 1.0).unwrap();
+    };
+    let write = |node: &Node| {
+        let chunk = &block_data(2, &[pattern(2, 300_000)]).chunks[0];
+        block_on(node.store().write_chunk(id(2), chunk, pattern(2, 300_000))).unwrap();
+        block_on(node.store().sync_block(id(2))).unwrap();
+    };
+    let cases: [fn(&mut Node, &dyn Fn(&Node)); 3] = [
+        // It had a row, which was durable.
+        |node, reclaim| {
+            node.put_large(2, &[pattern(2, 300_000)]);
+            node.pipe().flush().unwrap();
+            reclaim(node);
+            node.apply(vec![large()]).pop().unwrap().unwrap();
+        },
+        // It had none.
+        |node, reclaim| {
+            node.pipe().flush().unwrap();
+            reclaim(node);
+            node.apply(vec![large()]).pop().unwrap().unwrap();
+        },
+        // The round had looked for it by then.
+        |node, reclaim| {
+            node.put_large(2, &[pattern(2, 300_000)]);
+            node.pipe().flush().unwrap();
+            apply_around(node, large(), |node| reclaim(node));
+        },
+    ];
+    for (case, act) in cases.into_iter().enumerate() {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        write(&node);
+        act(&mut node, &reclaim);
+        check_gone(&node);
+        node.kill();
+        node.open();
+        assert_eq!(node.container().info().state, ContainerState::Open, "{case}");
+        node.replay();
+        node.store().reclaim(10).unwrap();
+        check_gone(&node);
+    }
+}
