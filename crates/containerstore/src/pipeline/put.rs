@@ -23,10 +23,18 @@ impl ApplyBatch<'_> {
             return self.put_whole(at, block);
         }
         let id = BlockId::from_datanode(&block.block_id);
-        let there = match self.touch(id.container)?.row(id.local)? {
-            Some(row) => row.chunks,
-            None => Vec::new(),
-        };
+        let is_replay = self.is_replay(at);
+        let touched = self.touch(id.container)?;
+        if !is_replay && touched.was_deleted_early(id.local, at) {
+            // What it adds to may be gone already, and the list is none without.
+            let touched = self.touch_writable(id.container)?;
+            touched.drop_early(id.local, at)?;
+            let length = block.chunks.last().map_or(0, |c| c.offset.saturating_add(c.len));
+            let replica_index = block.block_id.replica_index();
+            let block = BlockId { bcsid: at.index, ..id };
+            return Ok(Committed { block, length, replica_index });
+        }
+        let there = touched.row(id.local)?.map_or_else(Vec::new, |row| row.chunks);
         self.put_whole(at, &chunks::extend(&there, block))
     }
 

@@ -283,3 +283,20 @@ fn bytes_of_an_entry_that_leaves_nothing_stay_until_the_deletion_is_durable() {
         check_gone(&node);
     }
 }
+
+/// All but the new chunks of an incremental list went with the block.
+#[test]
+fn what_was_added_to_a_block_after_its_deletion_leaves_nothing_and_is_counted() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.put_large(2, &[pattern(2, 300_000)]);
+    node.delete(1, &[2]);
+    assert_eq!(node.store().reclaim(10).unwrap().blocks, 1);
+    let mut added = block_data(2, &[pattern(2, 300_000), pattern(3, 1_000)]);
+    added.chunks.remove(0);
+    added.metadata.push(KeyValue { key: "incremental".into(), value: None });
+    let committed = node.apply(vec![Entry::Put(added)]).pop().unwrap().unwrap();
+    assert_eq!((committed.block.bcsid, committed.length), (3, 301_000));
+    check_gone(&node);
+    assert_eq!(node.container().info().bcsid, 3, "as that of a replica that had it before");
+}
