@@ -30,9 +30,14 @@ impl ContainerStore {
     /// Blocks.
     ///
     /// # Errors
-    /// When there is no such container, or its disk fails.
+    /// When there is no such container, it takes no writes any more, or its disk fails.
     pub fn note_deleted(&self, block: BlockId) -> Result<()> {
         self.with_rows(block.container, |container| {
+            // Its notes have ended, or are about to: the state changes first.
+            let (id, state) = (block.container, container.state());
+            if !state.applies_writes() {
+                return Err(StorageError::NotWritable { id, state });
+            }
             // A client may have put the block several times: the last entry is the one to note.
             if container.deleted_early(block.local).is_some_and(|e| e.covers(block.bcsid)) {
                 return Ok(());

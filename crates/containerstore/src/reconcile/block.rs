@@ -135,9 +135,7 @@ fn put(store: &ContainerStore, delete_tx: u64, block: &NewBlock) -> Result<()> {
         begin::check(container)?;
         let mut sums = container.sums();
         let bcsid = block.row.block_id.block_commit_sequence_id();
-        // What is noted of earlier entries says nothing of this one.
-        let leaves_nothing = container.deleted_early(local).is_some_and(|e| e.covers(bcsid));
-        if sums.delete_tx != delete_tx || leaves_nothing {
+        if sums.delete_tx != delete_tx {
             return refuse("blocks of it were deleted meanwhile");
         }
         let before = container.block_row(local)?;

@@ -300,3 +300,19 @@ fn what_was_added_to_a_block_after_its_deletion_leaves_nothing_and_is_counted() 
     check_gone(&node);
     assert_eq!(node.container().info().bcsid, 3, "as that of a replica that had it before");
 }
+
+#[test]
+fn a_container_that_takes_no_writes_gets_no_notes_of_deleted_blocks() {
+    for end in [
+        |node: &mut Node| node.close(),
+        |node: &mut Node| node.store().quasi_close(CONTAINER).unwrap(),
+        |node: &mut Node| node.store().mark_unhealthy(CONTAINER, "for a test").unwrap(),
+    ] {
+        let mut node = Node::new();
+        node.put_small(1, pattern(1, 100));
+        end(&mut node);
+        let refused = node.store().note_deleted(BlockId { bcsid: 9, ..id(2) }).unwrap_err();
+        assert!(matches!(refused, StorageError::NotWritable { .. }), "{refused}");
+        assert!(node.container().deleted_early(LocalId(2)).is_none());
+    }
+}

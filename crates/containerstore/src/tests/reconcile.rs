@@ -90,20 +90,6 @@ async fn what_is_lost_and_damaged_comes_back_and_is_there_after_a_kill() {
 }
 
 #[tokio::test]
-async fn a_block_comes_back_that_was_put_after_the_entries_that_leave_nothing() {
-    let (good, node) = (closed(), damaged().await);
-    let noted = |bcsid| BlockId { bcsid, ..id(2) };
-    // Another leader replaced the entry of the first note, which so never ended.
-    node.store().note_deleted(noted(1)).unwrap();
-    let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();
-    assert!(done.repaired, "{done:?}");
-    let node = damaged().await;
-    node.store().note_deleted(noted(2)).unwrap();
-    let refused = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap_err();
-    assert!(refused.to_string().contains("deleted meanwhile"), "{refused}");
-}
-
-#[tokio::test]
 async fn one_that_was_not_compared_with_all_stays_unhealthy() {
     let (good, node) = (closed(), damaged().await);
     let done = reconcile(&node, &good, Compared::NotWithAll).await.unwrap();
