@@ -98,7 +98,8 @@ impl Node {
         let is_full = |id: &ContainerId| {
             self.store.container(*id).is_ok_and(|container| {
                 let info = container.info();
-                info.state == ContainerState::Open && info.used >= limit
+                let is_over = info.used >= limit || container.has_many_notes();
+                info.state == ContainerState::Open && is_over
             })
         };
         self.pipelines.containers().into_iter().filter(is_full).collect()

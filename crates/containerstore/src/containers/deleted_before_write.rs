@@ -57,6 +57,15 @@ impl DeletedBeforeWrite {
 }
 
 impl Container {
+    /// With so many notes a container is to be closed, which ends them: they are kept in memory, 32
+    /// bytes each, and one whose blocks are deleted as fast as they come is never full.
+    pub(crate) const MOST_NOTES: usize = 200_000;
+
+    /// Whether it is to be closed for the number of its notes.
+    pub fn has_many_notes(&self) -> bool {
+        self.meta.lock().deleted_early.len() >= Self::MOST_NOTES
+    }
+
     /// What is known of a block that was deleted before it came.
     pub(crate) fn deleted_early(&self, local: LocalId) -> Option<DeletedBeforeWrite> {
         self.meta.lock().deleted_early.get(&local).copied()

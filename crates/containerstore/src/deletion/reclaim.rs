@@ -184,6 +184,8 @@ impl ContainerStore {
                     self.note_changed(id);
                 }
                 self.leave_cache(id, &some.rows.blocks);
+                // For its notes.
+                self.check_fullness(&container);
                 waiting.add(some, &disk.flushes);
                 // What is left of the portion is more than a work.
                 if !more || left <= most {

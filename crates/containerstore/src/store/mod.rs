@@ -365,7 +365,8 @@ impl ContainerStore {
         }
         let info = container.info();
         let bound = info.max_size as f64 * self.inner.options.close_threshold;
-        let full = info.state.admits_writes() && info.used as f64 >= bound;
+        let is_over = info.used as f64 >= bound || container.has_many_notes();
+        let full = info.state.admits_writes() && is_over;
         if full && !container.full.swap(true, Ordering::Relaxed) {
             self.inner.full.lock().push(info.id);
         }

@@ -316,3 +316,19 @@ fn a_container_that_takes_no_writes_gets_no_notes_of_deleted_blocks() {
         assert!(node.container().deleted_early(LocalId(2)).is_none());
     }
 }
+
+#[test]
+fn a_container_with_many_notes_of_deleted_blocks_is_to_be_closed() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    node.put_small(2, pattern(2, 100));
+    let others = (1_000..).map(LocalId).take(Container::MOST_NOTES - 1);
+    node.container().note_deleted_early(others, containers::DeletedBeforeWrite::All);
+    assert_eq!(node.store().take_full(), []);
+    node.delete(1, &[2]);
+    node.store().reclaim(10).unwrap();
+    assert_eq!(node.store().take_full(), [CONTAINER]);
+    assert!(node.container().has_many_notes(), "its node says so until it is closed");
+    node.close();
+    assert!(!node.container().has_many_notes());
+}
