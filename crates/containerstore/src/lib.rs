@@ -67,7 +67,7 @@ pub mod tracker;
 pub mod transfer;
 
 pub use block::{Committed, Piece};
-pub use containers::BCSID_KEY;
+pub use containers::bcsid_of;
 pub use containers::{Container, ContainerInfo, InitialState, NewContainer};
 pub use deletion::{DeletionResult, Reclaimed};
 pub use disk::CheckFault;

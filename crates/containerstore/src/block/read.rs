@@ -147,9 +147,12 @@ impl ContainerStore {
     /// Whether a block is here, as far as the reader knows it, and so are the bytes that came with
     /// its entry of the log.
     pub fn has_block(&self, block: BlockId) -> bool {
-        let found = self.committed(block);
-        found.is_ok_and(|(container, row)| {
-            !row.packed.is_some_and(|packed| container.lacks(&packed))
+        let Ok(container) = self.container(block.container) else { return false };
+        // However far its container is: what a snapshot lists comes in no order.
+        let row = container.block_row(block.local).ok().flatten();
+        row.is_some_and(|row| {
+            check_block(block.bcsid, row.bcsid()).is_ok()
+                && !row.packed.is_some_and(|packed| container.lacks(&packed))
         })
     }
 

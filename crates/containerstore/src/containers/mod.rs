@@ -64,7 +64,13 @@ use crate::tracker::Tracker;
 
 /// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
 /// for it.
-pub const BCSID_KEY: &str = "trioxide.bcsid";
+const BCSID_KEY: &str = "trioxide.bcsid";
+
+/// The commit sequence id that a node tells of its replica; 0 when it tells none.
+pub fn bcsid_of(data: &ContainerDataProto) -> u64 {
+    let mut told = data.metadata.iter().filter(|pair| pair.key == BCSID_KEY);
+    told.find_map(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(0)
+}
 
 /// One replica of a container.
 pub struct Container {

@@ -5,7 +5,7 @@ use metastore::{Batch, Durability};
 use types::BlockId;
 
 use crate::containers::DeletedBeforeWrite;
-use crate::error::Result;
+use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 use crate::tables::{self, DELETED_EARLY};
 

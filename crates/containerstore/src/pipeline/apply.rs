@@ -25,7 +25,7 @@ pub struct ApplyBatch<'a> {
     pub(super) touched: BTreeMap<ContainerId, Touched>,
     pub(super) position: Position,
     /// What it puts comes from a snapshot, in no order.
-    catching_up: bool,
+    pub(super) catching_up: bool,
 }
 
 /// What the round does to one container.
@@ -97,8 +97,9 @@ impl<'a> ApplyBatch<'a> {
         }
     }
 
-    /// A batch of blocks from a snapshot. They do not move the pipeline's position: until all of
-    /// them are here, the replica has not come to the position of any.
+    /// A batch of blocks from a snapshot. They move neither the pipeline's position nor the block
+    /// commit sequence ids of containers: until all of them are here, the replica has not come to
+    /// the position of any ([`reach`](Self::reach)).
     pub(super) fn catching_up(pipeline: &'a PipelineStore) -> Self {
         Self { catching_up: true, ..Self::new(pipeline) }
     }
@@ -113,6 +114,17 @@ impl<'a> ApplyBatch<'a> {
         if !self.catching_up {
             self.position = self.position.max(at);
         }
+    }
+
+    /// Notes that the replica of a container has all that was put up to this block commit sequence
+    /// id.
+    ///
+    /// # Errors
+    /// When there is no such container, or it takes no writes.
+    pub fn reach(&mut self, id: ContainerId, bcsid: u64) -> Result<()> {
+        let touched = self.touch_writable(id)?;
+        touched.bcsid = touched.bcsid.max(bcsid);
+        Ok(())
     }
 
     /// Makes a container of this pipeline, if it is not there.

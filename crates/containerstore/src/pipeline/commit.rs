@@ -30,6 +30,9 @@ impl ApplyBatch<'_> {
             let mut after = Vec::with_capacity(self.touched.len());
             for touched in self.touched.values_mut() {
                 touched.leave_deleted(&mut self.batch)?;
+                if self.catching_up {
+                    touched.bcsid = 0;
+                }
                 let sums = touched.sums_after();
                 sums.put_changed(&touched.container, &mut self.batch);
                 let numbers = touched.segments.iter().copied();

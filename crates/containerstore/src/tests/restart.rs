@@ -293,3 +293,30 @@ fn a_kill_in_the_middle_of_replay_loses_no_record_behind_a_dead_one() {
         assert_eq!(node.read(local).unwrap(), pattern(seed, 3000));
     }
 }
+
+/// Its blocks come in no order: until all are here, a later one says nothing of those before it.
+#[test]
+fn a_replica_that_catches_up_has_come_no_farther_before_it_has_all() {
+    let mut node = Node::new();
+    node.put_small(1, pattern(1, 100));
+    let pipe = node.pipe();
+    let put = |local: u64, index| {
+        let mut batch = pipe.begin_catch_up();
+        let (block, data) = (block_data(local, &[pattern(local, 100)]), pattern(local, 100));
+        let at = Position { term: 1, index };
+        batch.put_small_file(at, &block, &block.chunks[0], data).unwrap();
+        batch.commit().unwrap();
+    };
+    let earlier = BlockId { bcsid: 5, ..id(3) };
+    put(2, 9);
+    assert_eq!(node.container().info().bcsid, 1);
+    assert!(!node.store().knows_deleted(earlier).unwrap(), "it is still to come");
+    assert!(node.store().has_block(BlockId { bcsid: 9, ..id(2) }), "it does not come again");
+    put(3, 5);
+    let mut batch = pipe.begin();
+    batch.reach(CONTAINER, 9).unwrap();
+    batch.advance(Position { term: 1, index: 9 });
+    batch.commit().unwrap();
+    assert_eq!(node.container().info().bcsid, 9);
+    assert_eq!(node.read(2).unwrap(), pattern(2, 100));
+}

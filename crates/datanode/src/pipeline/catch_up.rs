@@ -2,6 +2,7 @@
 //! listed blocks is fetched from the other members and committed as if their entries had been
 //! applied.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use types::{BlockId, ContainerId};
 use super::payload::Payloads;
 use super::snapshot::{Item, Items, SnapshotError};
 use crate::command::Failure;
-use containerstore::{ApplyBatch, ContainerStore, PipelineStore, Position};
+use containerstore::{ApplyBatch, ContainerStore, PipelineStore, Position, bcsid_of};
 
 /// Blocks committed in one batch.
 const BATCH: usize = 128;
@@ -48,15 +49,22 @@ impl CatchUp<'_> {
     pub fn run(&self, dir: &Path) -> Result<u64, SnapshotError> {
         let mut missing = 0;
         let mut waiting = Vec::with_capacity(BATCH);
-        let mut ends = Vec::new();
+        let mut ends = BTreeMap::new();
         for item in Items::open(dir)? {
-            match item? {
+            let item = item?;
+            let (id, bcsid) = match &item {
                 Item::Container(container) => {
-                    let id = ContainerId::from_wire(container.container_id);
-                    if container.state() == State::Closed {
-                        ends.push(id);
-                    }
+                    (ContainerId::from_wire(container.container_id), bcsid_of(container))
                 }
+                Item::Block(block) => {
+                    let id = BlockId::from_datanode(&block.block_id);
+                    (id.container, id.bcsid)
+                }
+            };
+            let end: &mut End = ends.entry(id).or_default();
+            end.bcsid = end.bcsid.max(bcsid);
+            match item {
+                Item::Container(container) => end.closes |= container.state() == State::Closed,
                 Item::Block(block) if self.has(&block) => {}
                 Item::Block(block) => {
                     missing += 1;
@@ -126,14 +134,18 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Closes what is closed elsewhere, and moves to the snapshot's position.
-    fn end(&self, closed: Vec<ContainerId>) -> Result<(), SnapshotError> {
+    /// Notes how far the containers are now that all is here, closes those that are closed
+    /// elsewhere, and moves to the snapshot's position.
+    fn end(&self, ends: BTreeMap<ContainerId, End>) -> Result<(), SnapshotError> {
         let mut batch = self.pipeline.begin();
-        for id in closed {
+        for (id, End { bcsid, closes }) in ends {
             let open = self.store.container(id).is_ok_and(|container| {
                 matches!(container.state(), ContainerState::Open | ContainerState::Closing)
             });
             if open {
+                batch.reach(id, bcsid)?;
+            }
+            if open && closes {
                 batch.close_container(self.at, id)?;
             }
         }
@@ -142,6 +154,15 @@ impl CatchUp<'_> {
         self.pipeline.flush()?;
         Ok(())
     }
+}
+
+/// What becomes of a container when all of its blocks are here.
+#[derive(Default)]
+struct End {
+    /// The block commit sequence id that it has come to.
+    bcsid: u64,
+    /// It is closed elsewhere.
+    closes: bool,
 }
 
 /// Fetches again, for [`FETCH_TIMEOUT`], what no member could give.

@@ -11,7 +11,7 @@ use proto::datanode::container_data_proto::State;
 use types::{ContainerId, DatanodeDetails, DatanodeId, LocalId};
 
 use crate::repair::push::{PushError, Pusher};
-use containerstore::BCSID_KEY;
+use containerstore::bcsid_of;
 
 /// How long a source may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -118,8 +118,7 @@ impl ReplicaSource {
         let is = |state: State| data.state == Some(state as i32);
         let (is_closed, is_damaged) = (is(State::Closed), is(State::Unhealthy));
         let is_quasi_closed = is(State::QuasiClosed);
-        let mut told = data.metadata.iter().filter(|pair| pair.key == BCSID_KEY);
-        let bcsid = told.find_map(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(0);
+        let bcsid = bcsid_of(&data);
         let dn::ContainerDataProto { bytes_used, block_count, size, .. } = data;
         let delete_tx = data.delete_transaction_id.unwrap_or(0);
         Ok(Size {
