@@ -155,22 +155,32 @@ fn an_order_for_an_index_that_is_not_served_leaves_the_one_that_is() {
     assert_eq!(disks.folders(), [true, true]);
 }
 
-/// The next order removes it, or the next start takes it for what it was.
+/// The next start takes it for what it was.
 #[test]
 fn a_second_replica_whose_removal_failed_is_not_served_when_the_first_one_goes() {
-    let disks = two_indexes();
-    let (store, at) = (disks.node.store(), 1 - disks.served());
-    let first = disks.node.container().replica_index();
-    let second = store.second_replicas()[0].info.replica_index;
-    // Nothing can be moved to where removed containers lie.
-    let disk = store.disks().iter().find(|disk| disk.path().starts_with(&disks.paths[at])).unwrap();
-    fs::remove_dir_all(disk.deleted_dir()).unwrap();
-    fs::write(disk.deleted_dir(), b"no directory").unwrap();
-    store.delete_replica(CONTAINER, second, true).unwrap_err();
-    assert!(disks.folders()[at], "it is where it was");
-    store.delete_served(CONTAINER, first, true).unwrap();
-    assert!(store.find(CONTAINER).is_none(), "half of it may be gone");
-    assert_eq!(store.second_replicas().len(), 1);
+    let copy = copy_of(&closed());
+    for fails in [false, true] {
+        let disks = two_indexes();
+        let (store, at) = (disks.node.store(), 1 - disks.served());
+        let first = disks.node.container();
+        let twin = store.second_replicas()[0].info.replica_index;
+        // Nothing can be moved to where removed containers lie.
+        let on = |disk: &&Arc<Disk>| disk.path().starts_with(&disks.paths[at]);
+        let disk = store.disks().iter().find(on).unwrap();
+        fs::remove_dir_all(disk.deleted_dir()).unwrap();
+        fs::write(disk.deleted_dir(), b"no directory").unwrap();
+        store.delete_replica(CONTAINER, twin, true).unwrap_err();
+        assert!(disks.folders()[at], "it is where it was");
+        if fails {
+            store.leave(first.disk());
+        } else {
+            store.delete_served(CONTAINER, first.replica_index(), true).unwrap();
+            // A copy comes instead.
+            Arrival::begin(store, CONTAINER, copy.0.clone()).unwrap();
+        }
+        assert!(store.find(CONTAINER).is_none(), "half of it may be gone");
+        assert_eq!(store.second_replicas().len(), 1);
+    }
 }
 
 /// What SCM saw empty everywhere and had removed is not to come back with what was deleted of it.
