@@ -7,7 +7,7 @@ use std::time::Duration;
 use framed::Server;
 use futures::future::BoxFuture;
 use service::{BackgroundServices, StatusServer};
-use types::ReplicationConfig;
+use types::{DatanodeId, ReplicationConfig};
 
 use crate::core::Core;
 use crate::raft::State;
@@ -89,6 +89,11 @@ impl ScmHandle {
     /// What drives its Raft group. For tests.
     pub fn raft(&self) -> &multiraft::RaftHost {
         self.state.service.host()
+    }
+
+    /// Counts a node as not heard of for so long that it is DEAD at the next look. For tests.
+    pub fn silence(&self, node: DatanodeId) {
+        self.core.cluster().silence(node);
     }
 
     /// Its background services.

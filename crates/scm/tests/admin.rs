@@ -247,7 +247,7 @@ async fn what_is_missing_and_what_is_not_offered_are_told_apart() {
         &h.client,
         proto::method::SCM_CONTAINER_LOCATION,
         &request,
-        std::time::Duration::from_secs(5),
+        testkit::LIMIT,
     )
     .await
     .unwrap_err();

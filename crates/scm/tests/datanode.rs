@@ -202,8 +202,8 @@ struct Session {
 
 impl Session {
     async fn call(&self, request: ScmDatanodeRequest) -> Option<ScmDatanodeResponse> {
-        let wait = Duration::from_secs(30);
-        framed::message::call(&self.client, method::SCM_DATANODE, &request, wait).await.ok()
+        let method = method::SCM_DATANODE;
+        framed::message::call(&self.client, method, &request, testkit::LIMIT).await.ok()
     }
 
     async fn register(&self) {

@@ -1,7 +1,5 @@
 //! What `o3 admin deletion status` is told by SCM.
 
-use std::time::Duration;
-
 use proto::deletion_status::{DeletionStatusRequest, DeletionStatusResponse};
 use proto::hdds::BlockId;
 use proto::method;
@@ -11,17 +9,13 @@ use crate::harness::Harness;
 
 async fn status(h: &Harness) -> DeletionStatusResponse {
     let request = DeletionStatusRequest { user: "ann".to_owned() };
-    let timeout = Duration::from_secs(30);
-    framed::message::call(&h.client, method::DELETION_STATUS, &request, timeout).await.unwrap()
+    let method = method::DELETION_STATUS;
+    framed::message::call(&h.client, method, &request, testkit::LIMIT).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_node_that_holds_a_deletion_up_is_named_and_how_it_is() {
-    // It is dead before its pipeline is closed, and so before its replicas are forgotten.
-    let h = Harness::start_with(|conf| {
-        conf.with("ozone.scm.stale.node.interval", "8s").with("ozone.scm.dead.node.interval", "10s")
-    })
-    .await;
+    let h = Harness::start().await;
     let mut nodes = h.datanodes(3).await;
     let silent = nodes.remove(0);
     silent.disk.lock().acknowledges = false;
@@ -46,7 +40,7 @@ async fn the_node_that_holds_a_deletion_up_is_named_and_how_it_is() {
     assert!(stage.waits_for().starts_with(&waits_for), "{stage:?}");
 
     let id = silent.id;
-    drop(silent);
+    h.dies(silent).await;
     let dead = format!("confirmation by datanode {id} (localhost), DEAD");
     until("it is dead", async || {
         let told = status(&h).await;

@@ -10,12 +10,14 @@ use proto::block_location::{
     ScmBlockLocationRequest, ScmBlockLocationResponse, Type as BlockType,
 };
 use proto::container_location::{
-    ScmContainerLocationRequest, ScmContainerLocationResponse, Type as LocationType,
+    ScmContainerLocationRequest, ScmContainerLocationResponse, SingleNodeQueryRequestProto,
+    Type as LocationType,
 };
 use proto::hdds::{self, ExcludeListProto};
 use proto::method;
 use scm::{Scm, ScmHandle};
 use tempfile::TempDir;
+use testkit::until;
 use types::{Pipeline, ReplicationConfig};
 
 use crate::datanode::FakeDatanode;
@@ -32,9 +34,10 @@ pub fn configuration(dir: &Path) -> Configuration {
         ("ozone.scm.block.client.address", "127.0.0.1:0"),
         ("ozone.scm.datanode.address", "127.0.0.1:0"),
         ("ozone.scm.http-address", "127.0.0.1:0"),
-        // Nodes that are dropped are dead soon; those that a busy machine holds up are not.
-        ("ozone.scm.stale.node.interval", "5s"),
-        ("ozone.scm.dead.node.interval", "10s"),
+        // Longer than any test waits: a node dies by `Harness::dies`, and never because a busy
+        // machine holds it up.
+        ("ozone.scm.stale.node.interval", "300s"),
+        ("ozone.scm.dead.node.interval", "600s"),
         ("ozone.scm.heartbeat.thread.interval", "100ms"),
         ("hdds.heartbeat.interval", "100ms"),
         ("ozone.scm.pipeline.creation.auto.factor.one", "false"),
@@ -111,6 +114,23 @@ impl Harness {
             tokio::time::timeout(TIMEOUT, self.scm.ready_for(THREE)).await.unwrap();
         }
         nodes
+    }
+
+    /// Ends a node; SCM takes it for dead.
+    pub async fn dies(&self, node: FakeDatanode) {
+        let id = node.id;
+        drop(node);
+        until("the node is dead", async || {
+            // A heartbeat of it may still arrive.
+            self.scm.silence(id);
+            let response = self.location(LocationType::SingleNodeQuery, |r| {
+                r.single_node_query_request =
+                    Some(SingleNodeQueryRequestProto { uuid: types::ids::uuid_to_wire(id.0) });
+            });
+            let node = response.await.single_node_query_response.unwrap().datanode.unwrap();
+            node.node_states == [hdds::NodeState::Dead as i32]
+        })
+        .await;
     }
 
     pub async fn location(

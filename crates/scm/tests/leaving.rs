@@ -85,7 +85,7 @@ async fn decommission(
 async fn the_containers_of_a_dead_node_return_to_three_replicas() {
     let h = Harness::start().await;
     let (_, mut nodes, fourth) = closed_container(&h).await;
-    drop(nodes.remove(0));
+    h.dies(nodes.remove(0)).await;
     until("it is found", async || report(&h, "UNDER_REPLICATED").await == 1).await;
     copy(&[&nodes[0], &nodes[1], &fourth]).await;
     until("it is healed", async || report(&h, "UNDER_REPLICATED").await == 0).await;

@@ -121,7 +121,7 @@ async fn om_is_shown_the_tree_of_all_nodes_with_the_costs_of_the_schema() {
     let options = hadoop_rpc::ClientOptions::default();
     let om = hadoop_rpc::Client::new(address, protocol, "om", identity, options);
     let body = bytes::Bytes::from(request.encode_to_vec());
-    let answer = om.call("send", body, std::time::Duration::from_secs(30)).await.unwrap();
+    let answer = om.call("send", body, testkit::LIMIT).await.unwrap();
     let answer = ScmBlockLocationResponse::decode(answer).unwrap();
     let tree = answer.get_cluster_tree_response.unwrap().cluster_tree;
     let mut said = Vec::new();
@@ -150,10 +150,9 @@ async fn om_is_shown_the_tree_of_all_nodes_with_the_costs_of_the_schema() {
     };
     let address = h.scm.addresses().datanode.to_string();
     let client = framed::Client::new(address, framed::ClientOptions::default());
-    let within = std::time::Duration::from_secs(30);
     let method = proto::method::SCM_DATANODE;
     let answer: ScmDatanodeResponse =
-        framed::message::call(&client, method, &request, within).await.unwrap();
+        framed::message::call(&client, method, &request, testkit::LIMIT).await.unwrap();
     let said = answer.message();
     assert!(said.contains("dn4") && said.contains("/rack1 is 1 deep"), "{said}");
     h.scm.shutdown().await;

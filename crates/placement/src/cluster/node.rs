@@ -59,6 +59,14 @@ impl Cluster {
         heartbeat(&mut self.nodes, node, now)
     }
 
+    /// Counts a node as not heard of for so long that it is DEAD at the next check. For tests: a
+    /// live node may be silent for longer than they wait.
+    pub fn silence(&mut self, node: DatanodeId) {
+        if let Some(entry) = self.nodes.get_mut(node) {
+            entry.last_heartbeat = 0;
+        }
+    }
+
     /// Looks at the age of every node's last heartbeat. Pipelines of nodes that are STALE or DEAD,
     /// or that have not registered in the time after which they were DEAD, are to be closed. The
     /// replicas of a node that went DEAD are forgotten.
