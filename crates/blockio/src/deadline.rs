@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_done_in_time_is_handed_over() {
-        let later = Instant::now() + Duration::from_secs(60);
+        let later = Instant::now() + testkit::LIMIT;
         assert_eq!(begin("works", || 7).wait_until(Some(later)).unwrap(), 7);
         assert_eq!(begin("works", || 8).wait_until(None).unwrap(), 8);
         let panics = begin("panics", || -> u8 { panic!("a test") });

@@ -1,7 +1,5 @@
 //! Containers that no DataNode would push.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use framed::{CallError, Client, ClientOptions};
 use proto::scm_datanode::container_replica_proto::State;
@@ -73,7 +71,7 @@ async fn push(address: &str, container: u64, begin: Begin) -> Result<(), CallErr
     for step in steps {
         let header = prost::Message::encode_to_vec(&step).into();
         let method = proto::method::CONTAINER_PUSH;
-        client.call(method, header, Bytes::new(), Duration::from_secs(20)).await?;
+        client.call(method, header, Bytes::new(), testkit::LIMIT).await?;
     }
     Ok(())
 }

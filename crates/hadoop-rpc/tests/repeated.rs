@@ -78,8 +78,11 @@ async fn the_answer_to_a_call_that_took_too_long_is_kept() {
     assert!(late.unwrap_err().fault().is_some());
     server.service.release();
     until("no call", async || server.server.in_flight() == 0).await;
-    let kept = client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await.unwrap();
-    assert_eq!(kept, "1");
+    // A busy machine may take too long for that one, too.
+    let kept = until("an answer in time", async || {
+        client.send(attempt.again(), "count-held", Bytes::new(), TIMEOUT).await
+    });
+    assert_eq!(kept.await, "1");
     assert_eq!(server.service.counted.load(Ordering::Relaxed), 1);
 }
 

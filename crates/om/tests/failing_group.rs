@@ -21,8 +21,11 @@ async fn get(address: SocketAddr, path: &str) -> String {
 
 /// Makes a volume, as a client that asks until it is made.
 async fn volume(om: &TestOm, name: &str) {
+    // A request that the failure took with it is not answered: it is sent again, and has more time.
+    let mut limit = Duration::from_secs(1);
     testkit::until(format!("{name} to be made"), async || {
-        let answer = om.try_ask(requests::create_volume(name), Duration::from_secs(2)).await;
+        limit *= 2;
+        let answer = om.try_ask(requests::create_volume(name), limit).await;
         match answer.map(|answer| answer.status()) {
             Ok(Status::Ok | Status::VolumeAlreadyExists) => Ok(()),
             other => Err(format!("{other:?}")),

@@ -180,9 +180,12 @@ fn a_disk_that_hangs_while_it_is_opened_is_left_out_in_time() {
     node.stop();
     let second = node.options.dirs[1].path.clone();
     let _hangs = Hanging::at(second.join("hdds/VERSION"));
-    // Long enough for the other one on any machine.
-    node.options.open_timeout = Duration::from_secs(8);
-    node.open();
+    // A machine that is too slow for the shorter limit opens the other one in the longer one.
+    let mut opens_within = |seconds| {
+        node.options.open_timeout = Duration::from_secs(seconds);
+        node.opens()
+    };
+    assert!(opens_within(8) || opens_within(100));
     let unopened = node.store().unopened();
     assert_eq!((unopened.len(), &unopened[0].path), (1, &second));
     assert!(unopened[0].reason.contains("no answer within"), "{}", unopened[0].reason);

@@ -672,7 +672,7 @@ async fn a_disk_that_does_not_answer_holds_up_no_count_of_deletions_and_is_named
     (1..=3).for_each(|local| _ = node.put_small(local, pattern(local, 1_000)));
     node.delete(1, &[1, 2]);
     let (soon, store) = (Duration::from_millis(20), node.store());
-    let (pending, silent) = store.pending_deletions(10, Duration::from_secs(60)).await.unwrap();
+    let (pending, silent) = store.pending_deletions(10, testkit::LIMIT).await.unwrap();
     assert_eq!((pending.transactions, pending.blocks, pending.more, silent), (1, 2, false, None));
     // As while a count hangs.
     let disk = &store.disks()[0];
@@ -681,6 +681,6 @@ async fn a_disk_that_does_not_answer_holds_up_no_count_of_deletions_and_is_named
     assert_eq!((pending.transactions, pending.more), (0, true));
     assert_eq!(silent.as_deref(), Some(disk.path()));
     drop(hangs);
-    let (pending, silent) = store.pending_deletions(10, Duration::from_secs(60)).await.unwrap();
+    let (pending, silent) = store.pending_deletions(10, testkit::LIMIT).await.unwrap();
     assert_eq!((pending.transactions, silent), (1, None));
 }

@@ -64,9 +64,14 @@ impl Node {
     }
 
     pub async fn restart(&mut self) {
-        let handle = Datanode::start(&self.conf, DatanodeOptions::default()).await.unwrap();
+        self.try_restart().await.unwrap();
+    }
+
+    pub async fn try_restart(&mut self) -> Result<(), datanode::DatanodeError> {
+        let handle = Datanode::start(&self.conf, DatanodeOptions::default()).await?;
         handle.ready().await.unwrap();
         self.handle = Some(handle);
+        Ok(())
     }
 
     pub fn address(&self) -> String {

@@ -5,7 +5,6 @@ mod collector;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
@@ -165,8 +164,7 @@ fn trace_ids_that_are_none_do_no_harm() {
                 ..OmRequest::default()
             };
             let request = Bytes::from(request.encode_to_vec());
-            let timeout = Duration::from_secs(30);
-            let reply = om.call(method::OM, request, Bytes::new(), timeout).await.unwrap();
+            let reply = om.call(method::OM, request, Bytes::new(), testkit::LIMIT).await.unwrap();
             answers.push((trace_id, OmResponse::decode(reply.header).unwrap()));
         }
         answers

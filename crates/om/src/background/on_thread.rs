@@ -43,8 +43,6 @@ mod tests {
 
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(20);
-
     #[tokio::test]
     async fn work_is_done_on_another_thread_and_waits_for_what_this_one_does() {
         let (tell, told) = oneshot::channel();
@@ -83,7 +81,7 @@ mod tests {
         };
         let given_up = timeout(Duration::from_millis(50), on_thread(endless)).await;
         assert!(given_up.is_err());
-        timeout(LONG, told).await.unwrap().unwrap();
+        testkit::ended("the end of the work", told).await.unwrap();
         assert!(ended.load(Ordering::SeqCst));
     }
 }
