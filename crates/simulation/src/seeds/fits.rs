@@ -110,6 +110,20 @@ mod tests {
         assert!(refused(Scenario::S3, Faults::Tiers).is_some());
     }
 
+    #[test]
+    fn raft_takes_no_fault_that_needs_other_servers_and_always_changes_members_when_asked_to() {
+        for faults in Scenario::Raft.faults() {
+            for seed in 0..64 {
+                let (kinds, _) = faults.of_raft_seed(&mut Random::new(seed));
+                let others = |kind: &&Kind| kind.is_of_a_process() && **kind != Kind::Leave;
+                let found: Vec<&Kind> = kinds.iter().filter(others).collect();
+                assert_eq!(found, Vec::<&Kind>::new(), "{faults:?}, seed {seed}");
+                let changes = kinds.contains(&Kind::Leave);
+                assert!(changes || *faults != Faults::Members, "seed {seed} changes no members");
+            }
+        }
+    }
+
     /// The gateways' scenario has no process that makes such a fault.
     #[test]
     fn s3_takes_no_fault_that_needs_a_process_of_the_cluster() {

@@ -121,6 +121,13 @@ const BAD_DISKS: [Kind; 7] = [
     Kind::WriteErrors,
 ];
 
+/// Ends of processes, and what is slow.
+const FEW_KINDS: [Kind; 4] = [Kind::Down, Kind::Crash, Kind::SlowLinks, Kind::SlowDisk];
+
+/// Members come and go while links are cut for minutes.
+const CHANGES_OF_MEMBERS: [Kind; 6] =
+    [Kind::LongCut, Kind::LongCut, Kind::LongCut, Kind::LongCut, Kind::Leave, Kind::Partition];
+
 /// What the scenario of erasure-coded keys has: what may hit any server, and what spoils the disks
 /// of as many DataNodes as there are parities.
 pub const OF_ERASURE_CODED: [Kind; 17] = [
@@ -203,7 +210,7 @@ impl Faults {
         }
         let names = *random.pick(&[Names::AtOnce, Names::Journal, Names::OfDirectory]);
         let contract = Contract { any_order: random.one_in(2), names };
-        let few = [Kind::Down, Kind::Crash, Kind::SlowLinks, Kind::SlowDisk];
+        let few = FEW_KINDS;
         let kinds = match self {
             Self::Usual | Self::Disks => {
                 // Few kinds in a run, so that each of them has its time.
@@ -221,9 +228,7 @@ impl Faults {
                 [&[Kind::SlowLinks, Kind::SlowDisk, Kind::RecommissionBesideStale][..], &few[..1]]
                     .concat()
             }
-            Self::Members => {
-                [&few[..], &[Kind::LongCut; 4], &[Kind::Leave, Kind::Partition]].concat()
-            }
+            Self::Members => [&few[..], &CHANGES_OF_MEMBERS].concat(),
             Self::Services => {
                 [&few[..], &[Kind::ServiceMembers, Kind::Partition, Kind::LostDisk]].concat()
             }
@@ -259,5 +264,15 @@ impl Faults {
             }
         };
         (kinds, contract)
+    }
+
+    /// The same of a run of Raft groups alone. A seed that draws the faults of one history of
+    /// DataNodes has the others of its choice.
+    pub fn of_raft_seed(self, random: &mut Random) -> (Vec<Kind>, Contract) {
+        let (kinds, contract) = self.of_seed(random);
+        match kinds.contains(&Kind::RecommissionBesideStale) {
+            true => ([&FEW_KINDS[..], &CHANGES_OF_MEMBERS].concat(), contract),
+            false => (kinds, contract),
+        }
     }
 }

@@ -45,7 +45,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let Plan { seed, seconds, faults, draws: _ } = plan;
     let mut random = Random::new(seed);
     let mut choices = random.clone();
-    let (mut kinds, contract) = faults.of_seed(&mut choices);
+    let (mut kinds, contract) = faults.of_raft_seed(&mut choices);
     world().contract = contract;
     let hooks = faults.hooks(&mut choices);
     let limits = match faults {
