@@ -2,9 +2,12 @@
 //! upload some in parts.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use futures::future::join_all;
 
 use super::KEYS;
 use super::board::{Board, Came, Object};
@@ -19,8 +22,10 @@ use crate::world::random::Random;
 const MAX_THINK_TIME: u64 = 1500;
 /// How often the source of a copy is put at most.
 const ATTEMPTS: usize = 3;
+/// Requests that race for an object.
+const RACERS: usize = 3;
 /// A range that is in each content.
-const RANGE: std::ops::Range<usize> = 7..31;
+const RANGE: Range<usize> = 7..31;
 
 /// The name of a bucket.
 pub fn bucket(number: u64) -> String {
@@ -68,10 +73,14 @@ impl Client {
     async fn call(&mut self, object: Object) {
         match self.random.below(24) {
             0..=2 => self.put(object, Condition::None).await,
-            3..=6 => self.put(object, Condition::Absent).await,
+            3..=4 => self.put(object, Condition::Absent).await,
+            5..=6 => self.race(object, Condition::Absent).await,
             7..=10 => {
                 let condition = self.of_met(object);
-                self.put(object, condition).await;
+                match self.random.one_in(2) {
+                    true => self.put(object, condition).await,
+                    false => self.race(object, condition).await,
+                }
             }
             11..=12 => self.copy(object).await,
             13..=15 => self.get(object).await,
@@ -146,7 +155,30 @@ impl Client {
         let asked = now();
         let outcome = self.send(&request).await;
         let came = self.came("PutObject", condition, &outcome);
-        self.written(object, &content, condition, asked, came, e_tag(&outcome));
+        self.written(object, &content, condition, asked..now(), came, e_tag(&outcome));
+    }
+
+    /// Puts several contents under one condition at the same time, as several clients do: some are
+    /// opened before the first one is committed.
+    async fn race(&mut self, object: Object, condition: Condition) {
+        let mut requests = Vec::new();
+        for _ in 0..RACERS {
+            let content = self.board.content(|number| Content::whole(Piece::of_number(number)));
+            let request = Request::new("PUT", path(object)).body(content.bytes());
+            let request = self.conditional(request, object, condition);
+            requests.push((*self.random.pick(&self.board.gateways), request, content));
+        }
+        let asked = now();
+        let credentials = &self.credentials;
+        let sent = requests.iter().map(async |(gateway, request, content)| {
+            let outcome = request.send(*gateway, credentials).await;
+            (content, outcome, now())
+        });
+        for (content, outcome, until) in join_all(sent).await {
+            let came = self.came("PutObject", condition, &outcome);
+            self.written(object, content, condition, asked..until, came, e_tag(&outcome));
+        }
+        self.board.count("races");
     }
 
     /// Copies an object of its own, which it puts before.
@@ -181,20 +213,21 @@ impl Client {
             Outcome::Answer(answer) => answer.element("ETag"),
             _ => None,
         };
-        self.written(object, &content, condition, asked, came, e_tag);
+        self.written(object, &content, condition, asked..now(), came, e_tag);
     }
 
-    /// Notes a write and its ETag.
+    /// Notes a write that was open from one moment to another, and its ETag.
     fn written(
         &mut self,
         object: Object,
         content: &Content,
         condition: Condition,
-        asked: u64,
+        open: Range<u64>,
         came: Came,
         e_tag: Option<String>,
     ) {
-        self.board.note(object, Op::Write(content.number, condition), asked, came);
+        let op = Op::Write(content.number, condition);
+        self.board.note_until(object, op, open.start, open.end, came);
         let name = match condition {
             Condition::None => "writes",
             Condition::Absent => "writes if absent",
