@@ -16,9 +16,11 @@ use crate::script;
 use crate::world::clock::SECOND;
 use crate::world::{create, place, real, world};
 
-/// Real seconds that a run may take, and more for each simulated second of faults.
-const BASE_TIMEOUT: u64 = 300;
-const TIMEOUT_FACTOR: u64 = 3;
+/// Seconds of a processor that a run may use, and more for each simulated second of faults.
+const BASE_LIMIT: u64 = 300;
+const LIMIT_FACTOR: u64 = 3;
+/// A run that uses no processor is ended after so many times as long.
+const STANDSTILL_FACTOR: u64 = 10;
 
 /// Panics of any thread, but for those of [`is_of_disk`]: none is ever right.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -87,10 +89,7 @@ fn live(one: &One) -> anyhow::Result<bool> {
         real::say(&format!("panic in {thread}: {info}\n"));
     }));
     raise_limit();
-    // A run that comes to no end, in real time, is one that found something.
-    let timeout = BASE_TIMEOUT.saturating_add(one.seconds.saturating_mul(TIMEOUT_FACTOR));
-    // SAFETY: the signal ends the process.
-    unsafe { libc::alarm(u32::try_from(timeout).unwrap_or(u32::MAX)) };
+    end_after(BASE_LIMIT.saturating_add(one.seconds.saturating_mul(LIMIT_FACTOR)));
     let picks = one.picks.as_ref().map(std::fs::File::create).transpose()?;
     create(one.seed, &dir);
     if let Some(file) = &picks {
@@ -120,6 +119,23 @@ fn live(one: &One) -> anyhow::Result<bool> {
         outcome.violations.push(format!("{panics} panics"));
     }
     Ok(report(one.seed, &outcome))
+}
+
+/// A run that comes to no end is one that found something. It is ended once it has used so many
+/// seconds of a processor: how long that takes is up to what else runs on the machine.
+fn end_after(seconds: u64) {
+    let standstill = seconds.saturating_mul(STANDSTILL_FACTOR);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads and sets limits. The signals that come of them end the process, without a dump
+    // of its memory.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_CORE, &limit);
+        if libc::getrlimit(libc::RLIMIT_CPU, &mut limit) == 0 {
+            limit.rlim_cur = seconds.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_CPU, &limit);
+        }
+        libc::alarm(u32::try_from(standstill).unwrap_or(u32::MAX));
+    }
 }
 
 /// All processes of a run share the descriptors of one.
