@@ -25,7 +25,7 @@ pub const KIND: Kind = Kind {
     ],
     round,
     think: 3_000,
-    honest: false,
+    honest: true,
     tiers: false,
 };
 
