@@ -2,6 +2,7 @@
 
 use placement::{
     Change, Cluster, Health, Order, OrderKind, Replica, ReplicaState, Settings, Storage,
+    Transaction,
 };
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
@@ -46,6 +47,15 @@ fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
 
 fn deletion(n: u128, id: ContainerId) -> Order {
     to(n, OrderKind::DeleteContainer { id, index: 0, force: true })
+}
+
+fn reconciliation(n: u128, id: ContainerId, peers: &[u128]) -> Order {
+    let peers = peers.iter().map(|n| node(*n)).collect();
+    to(n, OrderKind::ReconcileContainer { id, peers })
+}
+
+fn is_reconciliation(order: &Order) -> bool {
+    matches!(order.kind, OrderKind::ReconcileContainer { .. })
 }
 
 /// Which node an order has a copy made on.
@@ -155,12 +165,6 @@ fn a_replica_that_lacks_writes_stays() {
         ("its own node has not said what it has to this leader", |it, _| {
             it.nodes.set_confirmed(node(3), false);
         }),
-        ("it is damaged, and has come as far", |it, c| {
-            report(it, c, replica(3, Unhealthy, 5, ALL), START);
-        }),
-        ("it is damaged, and has more", |it, c| {
-            report(it, c, replica(3, Unhealthy, 6, ALL + 1), START);
-        }),
         ("it has more", |it, c| {
             report(it, c, replica(3, QuasiClosed, 6, ALL + 1), START);
         }),
@@ -188,7 +192,95 @@ fn a_replica_that_lacks_writes_stays() {
     for (why, changes) in cases {
         let (mut cluster, c) = lagging(3, 3);
         changes(&mut cluster, c);
-        assert_eq!(look(&mut cluster, START), [], "{why}");
+        let mut orders = look(&mut cluster, START);
+        orders.retain(|order| !is_reconciliation(order));
+        assert_eq!(orders, [], "{why}");
+    }
+}
+
+#[test]
+fn a_damaged_replica_that_has_come_as_far_is_reconciled() {
+    for sequence in [ALL, ALL + 1] {
+        let (mut cluster, c) = lagging(3, 3);
+        report(&mut cluster, c, replica(3, ReplicaState::Unhealthy, 5, sequence), START);
+        let expected = reconciliation(3, c, &[1, 2]);
+        assert_eq!(look(&mut cluster, START), [expected], "{sequence}");
+        assert_eq!(look(&mut cluster, START), [], "it is under way");
+        if sequence > ALL {
+            // The others lack writes as soon as it is not damaged any more.
+            continue;
+        }
+        report(&mut cluster, c, replica(3, ReplicaState::QuasiClosed, 5, ALL), START);
+        assert_eq!(cluster.pending.of(c), []);
+        report(&mut cluster, c, replica(3, ReplicaState::Closed, 5, ALL), START);
+        let record = cluster.containers.get(c).unwrap();
+        assert_eq!(cluster.health(record), "HEALTHY");
+        assert_eq!(look(&mut cluster, START), []);
+    }
+}
+
+#[test]
+fn a_reconciliation_is_not_awaited_when_its_replica_is_gone() {
+    let (mut cluster, c) = lagging(3, 3);
+    report(&mut cluster, c, replica(3, ReplicaState::Unhealthy, 5, ALL), START);
+    assert_eq!(look(&mut cluster, START), [reconciliation(3, c, &[1, 2])]);
+    gone(&mut cluster, c, 3);
+    assert_eq!(cluster.pending.of(c), []);
+    assert_eq!(target(&look(&mut cluster, START)), 3);
+}
+
+#[test]
+fn a_replica_that_stays_damaged_is_reconciled_again_after_an_hour() {
+    let (mut cluster, c) = lagging(3, 3);
+    report(&mut cluster, c, replica(3, ReplicaState::Unhealthy, 5, ALL), START);
+    let expected = [reconciliation(3, c, &[1, 2])];
+    assert_eq!(look(&mut cluster, START), expected);
+    let late = cluster.settings.replication.timeout + 1_000;
+    assert_eq!(look(&mut cluster, START + late), []);
+    assert_eq!(cluster.pending.of(c), [], "it is not awaited any longer");
+    let hour = 3_600_000;
+    assert_eq!(look(&mut cluster, START + hour), expected);
+}
+
+#[test]
+fn a_damaged_replica_is_left_alone() {
+    use ReplicaState::{Closed, Unhealthy};
+    let cases: &[Case] = &[
+        ("a copy can be made elsewhere", |it, _| drop(register(it, 4, &[], START))),
+        ("a node that may be back soon could take a copy", |it, _| {
+            register(it, 4, &[], START);
+            let stale = it.settings.stale_after;
+            silence(it, 4, stale);
+        }),
+        ("its own node is not heard of", |it, _| {
+            let stale = it.settings.stale_after;
+            silence(it, 3, stale);
+        }),
+        ("none is good that is heard of", |it, c| {
+            for n in [1, 2] {
+                report(it, c, replica(n, Unhealthy, 5, ALL), START);
+            }
+        }),
+        ("blocks of it are being deleted", |it, c| {
+            let blocks = vec![types::LocalId(1)];
+            let deletion = Transaction { id: 1, container: c, blocks, ..Transaction::default() };
+            it.apply(&Change::AddDeletions(vec![deletion])).unwrap();
+        }),
+        ("the others may have blocks that were deleted", |it, c| {
+            let mut record = it.containers.get(c).unwrap().clone();
+            record.delete_transaction = 9;
+            it.containers.insert(record);
+            for n in [1, 2] {
+                report(it, c, replica(n, Closed, 5, ALL), START);
+            }
+        }),
+    ];
+    for (why, changes) in cases {
+        let (mut cluster, c) = lagging(3, 3);
+        report(&mut cluster, c, replica(3, Unhealthy, 5, ALL), START);
+        changes(&mut cluster, c);
+        let orders = look(&mut cluster, START);
+        assert_eq!(orders.iter().find(|order| is_reconciliation(order)), None, "{why}");
     }
 }
 

@@ -323,7 +323,7 @@ impl World {
             }
             OrderKind::ReplicateContainer { id, target } => self.copy(n, id, target.0.as_u128()),
             OrderKind::ReconstructEcContainer { .. } => unreachable!("nothing is erasure coded"),
-            OrderKind::ReconcileContainer { .. } => unreachable!("nobody asks for it"),
+            OrderKind::ReconcileContainer { .. } => unreachable!("none is damaged"),
             OrderKind::SetOperationalState { state, .. } => {
                 self.nodes.get_mut(&n).unwrap().serves = state;
             }

@@ -11,6 +11,7 @@ mod replica;
 mod safe_mode;
 
 use crate::replica::backoff::Backoffs;
+use crate::replica::mending::Mending;
 use crate::replica::moving::Moves;
 use crate::replica::progress::Repaired;
 use crate::replica::storage_type::StorageTypeRepairs;
@@ -56,6 +57,8 @@ pub struct Cluster {
     urgency: Urgency,
     /// Replicas on disks of another storage type (soft).
     storage_types: StorageTypeRepairs,
+    /// Damaged replicas whose reconciliation was ordered lately (soft).
+    mending: Mending,
     /// What was repaired lately (soft).
     repaired: Repaired,
     /// What happened to containers lately (soft).
@@ -111,6 +114,7 @@ impl Cluster {
             destinations: Destinations::default(),
             urgency: Urgency::default(),
             storage_types: StorageTypeRepairs::default(),
+            mending: Mending::default(),
             repaired: Repaired::default(),
             histories: Histories::default(),
             deletions: DeletionLog::default(),

@@ -85,12 +85,14 @@ impl Cluster {
             pipelines: &self.pipelines,
             containers: &self.containers,
             replicas: &self.replicas,
+            deletions: &self.deletions,
             moves: &self.moves,
             destinations: &self.destinations,
             pending: &mut self.pending,
             backoffs: &mut self.backoffs,
             urgency: &mut self.urgency,
             storage_types: &mut self.storage_types,
+            mending: &mut self.mending,
             histories: &mut self.histories,
         };
         round.run(start, count, now)

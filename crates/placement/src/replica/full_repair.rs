@@ -38,7 +38,9 @@ impl Repairing<'_> {
         }
         if count.missing(true) > 0 {
             let copy = self.order_copy(container, &count, false, (now, until));
-            return copy.or_else(|| self.on.delete_in_the_way(container, &count, (now, until)));
+            return copy
+                .or_else(|| self.on.delete_in_the_way(container, &count, (now, until)))
+                .or_else(|| self.mend_in_place(container, &count, (now, until)));
         }
         if count.missing(false) > 0 {
             return None;

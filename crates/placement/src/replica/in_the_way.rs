@@ -33,12 +33,7 @@ impl Replication<'_> {
         s: &ReplicaCount,
         (now, until): (Millis, Millis),
     ) -> Option<Repair> {
-        // Which of the writes count is not known of one that is QUASI_CLOSED.
-        if c.state != LifeCycleState::Closed
-            || !self.pending.of(c.id).is_empty()
-            || !s.closing.is_empty()
-            || self.is_copying_enough()
-        {
+        if !self.is_confined(c, s) {
             return None;
         }
         let has_all = |id: &&DatanodeId| {
@@ -46,10 +41,7 @@ impl Replication<'_> {
             replica
                 .is_some_and(|r| r.state == ReplicaState::Closed && r.sequence_id >= c.sequence_id)
         };
-        if s.heard.iter().filter(has_all).count() < LEAST
-            || self.choose_source(c, s).is_none()
-            || self.nodes.iter().any(|node| self.may_take_a_copy(c, node))
-        {
+        if s.heard.iter().filter(has_all).count() < LEAST || self.choose_source(c, s).is_none() {
             return None;
         }
         let victims = s.bad.iter().filter_map(|id| {
@@ -64,6 +56,17 @@ impl Replication<'_> {
         // Among equals the first, in an order that is the same on every SCM.
         let (_, victim) = victims.min_by_key(|(sequence, _)| *sequence)?;
         Some(Repair::delete(c.id, (victim, 0), until))
+    }
+
+    /// Returns `true` if the container is CLOSED, no task of it is under way, and no other node can
+    /// take a copy.
+    pub(super) fn is_confined(&self, c: &Container, s: &ReplicaCount) -> bool {
+        // Which of the writes count is not known of one that is QUASI_CLOSED.
+        c.state == LifeCycleState::Closed
+            && self.pending.of(c.id).is_empty()
+            && s.closing.is_empty()
+            && !self.is_copying_enough()
+            && !self.nodes.iter().any(|node| self.may_take_a_copy(c, node))
     }
 
     /// Whether a node without a replica can take one, now or when it is heard of or has time.

@@ -6,7 +6,7 @@
 //! | count, ec_count, health, progress | how containers are |
 //! | limits, racks, refuses | what nodes can send, get and delete |
 //! | repair, urgency | a round over all containers |
-//! | full_repair, copy, victim, in_the_way, pair | repair of full copies |
+//! | full_repair, copy, victim, in_the_way, mend, mending, pair | repair of full copies |
 //! | ec_repair, ec_sources, ec_spread, ec_renew, ec_delete | repair of erasure coded containers |
 //! | storage_type, wrong_disk, moving | replicas that are to be elsewhere |
 
@@ -23,6 +23,8 @@ mod full_repair;
 pub mod health;
 mod in_the_way;
 mod limits;
+mod mend;
+pub(crate) mod mending;
 pub mod moving;
 mod order;
 mod pair;
@@ -41,10 +43,13 @@ pub use crate::state::pending;
 
 use crate::container::Reported;
 use crate::settings::Settings;
+use crate::state::container::Containers;
+use crate::state::deletion::DeletionLog;
 use crate::state::nodes::{Destinations, Nodes};
 use crate::state::pending::PendingTasks;
 use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
+use mending::Mending;
 use moving::Moves;
 use storage_type::StorageTypeRepairs;
 use urgency::Urgency;
@@ -67,13 +72,16 @@ impl<'a> Replication<'a> {
     }
 }
 
-/// What the choice of the next repair reads besides: replicas that are to be elsewhere, and what
-/// the round over all containers has found so far.
+/// What the choice of the next repair reads besides: replicas that are to be elsewhere, those that
+/// can be or were reconciled, and what the round over all containers has found so far.
 #[derive(Debug, Clone, Copy)]
 struct Repairing<'a> {
     on: Replication<'a>,
+    containers: &'a Containers,
+    deletions: &'a DeletionLog,
     moves: &'a Moves,
     destinations: &'a Destinations,
     storage_types: &'a StorageTypeRepairs,
+    mending: &'a Mending,
     urgency: &'a Urgency,
 }

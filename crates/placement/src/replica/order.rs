@@ -10,6 +10,9 @@ use crate::time::Millis;
 /// Why a replica is brought to another disk, for operators.
 pub(super) const WRONG_DISK: &str = "it is on a disk of another storage type";
 
+/// Reason for the reconciliation of a damaged replica, for operators.
+const NO_OTHER_NODE: &str = "no other node can take a copy";
+
 /// An order, and what is under way by it.
 pub(super) struct Repair {
     pub tasks: SmallVec<[Pending; 2]>,
@@ -55,6 +58,22 @@ impl Repair {
             tasks: smallvec![Pending { node, task: Task::Relocate { by: node }, until }],
             order: Order { node, kind },
             why: Some(WRONG_DISK),
+        }
+    }
+
+    /// A node compares its damaged replica with those of `peers`, and fetches from them what is
+    /// damaged or missing in it.
+    pub fn reconcile(
+        id: ContainerId,
+        node: DatanodeId,
+        peers: Vec<DatanodeId>,
+        until: Millis,
+    ) -> Self {
+        let kind = OrderKind::ReconcileContainer { id, peers };
+        Self {
+            tasks: smallvec![Pending { node, task: Task::Reconcile { by: node }, until }],
+            order: Order { node, kind },
+            why: Some(NO_OTHER_NODE),
         }
     }
 }

@@ -5,7 +5,8 @@
 //! ([`urgency`](super::urgency)). Of those that are erasure coded each replica is one of its own
 //! (`ec_repair.rs`). For full copies, in this order:
 //! 1. **under-replicated**: a node that has a good replica sends it to one that has none; one that
-//!    lacks writes makes room for it when no other node can take it (`in_the_way.rs`);
+//!    lacks writes makes room for it when no other node can take it (`in_the_way.rs`), and one that
+//!    is damaged is reconciled with the others (`mend.rs`);
 //! 2. **misplaced**: the same, to another rack; then one is too many;
 //! 3. **bad replicas** go when there are enough good ones;
 //! 4. **over-replicated**: one goes that the racks do not need;
@@ -25,6 +26,7 @@ use proto::hdds::LifeCycleState;
 use types::ContainerId;
 
 use super::backoff::Backoffs;
+use super::mending::Mending;
 use super::moving::Moves;
 use super::order::Repair;
 use super::reconcile::follow_closed;
@@ -35,8 +37,10 @@ use crate::container::history::note_order;
 use crate::settings::Settings;
 use crate::state::container::{Container, Containers};
 use crate::state::decision::Decision;
+use crate::state::deletion::DeletionLog;
 use crate::state::history::{Event, Histories};
 use crate::state::nodes::{Destinations, Nodes};
+use crate::state::order::OrderKind;
 use crate::state::pending::PendingTasks;
 use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
@@ -59,21 +63,32 @@ pub(crate) struct Round<'a> {
     pub pipelines: &'a Pipelines,
     pub containers: &'a Containers,
     pub replicas: &'a Replicas,
+    pub deletions: &'a DeletionLog,
     pub moves: &'a Moves,
     pub destinations: &'a Destinations,
     pub pending: &'a mut PendingTasks,
     pub backoffs: &'a mut Backoffs,
     pub urgency: &'a mut Urgency,
     pub storage_types: &'a mut StorageTypeRepairs,
+    pub mending: &'a mut Mending,
     pub histories: &'a mut Histories,
 }
 
 impl Round<'_> {
     fn view(&self) -> Repairing<'_> {
         let Self { settings, nodes, pipelines, replicas, moves, destinations, .. } = *self;
+        let Self { containers, deletions, .. } = *self;
         let on = Replication { settings, nodes, pipelines, replicas, pending: self.pending };
-        let (storage_types, urgency) = (&*self.storage_types, &*self.urgency);
-        Repairing { on, moves, destinations, storage_types, urgency }
+        Repairing {
+            on,
+            containers,
+            deletions,
+            moves,
+            destinations,
+            storage_types: self.storage_types,
+            mending: self.mending,
+            urgency: self.urgency,
+        }
     }
 
     /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
@@ -91,6 +106,7 @@ impl Round<'_> {
             self.backoffs.retain(|id| containers.get(id).is_some());
             self.urgency.begin_round(now, &self.settings.replication);
             self.storage_types.begin_round(self.nodes, now);
+            self.mending.begin_round(now);
             self.repeat_deletions(now, until, &mut repairs.decision);
         }
         let mut ids: Vec<_> =
@@ -121,7 +137,9 @@ impl Round<'_> {
             let health = self.containers.get(id).map(|c| self.view().on.health(c));
             let why = repair.why.or(health);
             note_order(self.histories, self.containers, id, &repair.order, why, now);
-            if repair.why.is_some() {
+            if matches!(repair.order.kind, OrderKind::ReconcileContainer { .. }) {
+                self.mending.note(id, repair.order.node, now);
+            } else if repair.why.is_some() {
                 self.storage_types.note(id, repair.order.node, until);
             }
             repair.tasks.into_iter().for_each(|task| self.pending.add(id, task));

@@ -83,6 +83,9 @@ impl Reporting<'_> {
                 if before.is_some_and(|before| before != replica.storage_type) {
                     self.pending.relocated(id, node);
                 }
+                if replica.state != ReplicaState::Unhealthy {
+                    self.pending.mended(id, node);
+                }
                 self.replicas.put(id, replica);
                 if self.safe_mode.is_on()
                     && let Some(container) = self.containers.get(id)
@@ -109,6 +112,7 @@ impl Reporting<'_> {
         note_gone(self.histories, self.containers, self.replicas, (id, node), now);
         self.replicas.remove(id, node);
         self.pending.gone(id, node);
+        self.pending.mended(id, node);
     }
 }
 

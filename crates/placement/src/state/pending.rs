@@ -39,6 +39,11 @@ pub enum Task {
         /// The node.
         by: DatanodeId,
     },
+    /// The node compares its damaged replica with others, and fetches from them what it lacks.
+    Reconcile {
+        /// The node.
+        by: DatanodeId,
+    },
     /// The node deletes its replica.
     Delete,
 }
@@ -48,7 +53,7 @@ impl Task {
     pub fn comes(self) -> Option<u32> {
         match self {
             Self::Copy { index, .. } | Self::Reconstruct { index, .. } => Some(index),
-            Self::Relocate { .. } | Self::Delete => None,
+            Self::Relocate { .. } | Self::Reconcile { .. } | Self::Delete => None,
         }
     }
 
@@ -56,7 +61,7 @@ impl Task {
     fn work(self) -> Option<(DatanodeId, u32)> {
         match self {
             Self::Copy { source, .. } => Some((source, 1)),
-            Self::Relocate { by } => Some((by, 1)),
+            Self::Relocate { by } | Self::Reconcile { by } => Some((by, 1)),
             Self::Reconstruct { coordinator, load, .. } => Some((coordinator, load)),
             Self::Delete => None,
         }
@@ -161,6 +166,11 @@ impl PendingTasks {
     /// The node has its replica on a disk of another type than before.
     pub(crate) fn relocated(&mut self, id: ContainerId, node: DatanodeId) {
         self.remove(id, |p| p.task == Task::Relocate { by: node });
+    }
+
+    /// The node has no damaged replica any more: its reconciliation is done, or not needed.
+    pub(crate) fn mended(&mut self, id: ContainerId, node: DatanodeId) {
+        self.remove(id, |p| p.task == Task::Reconcile { by: node });
     }
 
     /// The node has its replica still: it does not delete it any more if the time for that is over.

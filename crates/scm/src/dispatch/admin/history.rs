@@ -31,6 +31,9 @@ pub(super) fn under_way(cluster: &Cluster, id: ContainerId, now: Millis) -> Vec<
                 format!("{to} gets a replica{} that {by} reconstructs", of_index(index))
             }
             Task::Relocate { .. } => format!("{to} moves its replica to another of its disks"),
+            Task::Reconcile { .. } => {
+                format!("{to} reconciles its damaged replica with those of other nodes")
+            }
             Task::Delete => format!("{to} deletes its replica"),
         }
     };
