@@ -1,4 +1,4 @@
-//! Checksums that a request names in its headers: each of them is verified, or the request refused.
+//! Checksum headers of a request: each one is verified, or the request is refused.
 
 use http::{HeaderMap, HeaderName};
 use s3s::S3Result;
@@ -6,15 +6,15 @@ use s3s::S3Result;
 use crate::digest::Algorithm;
 use crate::errors::{invalid_request, not_implemented};
 
-/// Headers that are named as checksums and are none.
+/// Headers whose names look like checksums but are not.
 const NO_CHECKSUMS: [&str; 3] =
     ["x-amz-checksum-algorithm", "x-amz-checksum-mode", "x-amz-checksum-type"];
 
-/// Checks that a request names no checksum that is not verified, and has the one that it announces.
+/// Checks that every checksum of a request can be verified, and that an announced one is present.
 ///
 /// # Errors
-/// `NotImplemented` for a checksum of an algorithm that we lack, `InvalidRequest` for an
-/// algorithm that is said without a value of it.
+/// `NotImplemented` for a checksum algorithm that is not supported, `InvalidRequest` for an
+/// announced algorithm without a value.
 pub(crate) fn check(headers: &HeaderMap) -> S3Result<()> {
     let is_known = |name: &str| {
         NO_CHECKSUMS.contains(&name) || Algorithm::ALL.iter().any(|a| a.header() == name)

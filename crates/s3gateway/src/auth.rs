@@ -1,4 +1,4 @@
-//! Secrets of access ids: one pair may be given at start, the others are OM's.
+//! Secrets of access ids: from OM, plus one pair that may be set at start.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use crate::errors::{Subject, s3_error};
 
-/// How long a secret is remembered: a revoked one is good for that long at most.
+/// Cache lifetime of a secret: the longest time a revoked secret stays valid.
 const SECRET_TTL: Duration = Duration::from_secs(60);
 
-/// How long an unknown access id is remembered, so that guessing does not reach OM.
+/// Cache lifetime of an unknown access id, so that guessing does not reach OM.
 const UNKNOWN_ID_TTL: Duration = Duration::from_secs(2);
 
-/// Most access ids remembered.
+/// Maximum number of cached access ids.
 const MOST: u64 = 100_000;
 
 /// Looks up secrets.

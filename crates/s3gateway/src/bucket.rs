@@ -16,10 +16,10 @@ use crate::listing_owner;
 use crate::refuse;
 use crate::time::timestamp;
 
-/// The region that is told as no region at all.
+/// The region that GetBucketLocation reports as an empty constraint.
 const CLASSIC_REGION: &str = "us-east-1";
 
-/// Most buckets on a page that was not asked to be smaller.
+/// Default and maximum number of buckets on a page.
 const MOST_BUCKETS: i32 = 10_000;
 
 pub(crate) async fn list(
@@ -126,7 +126,7 @@ pub(crate) async fn delete(
     Ok(DeleteBucketOutput {})
 }
 
-/// Fails when there is no such bucket.
+/// Fails if the bucket does not exist.
 pub(crate) async fn exists(
     gateway: &Gateway,
     credentials: Option<&s3s::auth::Credentials>,
@@ -135,7 +135,7 @@ pub(crate) async fn exists(
     let client = gateway.client_of(credentials);
     let info = client.bucket_info(gateway.volume(), bucket).await;
     info.map_err(|error| match error.kind() {
-        // A name that no bucket can have is simply not there.
+        // No bucket can have an invalid name, so the bucket does not exist.
         ErrorKind::Invalid => {
             S3Error::with_message(S3ErrorCode::NoSuchBucket, "The specified bucket does not exist")
         }

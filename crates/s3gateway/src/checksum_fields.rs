@@ -1,6 +1,6 @@
-//! The fields of answers that hold checksums, one for each algorithm.
+//! Checksum fields of responses, one for each algorithm.
 
-/// Puts a checksum into the field of its algorithm.
+/// Sets the field of a checksum's algorithm.
 macro_rules! set_checksum {
     ($output:expr, $checksum:expr) => {{
         let value = Some($checksum.value.clone());

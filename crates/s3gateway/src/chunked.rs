@@ -1,17 +1,17 @@
-//! Bodies in aws-chunks, cut into small ones before `s3s` reads them.
+//! Splits aws-chunked bodies into small chunks before `s3s` reads them.
 //!
-//! `s3s` collects all of a chunk before it gives any of it on, up to 4 GiB, whereas memory for an
-//! upload is taken as its pieces come. So what reaches `s3s` has small chunks:
+//! `s3s` collects a whole chunk, up to 4 GiB, before it passes any of it on, whereas upload memory
+//! is reserved piece by piece. So `s3s` receives only small chunks:
 //!
-//! * A chunk of at most [`FREE_CHUNK`] is passed on as it is.
-//! * A larger one without a signature is passed on as it arrives, each piece as a chunk of its own.
-//!   There are clients that send all of a body as one such chunk.
-//! * A larger one with a signature has to be whole before it is verified. It takes memory for
-//!   uploads as it comes, and is refused when there is none at the moment; one of more than
-//!   [`LARGEST_SIGNED_CHUNK`] always is.
+//! * A chunk of at most [`FREE_CHUNK`] is passed on unchanged.
+//! * A larger unsigned chunk is passed on as it arrives, each piece as a chunk of its own. Some
+//!   clients send a whole body as one such chunk.
+//! * A larger signed chunk must be complete before it can be verified. Its memory is reserved as it
+//!   arrives, and the chunk is refused if no memory is free; one of more than
+//!   [`LARGEST_SIGNED_CHUNK`] is always refused.
 //!
-//! Waiting for memory would be for ever: the upload that reads this body may have the memory that
-//! all wait for.
+//! Waiting for memory could deadlock: the upload that reads this body may hold the memory that all
+//! others wait for.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -26,56 +26,57 @@ use s3s::{S3Error, S3ErrorCode};
 use crate::errors::{custom, invalid_request};
 use crate::watched::BodyFault;
 
-/// A chunk of so many bytes takes no memory that is counted: no request has more than one, and
-/// clients that sign chunks send 64 or 128 KiB.
+/// Chunks up to this size need no reserved memory: a request has at most one at a time, and clients
+/// that sign chunks send 64 or 128 KiB.
 const FREE_CHUNK: u64 = 128 << 10;
 
-/// Smaller pieces are copied: what a frame costs is more.
+/// Pieces up to this size are copied, because a frame costs more than the copy.
 const SMALL_PIECE: usize = 4 << 10;
 
-/// The largest chunk with a signature.
+/// Maximum size of a signed chunk.
 const LARGEST_SIGNED_CHUNK: u64 = 16 << 20;
 
-/// The longest line that begins a chunk: a size and a signature.
+/// Maximum length of a chunk header line: a size and a signature.
 const LONGEST_LINE: usize = 256;
 
-/// Hexadecimal digits of a size. `s3s` reads the first eight and passes over the others.
+/// Maximum number of hexadecimal digits of a size. `s3s` reads the first eight and ignores the
+/// others.
 const MOST_DIGITS: usize = 8;
 
-/// Between the size of a chunk and its signature.
+/// Separator between the size of a chunk and its signature.
 const SIGNATURE: &str = ";chunk-signature=";
 
-/// Whether the headers of a request say that its body is in aws-chunks.
+/// Returns `true` if the headers declare an aws-chunked body.
 pub(crate) fn is_chunked(headers: &HeaderMap) -> bool {
     let said = headers.get_all("x-amz-content-sha256");
     said.iter().any(|value| value.as_bytes().starts_with(b"STREAMING-"))
 }
 
-/// What comes next.
+/// The next part of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The line that begins a chunk.
+    /// The header line of a chunk.
     Line,
-    /// So many bytes of a chunk of a size, which is passed on whole or in pieces.
+    /// The remaining `left` of `size` bytes of a chunk, passed on whole or in pieces.
     Data { left: u64, size: u64, is_whole: bool },
-    /// The end of line behind a chunk: how many of its bytes have come.
+    /// The CRLF after a chunk: the number of its bytes that have arrived.
     End { came: usize, is_whole: bool },
-    /// What is behind the last chunk.
+    /// The part after the last chunk.
     Trailers,
 }
 
-/// A body in aws-chunks of any size as one in small ones.
+/// An aws-chunked body, re-encoded in small chunks.
 pub(crate) struct SmallChunks<B> {
     inner: B,
     state: State,
     line: Vec<u8>,
-    /// What has arrived and not been looked at.
+    /// Bytes that have arrived and are not parsed yet.
     arrived: Bytes,
-    /// What `s3s` gets before what is looked at next.
+    /// Parsed chunks that `s3s` reads next.
     ready: VecDeque<Bytes>,
-    /// Where memory for large chunks comes from, and the key of whom it is for.
+    /// The memory budget for large chunks, and the key of the user.
     budget: Option<(MemoryBudget, u64)>,
-    /// Memory for the chunk that `s3s` collects.
+    /// Memory of the chunk that `s3s` collects.
     memory: Option<MemoryPermit>,
     fault: BodyFault,
 }
@@ -87,8 +88,7 @@ impl<B> SmallChunks<B> {
         Self { inner, state, line, arrived, ready, budget, memory: None, fault }
     }
 
-    /// Takes what has arrived, as far as it goes on with what it belongs to; what `s3s` is to have
-    /// of it, if anything.
+    /// Parses one piece of the arrived bytes and returns the bytes for `s3s`, if any.
     fn take(&mut self) -> Result<Option<Bytes>, S3Error> {
         match self.state {
             State::Line => self.take_line(),
@@ -132,7 +132,7 @@ impl<B> SmallChunks<B> {
         if end.is_none() {
             return Ok(None);
         }
-        // `s3s` has yielded all of the chunk before: it asks for more only then.
+        // `s3s` asks for more only after it has yielded all of the previous chunk.
         self.memory = None;
         let line = std::mem::take(&mut self.line);
         let (size, is_signed) = parse_line(&line).ok_or_else(malformed)?;
@@ -147,8 +147,8 @@ impl<B> SmallChunks<B> {
         Ok(is_whole.then(|| Bytes::from(line)))
     }
 
-    /// Memory for a chunk that `s3s` has to collect, of which so much has come: for twice as much,
-    /// so that a client of a slow line has none that it does not fill.
+    /// Reserves memory for a chunk that `s3s` has to collect: twice the bytes that have arrived, so
+    /// that a slow client holds no memory that it does not fill.
     fn reserve(&mut self, size: u64, came: u64) -> Result<(), S3Error> {
         if size <= FREE_CHUNK {
             return Ok(());
@@ -169,7 +169,7 @@ impl<B> SmallChunks<B> {
             return Ok(());
         }
         let upload = budget.class(MemoryClass::Upload);
-        // What is larger than the largest share never comes to be whole.
+        // A chunk larger than the largest share can never be collected.
         let memory = (size <= upload.per_key()).then(|| upload.try_acquire(key, wanted)).flatten();
         let Some(memory) = memory else {
             return Err(S3Error::with_message(
@@ -187,8 +187,8 @@ impl<B> SmallChunks<B> {
     }
 }
 
-/// The size in the line that begins a chunk, and whether it has a signature. A line that is read
-/// otherwise by `s3s` is none.
+/// Parses a chunk header line into the size and a flag for a signature. Returns `None` for a line
+/// that `s3s` would read differently.
 fn parse_line(line: &[u8]) -> Option<(u64, bool)> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix("\r\n")?;
     let (size, is_signed) = match line.split_once(SIGNATURE) {
@@ -203,7 +203,7 @@ fn parse_line(line: &[u8]) -> Option<(u64, bool)> {
     Some((u64::from_str_radix(size, 16).ok()?, is_signed))
 }
 
-/// A piece as a chunk of its own, without a signature.
+/// Encodes a piece as an unsigned chunk.
 fn chunk_of(piece: Bytes) -> Vec<Bytes> {
     let line = format!("{:x}\r\n", piece.len());
     if piece.len() >= SMALL_PIECE {
@@ -244,7 +244,7 @@ where
                 }
             }
             match ready!(Pin::new(&mut this.inner).poll_frame(cx)) {
-                // Trailers of HTTP are left out: aws-chunks have their own.
+                // HTTP trailers are dropped: aws-chunked has its own.
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         this.arrived = data;
@@ -256,7 +256,7 @@ where
         }
     }
 
-    /// How long it becomes depends on how it arrives. `s3s` goes by what the request says.
+    /// The encoded length depends on how the body arrives. `s3s` uses the request's headers.
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
     }
@@ -272,7 +272,7 @@ mod tests {
 
     const SIGNED: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-    /// What comes of a body that arrives in pieces of `size`.
+    /// Re-encodes a body that arrives in pieces of `size`.
     async fn cut(
         body: &[u8],
         size: usize,
@@ -293,7 +293,8 @@ mod tests {
         Ok(passed)
     }
 
-    /// The bytes of unsigned chunks, the size of the largest, and what comes behind them.
+    /// Returns the data of unsigned chunks, the size of the largest, and the bytes after the last
+    /// chunk.
     fn read(body: &[u8]) -> (Vec<u8>, usize, Vec<u8>) {
         let (mut rest, mut data, mut largest) = (body, Vec::new(), 0);
         loop {
@@ -324,7 +325,7 @@ mod tests {
             assert!(read == [&data[..], b"abcde"].concat() && rest == trailer, "{size}");
             assert!(largest <= size, "{largest} {size}");
         }
-        // Of a chunk that does not end, what has come is passed on.
+        // The arrived part of an incomplete chunk is passed on.
         for (size, expected) in [(1, "1\r\na\r\n1\r\nb\r\n1\r\nc\r\n"), (20, "3\r\nabc\r\n")] {
             let passed = cut(b"ffffffff\r\nabc", size, None).await.unwrap().concat();
             assert_eq!(passed, expected.as_bytes());
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(taken(FREE_CHUNK + 1).await.unwrap_err(), "SlowDown");
         assert!(taken(FREE_CHUNK).await.is_ok());
         drop(all);
-        // It is for what comes.
+        // Memory is reserved for the bytes that arrive.
         let budget = MemoryBudget::new(100 << 20);
         let upload = budget.class(MemoryClass::Upload);
         let part = |came: usize| [begin(16 << 20), vec![0; came - 3]].concat();
@@ -374,7 +375,7 @@ mod tests {
             let (taken, came) = (upload.taken(), came as u64);
             assert!((came..=FREE_CHUNK + 2 * came).contains(&taken), "{taken} of {came}");
         }
-        // The memory is for one chunk, and goes with its body.
+        // The memory belongs to one chunk, and is released with its body.
         let two = [begin(2 << 20), vec![0; (2 << 20) - 3], b"\r\n".to_vec(), begin(2 << 20)];
         let again = cut(&two.concat(), 64 << 10, Some((MemoryBudget::new(10 << 20), 1))).await;
         assert!(again.is_ok());

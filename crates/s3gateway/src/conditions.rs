@@ -1,4 +1,4 @@
-//! If-Match and its kin, in the order RFC 9110 gives them.
+//! Conditional requests: If-Match and the like, in the order of RFC 9110.
 
 use s3s::dto::{ETag, ETagCondition, Timestamp};
 use s3s::{S3Error, S3ErrorCode, S3Result};
@@ -6,7 +6,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 use crate::errors::precondition_failed;
 use crate::metadata::http_date;
 
-/// Conditions on what is there.
+/// Conditions on the current object.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Conditions<'a> {
     pub(crate) if_match: Option<&'a ETagCondition>,
@@ -15,7 +15,7 @@ pub(crate) struct Conditions<'a> {
     pub(crate) if_unmodified_since: Option<&'a Timestamp>,
 }
 
-/// The same fields of any input.
+/// Collects the conditions of any input.
 macro_rules! conditions {
     ($input:expr) => {
         $crate::conditions::Conditions {
@@ -36,7 +36,7 @@ macro_rules! conditions {
 }
 pub(crate) use conditions;
 
-/// Which of the conditions fails.
+/// The condition that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     /// If-Match or If-Unmodified-Since.
@@ -46,7 +46,7 @@ enum Failure {
 }
 
 impl Conditions<'_> {
-    /// Checks them for a read: a client that has the object already is told so.
+    /// Checks the conditions of a read, which fail with 304 if the client has the object already.
     pub(crate) fn check_read(&self, etag: &ETag, modified: &Timestamp) -> S3Result<()> {
         match self.failure(etag, modified) {
             None => Ok(()),
@@ -55,7 +55,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// Checks them for the source of a copy: every failure is one of the precondition.
+    /// Checks the conditions on the source of a copy: every failure is a failed precondition.
     pub(crate) fn check_copy(&self, etag: &ETag, modified: &Timestamp) -> S3Result<()> {
         match self.failure(etag, modified) {
             None => Ok(()),
@@ -64,7 +64,7 @@ impl Conditions<'_> {
     }
 
     fn failure(&self, etag: &ETag, modified: &Timestamp) -> Option<Failure> {
-        // If-Match outranks If-Unmodified-Since, If-None-Match outranks If-Modified-Since.
+        // If-Match takes precedence over If-Unmodified-Since, If-None-Match over If-Modified-Since.
         let precondition = match (self.if_match, self.if_unmodified_since) {
             (Some(condition), _) => matches(condition, etag),
             (None, Some(since)) => modified <= since,
@@ -82,8 +82,8 @@ impl Conditions<'_> {
     }
 }
 
-/// The client has what it asks for: the object with this ETag, last modified then. RFC 9110 wants
-/// both told, so that a cache knows which of its copies is good.
+/// The response 304 with the object's ETag and time of modification. RFC 9110 requires both, so
+/// that a cache can tell which of its copies is fresh.
 fn not_modified(etag: &ETag, modified: &Timestamp) -> S3Error {
     let mut error = S3Error::with_message(S3ErrorCode::NotModified, "Not Modified");
     let mut headers = http::HeaderMap::new();
@@ -107,9 +107,9 @@ fn matches(condition: &ETagCondition, etag: &ETag) -> bool {
     }
 }
 
-/// The tags of a list (RFC 9110, 8.8.3 and 13.1). `s3s` reads a list as one tag, of all between the
-/// first quote and the last one; no tag has a quote in it. What is no list has the tags before
-/// that.
+/// Parses a list of ETags (RFC 9110, 8.8.3 and 13.1). `s3s` reads a list as one tag that reaches
+/// from the first quote to the last; a tag contains no quote. Text after a malformed entry is
+/// ignored.
 fn tags(read: &str) -> impl Iterator<Item = &str> {
     let mut parts = read.split('"');
     let mut next = parts.next();
@@ -161,7 +161,7 @@ mod tests {
             (Conditions { if_modified_since: Some(&at), ..none }, Some(NotModified)),
             (Conditions { if_unmodified_since: Some(&after), ..none }, None),
             (Conditions { if_unmodified_since: Some(&before), ..none }, Some(Precondition)),
-            // An ETag that matches outweighs a time that does not.
+            // A matching ETag takes precedence over a failing time.
             (
                 Conditions { if_match: Some(&same), if_unmodified_since: Some(&before), ..none },
                 None,

@@ -1,4 +1,4 @@
-//! ETag and checksums of a body: computed while it streams, verified before the object becomes
+//! ETag and checksums of a body, computed while it streams and verified before the object becomes
 //! visible.
 
 use base64::Engine as _;
@@ -27,7 +27,7 @@ impl Algorithm {
     pub(crate) const ALL: [Self; 5] =
         [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
 
-    /// As clients name it.
+    /// The algorithm's name in the S3 API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Crc32 => "CRC32",
@@ -38,7 +38,7 @@ impl Algorithm {
         }
     }
 
-    /// The header that carries its value.
+    /// The header of the checksum's value.
     pub(crate) fn header(self) -> &'static str {
         match self {
             Self::Crc32 => "x-amz-checksum-crc32",
@@ -49,7 +49,7 @@ impl Algorithm {
         }
     }
 
-    /// Bytes of its value.
+    /// Size of the value in bytes.
     fn width(self) -> usize {
         match self {
             Self::Crc32 | Self::Crc32c => 4,
@@ -73,15 +73,15 @@ impl Algorithm {
     }
 }
 
-/// A checksum's value, as S3 writes it.
+/// A checksum in the text form of S3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checksum {
     pub(crate) algorithm: Algorithm,
-    /// Base64; with `-N` behind it for a checksum over the checksums of N parts.
+    /// Base64, followed by `-N` for a checksum over the checksums of N parts.
     pub(crate) value: String,
 }
 
-/// One checksum being computed.
+/// A checksum computation in progress.
 pub(crate) enum Hasher {
     Crc(Algorithm, Crc),
     Sha1(Box<Sha1>),
@@ -122,19 +122,19 @@ impl Hasher {
     }
 }
 
-/// What a client says about a body beforehand.
+/// Checksums and digests that the client declares for a body.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Claims {
     md5: Option<[u8; 16]>,
     checksum: Option<Checksum>,
-    /// The checksum comes behind the body.
+    /// The algorithm of a checksum in the trailer.
     trailing: Option<Algorithm>,
-    /// A checksum is to be computed although none is claimed.
+    /// An algorithm to compute although the client declared no checksum.
     wanted: Option<Algorithm>,
 }
 
 impl Claims {
-    /// What the headers of a request claim.
+    /// Reads the declared checksums from the headers.
     pub(crate) fn of_headers(headers: &HeaderMap) -> S3Result<Self> {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let mut claims = Self::default();
@@ -159,33 +159,33 @@ impl Claims {
         Ok(claims)
     }
 
-    /// What the headers claim of a document when their checksum is of something else: its MD5, and
-    /// a checksum behind it.
+    /// Reads the declared checksums of a document whose checksum header describes something else:
+    /// only its MD5, and a checksum in the trailer.
     pub(crate) fn of_headers_besides_checksum(headers: &HeaderMap) -> S3Result<Self> {
         let md5 = headers.get("content-md5").and_then(|value| value.to_str().ok());
         let (md5, trailing) = (md5.map(parse_md5).transpose()?, trailing(headers)?);
         Ok(Self { md5, trailing, ..Self::default() })
     }
 
-    /// A checksum to be computed although none is claimed.
+    /// Requests a checksum although the client declared none.
     pub(crate) fn want(mut self, algorithm: Option<Algorithm>) -> Self {
         self.wanted = algorithm;
         self
     }
 
-    /// The checksum that will be known of the body.
+    /// The algorithm of the checksum that will be computed.
     pub(crate) fn algorithm(&self) -> Option<Algorithm> {
         self.checksum.as_ref().map(|c| c.algorithm).or(self.trailing).or(self.wanted)
     }
 
-    /// Whether there is anything to verify.
+    /// Returns `true` if there is nothing to verify.
     pub(crate) fn is_empty(&self) -> bool {
         self.md5.is_none() && self.checksum.is_none() && self.trailing.is_none()
     }
 }
 
 impl Checksum {
-    /// Whether this is what a client claims. The count behind a composite value may be left out.
+    /// Compares with a declared checksum. The declared composite value may omit its part count.
     pub(crate) fn is_claimed_as(&self, claimed: &Self) -> bool {
         let value = self.value.split_once('-').map(|(value, _)| value);
         claimed.algorithm == self.algorithm
@@ -203,7 +203,7 @@ impl Checksum {
     }
 }
 
-/// The algorithm of a checksum that is announced to come behind the body.
+/// The algorithm of a checksum that is announced for the trailer.
 fn trailing(headers: &HeaderMap) -> S3Result<Option<Algorithm>> {
     let mut trailing = None;
     let trailers = headers.get_all("x-amz-trailer");
@@ -229,14 +229,14 @@ fn parse_md5(value: &str) -> S3Result<[u8; 16]> {
     })
 }
 
-/// Computes what is claimed of a body, and its ETag.
+/// Computes the ETag of a body and its declared checksums.
 pub(crate) struct BodyDigest {
     claims: Claims,
     md5: Md5,
     hasher: Option<Hasher>,
 }
 
-/// What a body turned out to be.
+/// The verified digests of a body.
 #[derive(Debug, Clone)]
 pub(crate) struct Verified {
     /// MD5, in hex.
@@ -257,7 +257,7 @@ impl BodyDigest {
         }
     }
 
-    /// Compares what came with what was claimed; `trailers` are those behind the body.
+    /// Compares the computed digests with the declared ones; `trailers` follow the body.
     pub(crate) fn verify(self, trailers: Option<&HeaderMap>) -> S3Result<Verified> {
         let md5: [u8; 16] = self.md5.finalize().into();
         if self.claims.md5.is_some_and(|claimed| claimed != md5) {
@@ -294,7 +294,7 @@ impl BodyDigest {
     }
 }
 
-/// The checksum over the checksums of parts, as S3 writes it: `base64-N`.
+/// The checksum over the checksums of parts, in S3's form `base64-N`.
 pub(crate) fn composite(algorithm: Algorithm, parts: &[&str]) -> S3Result<Checksum> {
     let mut hasher = Hasher::new(algorithm);
     for part in parts {
@@ -307,7 +307,7 @@ pub(crate) fn composite(algorithm: Algorithm, parts: &[&str]) -> S3Result<Checks
     Ok(Checksum { algorithm, value: format!("{}-{}", whole.value, parts.len()) })
 }
 
-/// The CRC of the parts' bytes one after the other, from the CRCs and lengths of the parts.
+/// The CRC of the concatenated parts, from their CRCs and lengths.
 pub(crate) fn combined(algorithm: Algorithm, parts: &[(&str, u64)]) -> S3Result<Checksum> {
     let kind = match algorithm {
         Algorithm::Crc32 => CrcAlgorithm::Crc32IsoHdlc,

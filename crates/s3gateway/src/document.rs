@@ -1,9 +1,10 @@
-//! Documents of answers: XML 1.0, whatever names are in them.
+//! Well-formed XML 1.0 responses, whatever names they contain.
 //!
-//! Names of objects may have any character; XML 1.0 has no way to write most control characters
-//! (<https://www.w3.org/TR/xml/#charsets>), and a parser refuses a document that has one. Listings
-//! percent-encode all of their names then and say so ([`crate::listing`]). The other documents of
-//! S3 have no field that says so: in them the character alone is percent-encoded.
+//! Object names may contain any character, but XML 1.0 cannot represent most control characters
+//! (<https://www.w3.org/TR/xml/#charsets>), and parsers refuse a document that contains one. In
+//! that case listings percent-encode all of their names and declare it ([`crate::listing`]). The
+//! other documents of S3 have no field for it: in them only the offending character is
+//! percent-encoded.
 
 use std::fmt::Write as _;
 
@@ -12,8 +13,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 use s3s::Body;
 
-/// Makes the document of an answer one that parsers accept. Objects, which are streams, are left
-/// as they are.
+/// Makes the document of a response well-formed. Object streams are left unchanged.
 pub(crate) fn make_well_formed(response: &mut Response<Body>) {
     let kind = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     if !kind.is_some_and(|kind| kind.starts_with(b"application/xml")) {
@@ -27,7 +27,7 @@ pub(crate) fn make_well_formed(response: &mut Response<Body>) {
     *response.body_mut() = Body::from(Bytes::from(text));
 }
 
-/// The document with every character encoded that XML does not carry as it is, when it has one.
+/// Encodes every character that XML cannot carry. Returns `None` if there is none.
 fn well_formed(document: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(document).ok()?;
     if text.chars().all(is_carried) {
@@ -36,7 +36,7 @@ fn well_formed(document: &[u8]) -> Option<String> {
     let mut encoded = String::with_capacity(text.len() + 64);
     for c in text.chars() {
         match c {
-            // A parser would make a line feed of it.
+            // A parser would turn it into a line feed.
             '\r' => encoded.push_str("&#13;"),
             c if is_carried(c) => encoded.push(c),
             c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| {
@@ -47,7 +47,7 @@ fn well_formed(document: &[u8]) -> Option<String> {
     Some(encoded)
 }
 
-/// Whether a character of a text comes out of a parser as it went in.
+/// Returns `true` if a parser returns the character unchanged.
 fn is_carried(c: char) -> bool {
     matches!(c, '\t' | '\n' | ' '..='\u{fffd}' | '\u{10000}'..)
 }

@@ -1,10 +1,10 @@
-//! The one place where failures become S3 codes and words.
+//! Mapping of errors to S3 codes and messages. No other module does this.
 
 use client::{Error, ErrorKind};
 use proto::ozone::Status;
 use s3s::{S3Error, S3ErrorCode};
 
-/// What the failing operation was about: the same status of OM means different things for different
+/// The subject of the failed operation: the same OM status maps to different S3 codes for different
 /// subjects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
@@ -16,7 +16,7 @@ pub(crate) enum Subject {
     Upload,
 }
 
-/// `error` as S3 says it.
+/// Converts `error` to an S3 error.
 pub(crate) fn s3_error(subject: Subject, error: Error) -> S3Error {
     let (code, message) = match error.om_status() {
         Some(status) => of_status(subject, status, &error),
@@ -31,7 +31,7 @@ pub(crate) fn s3_error(subject: Subject, error: Error) -> S3Error {
     s3
 }
 
-/// A code that S3 knows and `s3s` does not.
+/// A code that S3 has and `s3s` lacks.
 pub(crate) fn custom(
     code: &'static str,
     status: http::StatusCode,
@@ -46,7 +46,7 @@ fn of_status(subject: Subject, status: Status, error: &Error) -> (S3ErrorCode, S
     use S3ErrorCode as C;
     let say = |code, message: &str| (code, message.to_owned());
     match status {
-        // Links that lead to each other lead to no bucket.
+        // A loop of links resolves to no bucket.
         Status::BucketNotFound | Status::VolumeNotFound | Status::DetectedLoopInBucketLinks => {
             say(C::NoSuchBucket, "The specified bucket does not exist")
         }
@@ -111,11 +111,11 @@ fn of_kind(subject: Subject, kind: ErrorKind, error: &Error) -> (S3ErrorCode, St
             say(C::SlowDown, "The cluster is starting. Please try again in a moment.")
         }
         (ErrorKind::NoSpace, _) => {
-            tracing::warn!(%error, "no disk has room: delete data, or add disks or DataNodes");
+            tracing::warn!(%error, "no disk has free space: delete data, or add disks or DataNodes");
             say(C::ServiceUnavailable, "There is no room for the data. Please try again.")
         }
         (ErrorKind::Overwritten, _) => {
-            tracing::warn!(%error, "a read was overtaken by writes");
+            tracing::warn!(%error, "object overwritten during a read");
             say(
                 C::ServiceUnavailable,
                 "The object was overwritten while it was read. Please try again.",
@@ -139,28 +139,28 @@ fn precondition_failed_parts() -> (S3ErrorCode, String) {
     )
 }
 
-/// A precondition does not hold.
+/// PreconditionFailed.
 pub(crate) fn precondition_failed() -> S3Error {
     let (code, message) = precondition_failed_parts();
     S3Error::with_message(code, message)
 }
 
-/// The body of a request is larger than a document may be.
+/// The body exceeds the maximum size of a document.
 pub(crate) fn too_large_a_document() -> S3Error {
     custom("MaxMessageLengthExceeded", http::StatusCode::BAD_REQUEST, "Your request was too big.")
 }
 
-/// The request makes no sense.
+/// InvalidRequest.
 pub(crate) fn invalid_request(message: impl Into<String>) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidRequest, message.into())
 }
 
-/// An argument is out of its domain.
+/// InvalidArgument.
 pub(crate) fn invalid_argument(message: impl Into<String>) -> S3Error {
     S3Error::with_message(S3ErrorCode::InvalidArgument, message.into())
 }
 
-/// The checksum that was to come behind the body did not.
+/// The announced checksum is missing from the trailer, or malformed.
 pub(crate) fn malformed_trailer() -> S3Error {
     custom(
         "MalformedTrailerError",
@@ -169,7 +169,7 @@ pub(crate) fn malformed_trailer() -> S3Error {
     )
 }
 
-/// What was asked for is known, and not done here.
+/// NotImplemented, for a feature of S3 that is not supported.
 pub(crate) fn not_implemented(what: &str) -> S3Error {
     S3Error::with_message(
         S3ErrorCode::NotImplemented,
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Clients try again after 503, and give up after 403.
+    /// Clients retry after 503, and give up after 403.
     #[test]
     fn a_full_disk_is_no_quota() {
         let full = Error::WriteFailed {

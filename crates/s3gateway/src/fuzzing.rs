@@ -1,4 +1,4 @@
-//! What a request of S3 says in its query and headers, fuzzed.
+//! Fuzz targets for the query and headers of S3 requests.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 

@@ -1,4 +1,4 @@
-//! A gateway: start, what all operations share, stop.
+//! The gateway: start, state shared by all operations, shutdown.
 
 use std::future::{self, Ready};
 use std::net::SocketAddr;
@@ -26,30 +26,30 @@ use crate::GatewayOptions;
 use crate::auth::Secrets;
 use crate::server::{Access, LARGEST_DOCUMENT, S3Server, ServerMetrics};
 
-/// Why a gateway did not start.
+/// Errors of starting a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum S3GatewayError {
-    /// It is not to serve S3, which is all that it does.
+    /// Serving S3 is disabled.
     #[error(
-        "{} is false, and an S3 gateway does nothing else: remove the setting, or do not start a gateway",
+        "{} is false, but serving S3 is all that a gateway does: remove the setting, or start no gateway",
         keys::s3g::OZONE_S3G_HTTP_ENABLED.name()
     )]
     Disabled,
-    /// A port cannot be had.
+    /// A port cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The cluster's addresses make no sense.
+    /// An address of the cluster is invalid.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// The replication of objects is none.
+    /// The default replication is invalid.
     #[error("ozone.replication and ozone.replication.type: {0}")]
     Replication(#[from] types::WireError),
-    /// A domain name is not one.
+    /// A domain name is invalid.
     #[error("ozone.s3g.domain.name is not valid: {0}")]
     Domain(String),
 }
 
-/// What all operations share.
+/// State shared by all operations.
 pub(crate) struct Gateway {
     client: Client,
     volume: String,
@@ -69,12 +69,13 @@ impl Gateway {
         self.bucket_layout
     }
 
-    /// Replication of objects that nobody says one for; the bucket's when absent.
+    /// Default replication of objects; `None` for the bucket's.
     pub(crate) fn replication(&self) -> Option<ReplicationConfig> {
         self.replication
     }
 
-    /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
+    /// Returns `true` if directories of FILE_SYSTEM_OPTIMIZED buckets are distinguished from
+    /// objects.
     pub(crate) fn directories(&self) -> bool {
         self.directories
     }
@@ -87,7 +88,7 @@ impl Gateway {
         self.max_list_keys
     }
 
-    /// A client on behalf of the user that signed the request.
+    /// A client that acts for the user who signed the request.
     pub(crate) fn client_of(&self, credentials: Option<&Credentials>) -> Client {
         match credentials {
             Some(credentials) => self.client.on_behalf_of(&credentials.access_key),
@@ -100,10 +101,10 @@ impl Gateway {
 pub struct S3Gateway;
 
 impl S3Gateway {
-    /// Starts a gateway to the cluster that `conf` describes.
+    /// Starts a gateway for the cluster described by `conf`.
     ///
     /// # Errors
-    /// When a port cannot be had or an address makes no sense.
+    /// If a port cannot be bound or an address is invalid.
     pub fn start(
         conf: &Configuration,
         options: GatewayOptions,
@@ -117,10 +118,10 @@ impl S3Gateway {
         })
     }
 
-    /// Starts a gateway over this client.
+    /// Starts a gateway with an existing client.
     ///
     /// # Errors
-    /// As [`S3Gateway::start`].
+    /// As for [`S3Gateway::start`].
     pub fn start_with(
         client: Client,
         options: GatewayOptions,
@@ -186,7 +187,7 @@ impl S3Gateway {
         let shutdown = Shutdown::new();
         let timeout = options.shutdown_timeout;
         let task = tokio::spawn(server.serve(listener, shutdown.clone(), timeout));
-        tracing::info!(address = %local, "s3 gateway listens");
+        tracing::info!(address = %local, "S3 gateway listening");
         Ok(S3GatewayHandle { address: local, status, shutdown, task, timeout })
     }
 }
@@ -216,8 +217,7 @@ fn service(
     Ok(builder.build())
 }
 
-/// What is read of a request into memory before it is carried out. Forms are refused before they
-/// are read.
+/// Limits of request bodies that are read into memory. Forms are refused before they are read.
 fn limits_of_requests() -> S3Config {
     let mut limits = S3Config::default();
     limits.xml_max_body_size = LARGEST_DOCUMENT;
@@ -226,7 +226,7 @@ fn limits_of_requests() -> S3Config {
     limits
 }
 
-/// Tells which gateway answered.
+/// Identifies the gateway in `x-amz-id-2`.
 fn host_id() -> HeaderValue {
     let id = uuid::Uuid::new_v4().simple().to_string();
     HeaderValue::from_str(&id).unwrap_or_else(|_| HeaderValue::from_static("trioxide"))
@@ -242,12 +242,12 @@ pub struct S3GatewayHandle {
 }
 
 impl S3GatewayHandle {
-    /// Where S3 is served.
+    /// The S3 address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The URL that clients are given.
+    /// The URL for clients.
     pub fn endpoint(&self) -> String {
         let address = match self.address {
             SocketAddr::V4(v4) if v4.ip().is_unspecified() => format!("127.0.0.1:{}", v4.port()),
@@ -257,24 +257,24 @@ impl S3GatewayHandle {
         format!("http://{address}")
     }
 
-    /// Where status page and metrics are served.
+    /// The address of the status page and metrics.
     pub fn status_address(&self) -> Option<SocketAddr> {
         self.status.as_ref().map(StatusServer::local_addr)
     }
 
-    /// The servers, by name.
+    /// The servers by name.
     pub fn addresses(&self) -> Vec<(&'static str, SocketAddr)> {
         let mut addresses = vec![("s3", self.address)];
         addresses.extend(self.status_address().map(|address| ("http", address)));
         addresses
     }
 
-    /// Returns once requests are taken, which is from the start.
+    /// Completes once the gateway accepts requests, which is at once after start.
     pub fn ready(&self) -> Ready<()> {
         future::ready(())
     }
 
-    /// Takes no more requests, lets those under way end, and stops.
+    /// Stops accepting requests, waits for requests in flight, and stops.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(self.stop())
     }
@@ -282,7 +282,7 @@ impl S3GatewayHandle {
     async fn stop(self) {
         self.shutdown.trigger();
         let abort = self.task.abort_handle();
-        // The server has its own timeout; this one is for a server that hangs.
+        // The server has its own timeout; this one bounds a server that hangs.
         if tokio::time::timeout(self.timeout + Duration::from_secs(1), self.task).await.is_err() {
             abort.abort();
         }

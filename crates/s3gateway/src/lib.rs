@@ -1,30 +1,30 @@
 //! S3 over the native client.
 //!
-//! `s3s` speaks HTTP, XML and signatures; what an operation means is here. Buckets live in one
-//! volume (`s3v`) with layout OBJECT_STORE. Nothing is kept in the gateway but connections and a
-//! short memory of secrets: any number of gateways serve one cluster.
+//! `s3s` handles HTTP, XML and signatures; this crate implements the operations. Buckets live in
+//! one volume (`s3v`) with layout OBJECT_STORE. A gateway holds no state but connections and a
+//! short-lived cache of secrets: any number of gateways can serve one cluster.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`server`] | sockets, request ids, metrics; what has to be checked before `s3s` looks |
-//! | [`target`] | sub-resources that `s3s` would take for the resource itself |
-//! | [`signed`] | what a signature covers, as far as `s3s` does not look |
-//! | [`owner`] | buckets that have to be somebody's |
+//! | [`server`] | sockets, request ids, metrics; checks that must precede `s3s` |
+//! | [`target`] | sub-resources that `s3s` would mistake for the resource itself |
+//! | [`signed`] | coverage of signatures, as far as `s3s` does not check it |
+//! | [`owner`] | the expected owner of a bucket |
 //! | [`auth`] | secrets of access ids |
-//! | [`errors`] | the one place where failures become S3 codes |
-//! | [`announced`] | checksums that a request names: each is verified, or refused |
-//! | [`chunked`] | bodies in aws-chunks, cut into small ones |
+//! | [`errors`] | mapping of errors to S3 codes, in one place |
+//! | [`announced`] | checksum headers: each is verified, or refused |
+//! | [`chunked`] | aws-chunked bodies, split into small chunks |
 //! | [`digest`] | ETag and checksums of a body, verified |
 //! | [`metadata`] | headers of an object as metadata of its key |
-//! | [`conditions`] | If-Match and its kin |
-//! | [`document`] | answers are well-formed XML, whatever names are in them |
-//! | [`refuse`] | what we lack, said aloud |
+//! | [`conditions`] | conditional requests: If-Match and the like |
+//! | [`document`] | well-formed XML responses, whatever names they contain |
+//! | [`refuse`] | unsupported features, refused explicitly |
 //! | [`storage_class`] | replications as storage classes |
 //! | [`bucket`], [`object`], [`listing`], [`multipart`] | the operations |
 //!
-//! **Invariants.** What a client asked for and we do not do is refused, never ignored. An object
-//! becomes visible only after its digests were verified. Bodies stream both ways; what an upload
-//! holds is bounded by the client's options.
+//! **Invariants.** An unsupported part of a request is refused, never ignored. An object becomes
+//! visible only after its digests were verified. Bodies stream both ways; the memory of an upload
+//! is bounded by the client's options.
 
 mod announced;
 mod auth;

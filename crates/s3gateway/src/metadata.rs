@@ -1,8 +1,8 @@
 //! Headers of an object as metadata of its key.
 //!
-//! User metadata (`x-amz-meta-*`) keep their names, and `ETag` is Ozone's, so that its own gateway
-//! reads our objects. What else an object has is kept under names with a colon in them, which no
-//! header can have.
+//! User metadata (`x-amz-meta-*`) keep their names, and the `ETag` key is Ozone's, so that Ozone's
+//! gateway reads our objects. All other headers are stored under names that contain a colon, which
+//! no header name can.
 
 use proto::hdds::KeyValue;
 use s3s::S3Result;
@@ -13,7 +13,7 @@ use crate::digest::{Algorithm, Checksum};
 use crate::errors::invalid_request;
 use crate::storage_class::STORAGE_CONFIG;
 
-/// ETag as Ozone keeps it.
+/// Ozone's metadata key of the ETag.
 const ETAG: &str = "ETag";
 const CONTENT_TYPE: &str = "s3:content-type";
 const CACHE_CONTROL: &str = "s3:cache-control";
@@ -23,10 +23,10 @@ const CONTENT_LANGUAGE: &str = "s3:content-language";
 const EXPIRES: &str = "s3:expires";
 const CHECKSUM: &str = "s3:checksum";
 
-/// Most bytes of user metadata, names and values together, as S3 has it.
+/// Maximum size of user metadata in bytes, names and values together; S3's limit.
 const MOST_USER_METADATA: usize = 2 << 10;
 
-/// What an object has besides its bytes.
+/// Metadata of an object.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ObjectMetadata {
     pub(crate) etag: Option<String>,
@@ -38,12 +38,12 @@ pub(crate) struct ObjectMetadata {
     /// An HTTP date.
     pub(crate) expires: Option<String>,
     pub(crate) checksum: Option<Checksum>,
-    /// The storage policy of its own that it has.
+    /// The storage policy of the object itself, if any.
     pub(crate) policy: Option<String>,
     pub(crate) user: Vec<(String, String)>,
 }
 
-/// The fields that all inputs that make an object have in common.
+/// Reads the fields that all object-creating inputs share.
 macro_rules! of_input {
     ($input:expr) => {
         $crate::metadata::ObjectMetadata {
@@ -63,7 +63,7 @@ macro_rules! of_input {
 pub(crate) use of_input;
 
 impl ObjectMetadata {
-    /// From a key's metadata.
+    /// Parses a key's metadata.
     pub(crate) fn of_key(metadata: &[KeyValue]) -> Self {
         let mut object = Self::default();
         for entry in metadata {
@@ -78,7 +78,7 @@ impl ObjectMetadata {
                 EXPIRES => object.expires = Some(value),
                 CHECKSUM => object.checksum = parse_checksum(&value),
                 StoragePolicy::METADATA_KEY => object.policy = Some(value),
-                // Names that only servers use: not headers of the object.
+                // Names that only servers use are not headers of the object.
                 "gdprEnabled" | "hsyncClientId" | "leaseRecovery" => {}
                 key if key.contains(':') => {}
                 key => object.user.push((key.to_owned(), value)),
@@ -87,7 +87,7 @@ impl ObjectMetadata {
         object
     }
 
-    /// As a key's metadata.
+    /// Converts to a key's metadata.
     pub(crate) fn to_key(&self) -> Vec<(String, String)> {
         let mut pairs = self.user.clone();
         let fields = [
@@ -109,8 +109,8 @@ impl ObjectMetadata {
         pairs
     }
 
-    /// The ETag. A key that was not written through S3 has none; one is made of what changes with
-    /// its content.
+    /// The ETag. A key that was not written through S3 has none; it gets one derived from ids that
+    /// change with its content.
     pub(crate) fn etag_or(&self, object_id: u64, update_id: u64) -> ETag {
         match &self.etag {
             Some(etag) => ETag::Strong(etag.clone()),
@@ -118,37 +118,37 @@ impl ObjectMetadata {
         }
     }
 
-    /// User metadata as `s3s` has it.
+    /// User metadata in the type of `s3s`.
     pub(crate) fn user_dto(&self) -> Option<Metadata> {
         (!self.user.is_empty()).then(|| self.user.iter().cloned().collect())
     }
 }
 
-/// The ETag of a key that has none of its own.
+/// The derived ETag of a key without one of its own.
 pub(crate) fn synthetic_etag(object_id: u64, update_id: u64) -> String {
     format!("{object_id:016x}{update_id:016x}")
 }
 
-/// ETag and checksum as a key's metadata: what is known only once the body is there.
+/// ETag and checksum as key metadata, which are known only once the body is complete.
 pub(crate) fn finish_pairs(etag: &str, checksum: Option<&Checksum>) -> Vec<(String, String)> {
     let mut pairs = vec![(ETAG.to_owned(), etag.to_owned())];
     pairs.extend(checksum.map(checksum_pair));
     pairs
 }
 
-/// A checksum as one entry of a key's metadata: `CRC32:base64`.
+/// A checksum as an entry of key metadata: `CRC32:base64`.
 pub(crate) fn checksum_pair(checksum: &Checksum) -> (String, String) {
     (CHECKSUM.to_owned(), format!("{}:{}", checksum.algorithm.name(), checksum.value))
 }
 
-/// A checksum as [`checksum_pair`] writes it.
+/// Parses a checksum written by [`checksum_pair`].
 pub(crate) fn parse_checksum(value: &str) -> Option<Checksum> {
     let (name, value) = value.split_once(':')?;
     let algorithm = Algorithm::ALL.into_iter().find(|a| a.name() == name)?;
     Some(Checksum { algorithm, value: value.to_owned() })
 }
 
-/// The value of an entry of a key's metadata.
+/// The value of an entry of key metadata.
 pub(crate) fn value_of<'a>(metadata: &'a [KeyValue], name: &str) -> Option<&'a str> {
     metadata.iter().find(|entry| entry.key == name)?.value.as_deref()
 }
@@ -164,13 +164,13 @@ pub(crate) fn user_metadata(metadata: Option<&Metadata>) -> S3Result<Vec<(String
         ));
     }
     if metadata.keys().any(|key| key.contains(':') || key == ETAG) {
-        return Err(invalid_request("a name of user metadata is not valid"));
+        return Err(invalid_request("a user metadata name is not valid"));
     }
     let kept = metadata.iter().filter(|(key, _)| *key != STORAGE_CONFIG);
     Ok(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// `aws-chunked` says how the body travels, not what it is.
+/// Removes `aws-chunked`, which describes the transfer rather than the content.
 pub(crate) fn without_chunked(encoding: Option<&str>) -> Option<String> {
     let kept: Vec<&str> = encoding?
         .split(',')
@@ -180,14 +180,14 @@ pub(crate) fn without_chunked(encoding: Option<&str>) -> Option<String> {
     (!kept.is_empty()).then(|| kept.join(","))
 }
 
-/// A time as an HTTP date.
+/// Formats a time as an HTTP date.
 pub(crate) fn http_date(time: Option<&Timestamp>) -> Option<String> {
     let mut text = Vec::new();
     time?.format(TimestampFormat::HttpDate, &mut text).ok()?;
     String::from_utf8(text).ok()
 }
 
-/// An HTTP date as a time.
+/// Parses an HTTP date.
 pub(crate) fn parse_http_date(text: Option<&str>) -> Option<Timestamp> {
     Timestamp::parse(TimestampFormat::HttpDate, text?).ok()
 }

@@ -1,5 +1,4 @@
-//! The operations of S3 that we have, each one call into its module. What is not here answers
-//! NotImplemented.
+//! The supported operations of S3, each one call into its module. All others answer NotImplemented.
 
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result};
@@ -29,7 +28,7 @@ macro_rules! operations {
                 object::head(self, request).await
             }
 
-            /// Buckets never had versioning: the answer says neither Enabled nor Suspended.
+            /// Buckets never had versioning: the response is neither Enabled nor Suspended.
             async fn get_bucket_versioning(
                 &self,
                 request: S3Request<GetBucketVersioningInput>,

@@ -1,4 +1,4 @@
-//! What a gateway is told.
+//! Options of a gateway.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use limits::ConnectionOptions;
 use proto::ozone::BucketLayoutProto;
 use types::{ReplicationConfig, WireError};
 
-/// What a gateway is told.
+/// Options of a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
-    /// Whether S3 is served at all.
+    /// Enables the S3 server.
     pub enabled: bool,
-    /// Where S3 is served.
+    /// Address of the S3 server.
     pub address: HostPort,
-    /// Where status page and metrics are served, if at all.
+    /// Address of the status page and metrics, if any.
     pub status_address: Option<HostPort>,
-    /// The configuration itself, which `/conf` shows.
+    /// The configuration, shown by `/conf`.
     pub configuration: Configuration,
     /// Domains under which a bucket is the first label of the host name.
     pub domains: Vec<String>,
-    /// Region the gateway tells.
+    /// Region of the gateway.
     pub region: String,
-    /// The volume that buckets live in.
+    /// The volume of the buckets.
     pub volume: String,
-    /// Layout of the buckets that are made through it.
+    /// Layout of buckets created through the gateway.
     pub bucket_layout: BucketLayoutProto,
-    /// Replication of objects that nobody says one for; the bucket's when absent.
+    /// Default replication of objects; `None` for the bucket's.
     pub replication: Option<ReplicationConfig>,
-    /// Whether directories of FILE_SYSTEM_OPTIMIZED buckets are told from objects.
+    /// Distinguishes directories of FILE_SYSTEM_OPTIMIZED buckets from objects.
     pub directories: bool,
-    /// Most keys on a page of a listing.
+    /// Maximum number of keys on a page of a listing.
     pub max_list_keys: u32,
-    /// An access id and its secret that are valid whatever OM says.
+    /// An access id and its secret that are valid independently of OM.
     pub credentials: Option<(String, String)>,
-    /// How many connections there may be, and how long they may be silent.
+    /// Limits on connections and their idle time.
     pub connections: ConnectionOptions,
-    /// Bytes a second at which a body comes at least; zero for any.
+    /// Minimum transfer rate of a body in bytes per second; zero for no limit.
     pub minimum_upload_rate: u64,
-    /// A request that takes as long is logged; zero for none.
+    /// Requests of at least this duration are logged; zero disables it.
     pub slow_request: Duration,
-    /// How long a shutdown waits for requests under way.
+    /// Time for requests in flight to finish on shutdown.
     pub shutdown_timeout: Duration,
 }
 
 impl GatewayOptions {
-    /// The options that a configuration describes. The credentials are those of the environment
-    /// (`O3_ACCESS_KEY`, `O3_SECRET_KEY`), when both are there.
+    /// Options from a configuration. The credentials come from the environment (`O3_ACCESS_KEY`,
+    /// `O3_SECRET_KEY`) if both are set.
     ///
     /// # Errors
-    /// When the replication makes no sense.
+    /// If the replication is invalid.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, WireError> {
         use keys::{om, s3g, trioxide};
         let status = conf.get(&s3g::OZONE_S3G_WEBADMIN_HTTP_ENABLED);
@@ -67,7 +67,7 @@ impl GatewayOptions {
             domains: conf.get(&s3g::OZONE_S3G_DOMAIN_NAME),
             region: conf.get(&s3g::OZONE_S3G_REGION),
             volume: conf.get(&om::OZONE_S3G_VOLUME),
-            // The declaration allows no other names than the layouts'.
+            // The key's declaration allows only names of layouts.
             bucket_layout: BucketLayoutProto::from_str_name(
                 &conf.get(&s3g::OZONE_S3G_DEFAULT_BUCKET_LAYOUT).to_ascii_uppercase(),
             )
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(options(&[]).replication, None);
         let conf = Configuration::builder().build().unwrap();
         let conf = conf.with("ozone.replication", "rs-6-3-1024k");
-        assert!(GatewayOptions::from_configuration(&conf).is_err(), "no factor of RATIS");
+        assert!(GatewayOptions::from_configuration(&conf).is_err(), "not a factor of RATIS");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! `x-amz-expected-bucket-owner`: a request that names the owner of its bucket does nothing in a
-//! bucket of another one. Every operation is checked here, before it begins.
+//! `x-amz-expected-bucket-owner`: a request that names the bucket's owner fails if the bucket has
+//! another owner. Every operation is checked before it begins.
 //!
-//! The owner is the name of the bucket's owner in OM, which answers show as `ID` of `Owner`. A
-//! bucket that is not there is left to the operation, which says so.
+//! The owner is the name of the bucket's owner in OM, which responses show as `ID` of `Owner`. A
+//! missing bucket is left to the operation, which reports it.
 
 use client::{Client, ErrorKind};
 use http::{HeaderMap, HeaderName};
@@ -12,19 +12,19 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use crate::errors::{Subject, s3_error};
 
-/// Names the owner of the bucket of the request.
+/// The expected owner of the request's bucket.
 const OF_BUCKET: HeaderName = HeaderName::from_static("x-amz-expected-bucket-owner");
 
-/// Names the owner of the bucket that a copy is made from.
+/// The expected owner of the source bucket of a copy.
 const OF_SOURCE: HeaderName = HeaderName::from_static("x-amz-source-expected-bucket-owner");
 
-/// Names what a copy is made from.
+/// The source of a copy.
 const SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
 
-/// Checks that the buckets of a request belong to whom its headers name.
+/// Checks that the buckets of a request have the owners named in its headers.
 ///
 /// # Errors
-/// `AccessDenied` when one does not, and what keeps OM from telling.
+/// `AccessDenied` if an owner differs; errors of OM.
 pub(crate) async fn check(
     client: &Client,
     volume: &str,

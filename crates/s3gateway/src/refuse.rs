@@ -1,4 +1,4 @@
-//! What we lack, said aloud: a header that asks for encryption, locks or ACLs is refused, never
+//! Unsupported features: a header that requests encryption, locks or ACLs is refused, never
 //! ignored.
 
 use s3s::S3Result;
@@ -9,7 +9,7 @@ use s3s::dto::{
 
 use crate::errors::{custom, invalid_argument, not_implemented};
 
-/// Refuses every field of an input that is set.
+/// Refuses every set field of an input.
 macro_rules! refuse {
     ($input:expr, $($field:ident => $what:literal),* $(,)?) => {
         $(if $input.$field.is_some() {
@@ -18,7 +18,7 @@ macro_rules! refuse {
     };
 }
 
-/// Headers that all ways to make an object have in common.
+/// Refuses headers that all object-creating requests share.
 macro_rules! refuse_for_objects {
     ($input:expr) => {
         refuse!($input,
@@ -64,7 +64,7 @@ pub(crate) fn create_upload(input: &CreateMultipartUploadInput) -> S3Result<()> 
     Ok(())
 }
 
-/// Encryption with keys of the client, where nothing else can be asked for.
+/// Refuses encryption with customer keys on inputs without other such headers.
 macro_rules! refuse_customer_keys {
     ($input:expr) => {
         if $input.sse_customer_algorithm.is_some() || $input.sse_customer_key.is_some() {
@@ -98,7 +98,7 @@ pub(crate) fn create_bucket(input: &CreateBucketInput) -> S3Result<()> {
     {
         return Err(not_implemented(&format!("x-amz-acl: {acl}")));
     }
-    // An object belongs to who made its bucket, and ACLs of S3 are not there.
+    // An object belongs to the owner of its bucket, and S3 ACLs are not supported.
     if let Some(ownership) = input.object_ownership.as_ref().map(ObjectOwnership::as_str)
         && ownership != ObjectOwnership::BUCKET_OWNER_ENFORCED
     {
@@ -107,7 +107,7 @@ pub(crate) fn create_bucket(input: &CreateBucketInput) -> S3Result<()> {
     Ok(())
 }
 
-/// The ACLs that say what holds anyway are taken.
+/// Accepts ACLs that describe the actual permissions.
 fn canned_acl(acl: Option<&ObjectCannedACL>) -> S3Result<()> {
     match acl.map(ObjectCannedACL::as_str) {
         None | Some("private" | "bucket-owner-full-control" | "bucket-owner-read") => Ok(()),
@@ -115,7 +115,7 @@ fn canned_acl(acl: Option<&ObjectCannedACL>) -> S3Result<()> {
     }
 }
 
-/// A version that was asked for: objects have one, called `null`.
+/// Checks a version id: the only version of an object is `null`.
 pub(crate) fn version(id: Option<&str>) -> S3Result<()> {
     match id {
         None | Some("null") => Ok(()),
@@ -123,7 +123,7 @@ pub(crate) fn version(id: Option<&str>) -> S3Result<()> {
     }
 }
 
-/// A part number that was given.
+/// Checks a part number.
 pub(crate) fn part_number(number: i32) -> S3Result<u32> {
     match u32::try_from(number) {
         Ok(number @ 1..=10_000) => Ok(number),
@@ -131,7 +131,7 @@ pub(crate) fn part_number(number: i32) -> S3Result<u32> {
     }
 }
 
-/// Tags from the header form `k1=v1&k2=v2`.
+/// Parses tags of the header form `k1=v1&k2=v2`.
 pub(crate) fn tags_of_header(header: Option<&str>) -> S3Result<Vec<(String, String)>> {
     let decode = |text: &str| {
         let text = text.replace('+', " ");
@@ -152,7 +152,7 @@ pub(crate) fn tags_of_header(header: Option<&str>) -> S3Result<Vec<(String, Stri
     Ok(pairs)
 }
 
-/// The rules for object tags.
+/// Checks the rules of object tags.
 pub(crate) fn check_tags(tags: &[(String, String)]) -> S3Result<()> {
     let invalid = |message: &str| {
         Err(s3s::S3Error::with_message(s3s::S3ErrorCode::InvalidTag, message.to_owned()))

@@ -1,4 +1,4 @@
-//! The HTTP side: sockets, request ids, metrics, and what has to be checked before `s3s` looks.
+//! The HTTP server: sockets, request ids, metrics, and the checks that must precede `s3s`.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -27,28 +27,28 @@ use crate::errors::{not_implemented, too_large_a_document};
 use crate::watched::{BodyFault, SCARCE_GRACE, Slowest, Uploader, WatchedBody};
 use crate::{announced, chunked, owner, signed, target};
 
-/// Largest body of a request that is a document, not an object.
+/// Maximum size of a request body that is a document rather than an object.
 pub(crate) const LARGEST_DOCUMENT: usize = 8 << 20;
 
-/// Memory of a connection for what it has read, at most.
+/// Maximum size of a connection's read buffer.
 const READ_BUFFER: usize = 128 << 10;
 
-/// Requests that a connection of HTTP/2 has under way at most.
+/// Maximum number of concurrent requests of an HTTP/2 connection.
 const MOST_STREAMS: u32 = 100;
 
-/// What an operation is called before it is known.
+/// Operation name in metrics before it is resolved.
 const UNKNOWN: &str = "Unknown";
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amz-request-id");
-/// The span of the client, as W3C writes it.
+/// The client's span in the format of W3C Trace Context.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const HOST_ID: HeaderName = HeaderName::from_static("x-amz-id-2");
 
-/// The name of the operation that `s3s` found, for the metrics.
+/// The name of the operation resolved by `s3s`, for the metrics.
 #[derive(Clone, Default)]
 pub(crate) struct OperationName(Arc<OnceLock<String>>);
 
-/// Lets every signed request through whose buckets are whose it says, and notes its operation.
+/// Admits every signed request whose bucket owners match its headers, and records its operation.
 pub(crate) struct Access {
     pub(crate) client: Client,
     pub(crate) volume: String,
@@ -73,7 +73,7 @@ impl S3Access for Access {
     }
 }
 
-/// What a server counts.
+/// Metrics of a server.
 #[derive(Clone)]
 pub(crate) struct ServerMetrics {
     pub(crate) rpc: RpcMetrics,
@@ -81,26 +81,26 @@ pub(crate) struct ServerMetrics {
     pub(crate) bytes_out: Counter,
 }
 
-/// Takes requests and hands them to `s3s`.
+/// Accepts requests and passes them to `s3s`.
 #[derive(Clone)]
 pub(crate) struct S3Server {
     pub(crate) service: S3Service,
     pub(crate) metrics: ServerMetrics,
     pub(crate) edge: telemetry::Edge,
-    /// The same for all requests of this gateway.
+    /// The same for all responses of this gateway.
     pub(crate) host_id: HeaderValue,
-    /// How long peers may be silent.
+    /// Idle timeouts of connections.
     pub(crate) limits: ConnectionOptions,
-    /// Bytes a second at which bodies come at least.
+    /// Minimum transfer rate of bodies in bytes per second.
     pub(crate) minimum_upload_rate: u64,
-    /// The connections that are open.
+    /// The open connections.
     pub(crate) connections: Arc<Connections>,
-    /// Memory of uploads.
+    /// Memory budget of uploads.
     pub(crate) memory: Option<MemoryBudget>,
 }
 
 impl S3Server {
-    /// Serves until the shutdown, then lets requests under way end, within `timeout`.
+    /// Serves until shutdown, then waits up to `timeout` for requests in flight.
     pub(crate) async fn serve(self, listener: TcpListener, shutdown: Shutdown, timeout: Duration) {
         let graceful = GracefulShutdown::new();
         let mut server = auto::Builder::new(TokioExecutor::new());
@@ -118,15 +118,14 @@ impl S3Server {
             let (socket, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Out of file descriptors, most likely: it does not get better by asking at
-                    // once.
-                    tracing::warn!(%error, "cannot accept a connection");
+                    // Most likely out of file descriptors: an immediate retry would not help.
+                    tracing::warn!(%error, "cannot accept connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };
             let Some(open) = self.connections.open(peer.ip()) else {
-                tracing::debug!(%peer, "too many connections");
+                tracing::debug!(%peer, "connection refused: too many connections");
                 continue;
             };
             let _ = socket.set_nodelay(true);
@@ -146,7 +145,7 @@ impl S3Server {
         }
         drop(listener);
         if tokio::time::timeout(timeout, graceful.shutdown()).await.is_err() {
-            tracing::warn!("requests under way were cut off");
+            tracing::warn!("shutdown aborted requests in flight");
         }
     }
 
@@ -180,14 +179,14 @@ impl S3Server {
             },
             Err(error) => refused(error),
         };
-        // What is wrong with the body says more than that it broke off.
+        // The fault of the body is more specific than the aborted stream.
         let wrong = fault.take();
         let is_cut_short = wrong.is_some();
         if let Some(error) = wrong {
             response = refused(error);
         }
         document::make_well_formed(&mut response);
-        // `s3s` says so for a GET only.
+        // `s3s` sets it for a GET only.
         let is_partial = response.headers().contains_key(http::header::CONTENT_RANGE);
         if method == Method::HEAD && response.status() == StatusCode::OK && is_partial {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
@@ -202,9 +201,9 @@ impl S3Server {
         tracing::debug!(%peer, request = %id, %method, path, operation = name, status = status.as_u16(),
             micros = received.elapsed().as_micros() as u64, "answered");
         let headers = response.headers_mut();
-        // A client that asked before it sent a body, and got its answer without a "100 Continue"
-        // (there was no body to wait for, or it is refused), must not use the connection again:
-        // botocore reads the next answer wrong.
+        // A client that sent `Expect: 100-continue` and got a final response (there was no body to
+        // wait for, or it was refused) must not reuse the connection: botocore misreads the next
+        // response.
         let is_left = asks_first && (expected_in == 0 || !status.is_success());
         if speaks_http1 && (is_left || is_cut_short) {
             headers.insert(http::header::CONNECTION, HeaderValue::from_static("close"));
@@ -217,9 +216,9 @@ impl S3Server {
         response
     }
 
-    /// Has the body watched as it is read, which is after the signature was checked. What a client
-    /// claims of a document is verified then: `s3s` parses documents without a look at their
-    /// digests. A body in chunks gets small ones.
+    /// Wraps the body in a watcher that acts as it is read, after the signature check. Digests of a
+    /// document are verified then: `s3s` parses documents without checking them. An aws-chunked
+    /// body is split into small chunks.
     fn prepare(
         &self,
         mut request: Request<Incoming>,
@@ -254,7 +253,7 @@ impl S3Server {
             let small = |body| SmallChunks::new(watched(body), budget, fault.clone());
             return Ok(request.map(|body| Body::http_body(small(body))));
         }
-        // `s3s` takes none of them: it compares their length with 0.
+        // `s3s` accepts none of them: it compares their length with 0.
         if chunked::is_chunked(request.headers()) {
             return Err(not_implemented("a document in aws-chunks"));
         }
@@ -263,7 +262,7 @@ impl S3Server {
             return Err(too_large_a_document());
         }
         let watched = |body| watched(body).of_document(most);
-        // What completes an upload names the checksum of the object, not its own.
+        // The request that completes an upload has the checksum of the object, not its own.
         let claims = match names(&request).any(|name| name == "uploadId") {
             true => Claims::of_headers_besides_checksum(request.headers())?,
             false => Claims::of_headers(request.headers())?,
@@ -278,7 +277,7 @@ impl S3Server {
     }
 }
 
-/// Whether the body is a form of a browser. `s3s` would read it before it knows whose it is.
+/// Returns `true` for a browser form, which `s3s` would read before it has authenticated the user.
 fn is_form<B>(request: &Request<B>) -> bool {
     let kind = request.headers().get(http::header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -286,7 +285,7 @@ fn is_form<B>(request: &Request<B>) -> bool {
         && kind.trim_start().to_ascii_lowercase().starts_with("multipart/form-data")
 }
 
-/// Whether the body is XML: everything that is posted, and what is put to a sub-resource that is no
+/// Returns `true` for an XML body: that of any POST, and of a PUT to a sub-resource other than a
 /// part of an upload.
 fn is_document<B>(request: &Request<B>) -> bool {
     match *request.method() {
@@ -296,7 +295,7 @@ fn is_document<B>(request: &Request<B>) -> bool {
     }
 }
 
-/// The names in the query of a request, decoded as `s3s` does.
+/// The names in a request's query, decoded as in `s3s`.
 fn names<B>(request: &Request<B>) -> impl Iterator<Item = Cow<'_, str>> {
     let query = request.uri().query().unwrap_or_default();
     query.split('&').map(|pair| target::decoded(pair.split('=').next().unwrap_or_default()))
@@ -310,8 +309,8 @@ fn refused(error: S3Error) -> Response<Body> {
     })
 }
 
-/// The names of operations are kept for ever, so they are few: those that we have, and one for the
-/// rest.
+/// Operation names become permanent metric labels, so the set is bounded: the supported operations,
+/// and one name for all others.
 fn known_name(name: &str) -> &'static str {
     const KNOWN: [&str; 26] = [
         "ListBuckets",

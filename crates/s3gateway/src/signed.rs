@@ -1,17 +1,17 @@
-//! What the signature of a request covers, as far as `s3s` does not look.
+//! Coverage of a request's signature, as far as `s3s` does not check it.
 //!
-//! `s3s` verifies a signature over the headers that it names, and then carries out what all headers
-//! say. So a header `x-amz-*` that is not signed would be the word of whoever holds a request that
-//! was signed by somebody else: a presigned PUT would copy any object that its signer may read. S3
-//! refuses such a request, and so does [`check`].
+//! `s3s` verifies a signature over the headers that it lists, and then obeys all headers. So anyone
+//! who holds a request signed by another user could add an unsigned `x-amz-*` header: a presigned
+//! PUT could copy any object that its signer may read. S3 refuses such a request, and so does
+//! [`check`].
 //!
-//! A client may say the time of its request in Date instead of `x-amz-date`; `s3s` looks for the
+//! A client may send the time of its request in Date instead of `x-amz-date`; `s3s` reads only the
 //! latter.
 //!
-//! Clients of presigned requests also say headers in the query, which the signature covers. Those
-//! become headers here, because `s3s` reads them nowhere else. In Signature V2, which signs all
-//! headers `x-amz-*` and few names of the query, they are verified as the headers that they have
-//! become.
+//! Clients of presigned requests also put headers into the query, which the signature covers. Those
+//! are converted to headers here, because `s3s` reads them nowhere else. In Signature V2, which
+//! signs all `x-amz-*` headers and few names of the query, they are verified as the headers that
+//! they were converted to.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,25 +23,25 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 
 use crate::errors::{custom, invalid_argument, invalid_request};
 
-/// The longest time that a presigned request may be good for: a week, as S3 has it.
+/// Maximum validity of a presigned request: a week, S3's limit.
 const LONGEST_PRESIGNED: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// How far the clock of a client may be ahead, as for Signature V4.
+/// Maximum time a client's clock may be ahead, as for Signature V4.
 const CLOCK_SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// What begins the names of headers that change what a request means.
+/// Prefix of headers that change the meaning of a request.
 const AMZ: &str = "x-amz-";
 
-/// When a request was signed.
+/// The time of the signature.
 const AMZ_DATE: &str = "x-amz-date";
 
 /// The digest of the body. A presigned request may add it: it can only make the body fail.
 const CONTENT_SHA256: &str = "x-amz-content-sha256";
 
-/// A digest of a presigned query that says nothing of the body.
+/// The digest value of a presigned query that does not cover the body.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
 
-/// Names of a presigned query that are the signature's own.
+/// Query parameters of the signature itself.
 const OF_SIGNATURE: [&str; 7] = [
     "x-amz-algorithm",
     "x-amz-credential",
@@ -52,28 +52,28 @@ const OF_SIGNATURE: [&str; 7] = [
     "x-amz-security-token",
 ];
 
-/// A name and a value of a query, decoded as `s3s` does.
+/// A name and a value of a query, decoded as in `s3s`.
 type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// Where a request has its signature.
+/// The location of a request's signature.
 enum Signature<'a> {
-    /// Nowhere.
+    /// Unsigned.
     None,
-    /// In the Authorization header. `s3s` refuses what is no Signature V4.
+    /// The Authorization header. `s3s` refuses all but Signature V4.
     Header(&'a [u8]),
-    /// In the query, V4.
+    /// The query, V4.
     Presigned,
-    /// In the query, V2.
+    /// The query, V2.
     PresignedV2,
 }
 
-/// Checks that a request says nothing in headers `x-amz-*` that its signature does not cover, and
-/// makes headers of what a presigned query says.
+/// Checks that the signature covers all `x-amz-*` headers, and converts those in a presigned query
+/// to headers.
 ///
 /// # Errors
-/// `AccessDenied` for a header that is not signed, or not text, which no signature covers;
-/// `InvalidRequest` for Signature V2 in a header, which is good for ever; and what is wrong with
-/// the time of a presigned request.
+/// `AccessDenied` for a header that is not signed, or is not text, which no signature covers;
+/// `InvalidRequest` for Signature V2 in a header, which never expires; and errors about the time of
+/// a presigned request.
 pub(crate) fn check<B>(request: &mut Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default().to_owned();
     let query: Vec<Pair<'_>> = pairs(&query).collect();
@@ -105,7 +105,7 @@ pub(crate) fn check<B>(request: &mut Request<B>) -> S3Result<()> {
 }
 
 /// # Errors
-/// When there are several: it would depend on their order which of them counts.
+/// If there are several signatures: their order would decide which one counts.
 fn signature<'a>(headers: &'a HeaderMap, query: &[Pair<'_>]) -> S3Result<Signature<'a>> {
     let has = |wanted: &str| query.iter().any(|(name, _)| name == wanted);
     let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -121,16 +121,16 @@ fn signature<'a>(headers: &'a HeaderMap, query: &[Pair<'_>]) -> S3Result<Signatu
     }
 }
 
-/// The names between `SignedHeaders=` and the next comma. The last occurrence counts: behind it, a
-/// header whose signature is right has nothing but the signature.
+/// The names between `SignedHeaders=` and the next comma. The last occurrence counts: in a valid
+/// header only the signature follows it.
 fn signed_by_header(value: &[u8]) -> &str {
     let text = std::str::from_utf8(value).unwrap_or_default();
     let names = text.rsplit_once("SignedHeaders=").map(|(_, rest)| rest);
     names.and_then(|rest| rest.split(',').next()).unwrap_or_default()
 }
 
-/// Says the time of a request as `s3s` looks for it: a client may say it in Date. The signature is
-/// over the time, whichever header says it. What is no date is left for `s3s` to refuse.
+/// Adds `x-amz-date`, which `s3s` requires, from a time in Date. The signature covers the time in
+/// either header. A malformed date is left for `s3s` to refuse.
 fn add_date(headers: &mut HeaderMap) {
     if headers.contains_key(AMZ_DATE) {
         return;
@@ -143,13 +143,13 @@ fn add_date(headers: &mut HeaderMap) {
     }
 }
 
-/// A date of HTTP, or one that is in the form of x-amz-date already, in that form.
+/// Converts an HTTP date to the format of x-amz-date; accepts a date already in that format.
 fn amz_date(date: &str) -> Option<String> {
     let date = date.trim();
     if date.len() == "20261128T180000Z".len() {
         return Some(date.to_owned());
     }
-    // Clients write the zone as a number, too.
+    // Some clients write the zone as a number.
     let date =
         date.strip_suffix("+0000").map_or_else(|| date.to_owned(), |rest| format!("{rest}GMT"));
     let time = Timestamp::parse(TimestampFormat::HttpDate, &date).ok()?;
@@ -160,8 +160,8 @@ fn amz_date(date: &str) -> Option<String> {
     Some(format!("{}Z", seconds.replace(['-', ':'], "")))
 }
 
-/// Checks that every header `x-amz-*` is among the names that are signed, in lower case as `s3s`
-/// looks them up: a name in another case would find no header and add nothing to what is signed.
+/// Checks that every `x-amz-*` header is among the signed names, in lower case as `s3s` looks them
+/// up: a name in another case would match no header and add nothing to the signed text.
 fn check_covered(headers: &HeaderMap, signed: &str, exempt: Option<&str>) -> S3Result<()> {
     check_text(headers)?;
     let is_signed = |name: &str| signed.split(';').any(|signed| signed == name);
@@ -171,7 +171,7 @@ fn check_covered(headers: &HeaderMap, signed: &str, exempt: Option<&str>) -> S3R
     }
 }
 
-/// Checks that every header `x-amz-*` is UTF-8: `s3s` leaves others out of what is signed.
+/// Checks that every `x-amz-*` header is UTF-8: `s3s` omits others from the signed text.
 fn check_text(headers: &HeaderMap) -> S3Result<()> {
     let is_text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).is_ok();
     match amz(headers).find(|name| !headers.get_all(*name).iter().all(is_text)) {
@@ -201,12 +201,12 @@ fn check_expiry_v4(query: &[Pair<'_>]) -> S3Result<()> {
         Some(seconds) if seconds > LONGEST_PRESIGNED.as_secs() => {
             Err(too_long_presigned("X-Amz-Expires"))
         }
-        // What is no number, `s3s` refuses.
+        // `s3s` refuses a value that is not a number.
         _ => Ok(()),
     }
 }
 
-/// V2 says when a request expires, and not when it was signed.
+/// V2 contains the expiry of a request, but not the time of signing.
 fn check_expiry_v2(query: &[Pair<'_>], now: SystemTime) -> S3Result<()> {
     let latest = now + LONGEST_PRESIGNED + CLOCK_SKEW;
     let latest = latest.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -228,10 +228,10 @@ fn too_long_presigned(name: &str) -> S3Error {
     )
 }
 
-/// Makes headers of the pairs of a query that are named `x-amz-*`, in any case.
+/// Converts the pairs of a query named `x-amz-*`, in any case, to headers.
 ///
 /// # Errors
-/// When a header, or another pair, says something else.
+/// If a header, or another pair, has a different value.
 fn promote(headers: &mut HeaderMap, query: &[Pair<'_>], exempt: &[&str]) -> S3Result<()> {
     for (name, value) in query {
         let name = name.to_ascii_lowercase();
@@ -261,7 +261,7 @@ fn pairs(query: &str) -> impl Iterator<Item = Pair<'_>> {
     })
 }
 
-/// A plus is a space in a query.
+/// Decodes a part of a query, where a plus is a space.
 fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('+') {
         return percent_encoding::percent_decode_str(text).decode_utf8_lossy();
@@ -392,7 +392,7 @@ mod tests {
         ] {
             assert_eq!(promoted(query, headers), Err("InvalidArgument".to_owned()), "{query}");
         }
-        // Who signs nothing says nothing.
+        // An unsigned request has no signature to check.
         let mut unsigned = request("x-amz-meta-who=me", &[]);
         check(&mut unsigned).unwrap();
         assert!(unsigned.headers().is_empty());

@@ -1,17 +1,17 @@
-//! Storage classes, as Ozone's gateway has them: each stands for a replication (Ozone's
-//! `S3StorageType`), and for a storage policy as in Ozone's design of them (HDDS-11233).
+//! Storage classes as in Ozone's gateway: each stands for a replication (Ozone's `S3StorageType`),
+//! and for a storage policy as in Ozone's design (HDDS-11233).
 //!
 //! | class | replication | policy |
 //! | --- | --- | --- |
 //! | `STANDARD` | `RATIS/THREE` | HOT |
 //! | `REDUCED_REDUNDANCY` | `RATIS/ONE` | the bucket's |
-//! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or what `x-amz-meta-storage-config` says | WARM |
+//! | `STANDARD_IA` | `EC/rs-3-2-1024k`, or `x-amz-meta-storage-config` | WARM |
 //! | `GLACIER`, `GLACIER_IR`, `DEEP_ARCHIVE` | as if none were named | COLD |
 //!
-//! A request that names none gets what `ozone.replication` says, or else the bucket's replication,
-//! and the bucket's policy. The class of an object whose own policy is COLD is `GLACIER_IR`: of
-//! S3's archives the one that is read without being restored first. Of others it is that of the
-//! replication; of an erasure-coded one it is `STANDARD_IA`, whatever its scheme.
+//! A request without a class gets the replication of `ozone.replication`, or else the bucket's, and
+//! the bucket's policy. The class of an object whose own policy is COLD is `GLACIER_IR`, the one
+//! archive class of S3 that is read without a restore. For other objects the replication decides;
+//! an erasure-coded one is `STANDARD_IA`, whatever its scheme.
 
 use proto::hdds::EcReplicationConfig;
 use s3s::S3Result;
@@ -19,7 +19,7 @@ use s3s::dto::{Metadata, StorageClass};
 use types::replication::{EcCodec, EcConfig};
 use types::{ReplicationConfig, StoragePolicy};
 
-/// User metadata that says how an object of `STANDARD_IA` is coded. It is not kept.
+/// User metadata with the EC scheme of a `STANDARD_IA` object. It is not stored.
 pub(crate) const STORAGE_CONFIG: &str = "storage-config";
 
 /// Full copies.
@@ -29,19 +29,19 @@ const REDUCED_REDUNDANCY: &str = "REDUCED_REDUNDANCY";
 /// Erasure coded.
 const STANDARD_IA: &str = "STANDARD_IA";
 
-/// Archives that a request may name.
+/// Archive classes that a request may name.
 const ARCHIVES: [&str; 3] = ["GLACIER", COLD, "DEEP_ARCHIVE"];
-/// What an object on archive disks is called.
+/// Class of an object on archive disks.
 const COLD: &str = "GLACIER_IR";
 
-/// What `STANDARD_IA` stands for when nothing else is said.
+/// The default EC scheme of `STANDARD_IA`.
 const USUAL_CODING: EcConfig =
     EcConfig { data: 3, parity: 2, codec: EcCodec::Rs, chunk_size: 1 << 20 };
 
-/// The replication that a request wants; `None` when it does not say.
+/// The replication that a request asks for; `None` if it names no class.
 ///
 /// # Errors
-/// When there is no such class, or what is said of its coding is none.
+/// If the class or its EC scheme is invalid.
 pub(crate) fn replication(
     class: Option<&StorageClass>,
     metadata: Option<&Metadata>,
@@ -67,7 +67,7 @@ pub(crate) fn replication(
     }
 }
 
-/// The name of the storage policy of an object of this class, if the class stands for one.
+/// The storage policy of a class, if it stands for one.
 pub(crate) fn policy(class: Option<&StorageClass>) -> Option<String> {
     let policy = match class?.as_str() {
         STANDARD => StoragePolicy::Hot,
@@ -78,7 +78,7 @@ pub(crate) fn policy(class: Option<&StorageClass>) -> Option<String> {
     Some(policy.to_string())
 }
 
-/// The class of an object whose replication and policy messages say so.
+/// The class of an object with this replication and policy in protobuf form.
 pub(crate) fn of_wire(
     kind: Option<i32>,
     factor: Option<i32>,
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(of_wire(Some(ratis), Some(three), None, Some("HOT")), "STANDARD");
         assert_eq!(of_wire(Some(ratis), Some(one), None, None), "REDUCED_REDUNDANCY");
         let coding = USUAL_CODING.to_wire();
-        // Ozone's messages say a factor beside the coding.
+        // Ozone's messages contain a factor in addition to the EC scheme.
         assert_eq!(of_wire(Some(ec), Some(one), Some(&coding), None), "STANDARD_IA");
         assert_eq!(of_wire(Some(ec), Some(one), Some(&coding), Some("COLD")), "GLACIER_IR");
         assert_eq!(of_wire(None, None, None, None), "STANDARD");

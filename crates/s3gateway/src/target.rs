@@ -1,5 +1,5 @@
-//! What a request is aimed at, as far as `s3s` does not look: it passes over names in a query that
-//! it does not know, and a request for a sub-resource would be carried out on the resource itself.
+//! Target of a request, as far as `s3s` does not check it: `s3s` ignores unknown names in a query,
+//! and would apply a request for a sub-resource to the resource itself.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use s3s::S3Result;
 
 use crate::errors::{invalid_argument, not_implemented};
 
-/// Sub-resources that are served to requests that change something.
+/// Sub-resources that are served to modifying requests.
 const SERVED: [&str; 3] = ["delete", "tagging", "uploads"];
 
-/// Sub-resources that `s3s` does not know: it would answer with the object or the bucket's list.
+/// Sub-resources that `s3s` lacks: it would respond with the object or the bucket's listing.
 const UNKNOWN_TO_S3S: [&str; 3] = ["abac", "annotation", "metadataConfiguration"];
 
-/// Names that may be without a value and change nothing.
+/// Names that may have no value and change nothing.
 const HARMLESS: [&str; 2] = ["versionId", "x-id"];
 
 /// Checks a request's query.
 ///
 /// # Errors
-/// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace or
-/// delete the bucket or object instead, or answer with it; `InvalidArgument` for a part without
-/// its upload, which `s3s` would take for the object.
+/// `NotImplemented` for a sub-resource that is not served, where `s3s` would create, replace,
+/// delete or return the bucket or object instead; `InvalidArgument` for a part without its upload,
+/// which `s3s` would take for the object.
 pub(crate) fn check<B>(request: &Request<B>) -> S3Result<()> {
     let query = request.uri().query().unwrap_or_default();
     let pairs = || query.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
@@ -54,7 +54,7 @@ fn is_of_upload(name: &str) -> bool {
     name == "partNumber" || name == "uploadId"
 }
 
-/// Part of a query as `s3s` understands it.
+/// Decodes part of a query as `s3s` does.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy()
 }

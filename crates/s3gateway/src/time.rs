@@ -1,11 +1,11 @@
-//! Times of the wire (milliseconds since 1970) as S3 shows them.
+//! Times of the wire (milliseconds since 1970) in the format of S3.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use s3s::dto::Timestamp;
 
-/// A time in whole seconds: HTTP dates have no more, and comparisons must agree with what was
-/// shown.
+/// Converts to whole seconds: HTTP dates have no fractions, and comparisons must agree with the
+/// times shown.
 pub(crate) fn timestamp(millis: u64) -> Timestamp {
     Timestamp::from(UNIX_EPOCH + Duration::from_secs(millis / 1000))
 }

@@ -1,4 +1,5 @@
-//! A body that is watched as it is read: that it comes, and that it is what was claimed of it.
+//! Request bodies that are checked as they are read: for progress, and against the declared
+//! digests.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,26 +18,26 @@ use tokio::time::{Instant, Sleep};
 use crate::digest::BodyDigest;
 use crate::errors::too_large_a_document;
 
-/// While others wait for memory of uploads, a client may be behind the slowest rate for so long.
+/// Maximum lag behind the minimum rate while other users wait for upload memory.
 pub(crate) const SCARCE_GRACE: Duration = Duration::from_secs(5);
 
-/// How often a body that is waited for looks whether others wait for memory.
+/// Interval at which a stalled body checks whether others wait for memory.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How slowly a body may come. Time that we take is not counted.
+/// Limits on the slowness of a body. Time spent in the gateway does not count.
 #[derive(Debug, Clone)]
 pub(crate) struct Slowest {
-    /// How long nothing may come, and how far a body may be behind the rate.
+    /// Maximum time without data, and maximum lag behind the rate.
     pub(crate) stall: Duration,
-    /// How far it may be while others wait for memory that its user has.
+    /// Maximum lag while others wait for the memory that its user holds.
     pub(crate) scarce: Duration,
-    /// Bytes per second that come at least; zero for any.
+    /// Minimum rate in bytes per second; zero for no limit.
     pub(crate) rate: u64,
-    /// Memory of uploads, and who uploads.
+    /// Upload memory, and the uploading user.
     pub(crate) memory: Option<(MemoryBudget, Uploader)>,
 }
 
-/// The user of a request as memory is shared among users: once the request is known to be theirs.
+/// The user of a request as the key for sharing memory, set once the request is authenticated.
 /// Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Uploader(Arc<OnceLock<u64>>);
@@ -48,13 +49,13 @@ impl Uploader {
 }
 
 impl Slowest {
-    /// How long bytes may take.
+    /// Time allowed for this number of bytes.
     fn time_of(&self, bytes: u64) -> Duration {
         let nanos = bytes.saturating_mul(1_000_000_000).checked_div(self.rate);
         nanos.map_or(Duration::MAX, Duration::from_nanos)
     }
 
-    /// How far a body may be behind the rate.
+    /// The permitted lag of a body behind the rate.
     fn grace(&self) -> Duration {
         let is_scarce = self.memory.as_ref().is_some_and(|(memory, Uploader(user))| {
             user.get().is_some_and(|user| memory.class(MemoryClass::Upload).is_wanted(user))
@@ -66,17 +67,17 @@ impl Slowest {
     }
 }
 
-/// What is wrong with the body of a request, if anything is. Clones share it.
+/// The fault of a request's body, if any. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct BodyFault(Arc<Mutex<Option<S3Error>>>);
 
 impl BodyFault {
-    /// Whether something is wrong, and what; it is known here no longer.
+    /// Removes and returns the fault.
     pub(crate) fn take(&self) -> Option<S3Error> {
         self.0.lock().take()
     }
 
-    /// Notes what is wrong; what a body fails with then.
+    /// Records the fault; returns the error for the body's stream.
     pub(crate) fn fail(&self, error: S3Error) -> s3s::StdError {
         let reason = error.to_string();
         self.0.lock().get_or_insert(error);
@@ -84,28 +85,27 @@ impl BodyFault {
     }
 }
 
-/// The body of a request. It fails when the client does not send it, or when it is not what the
-/// client claims.
+/// The body of a request. It fails if the client stops sending, or if the digests do not match.
 pub(crate) struct WatchedBody<B> {
     inner: B,
     slowest: Slowest,
-    /// While the client owes something.
+    /// Set while the gateway waits for the client.
     owed: Option<Owed>,
-    /// How long the client was waited for, without the time that what came may take.
+    /// Time spent waiting for the client, less the time allowed for the received bytes.
     behind: Duration,
     received: u64,
-    /// More bytes are refused.
+    /// Maximum size in bytes.
     most: u64,
     digest: Option<BodyDigest>,
     fault: BodyFault,
 }
 
-/// The time that a client is waited for.
+/// A wait for the client.
 struct Owed {
     waited: Duration,
-    /// When it was looked at last.
+    /// Time of the last check.
     looked: Instant,
-    /// When to look again.
+    /// Time of the next check.
     until: Pin<Box<Sleep>>,
 }
 
@@ -115,8 +115,8 @@ impl Owed {
         Self { waited: Duration::ZERO, looked: now, until }
     }
 
-    /// Counts the time since the last look. One that comes late was not kept by the client: it is
-    /// not looked at while its upload waits for memory.
+    /// Adds the time since the last check. A late check is not the client's fault: the body is not
+    /// polled while its upload waits for memory.
     fn count(&mut self, now: Instant) {
         self.waited += now.saturating_duration_since(self.looked).min(LOOK_INTERVAL);
         self.looked = now;
@@ -129,19 +129,19 @@ impl<B> WatchedBody<B> {
         Self { inner, slowest, owed, behind, received: 0, most: u64::MAX, digest: None, fault }
     }
 
-    /// A body that has to be what was claimed of it.
+    /// Sets the digests to verify.
     pub(crate) fn verified_by(mut self, digest: BodyDigest) -> Self {
         self.digest = Some(digest);
         self
     }
 
-    /// A document of so many bytes at most, said or not said how long it is.
+    /// Limits the body to the size of a document, with or without a declared length.
     pub(crate) fn of_document(mut self, most: u64) -> Self {
         self.most = most;
         self
     }
 
-    /// How much longer the client may be waited for, which it was for so long.
+    /// The remaining time to wait for the client after a wait of `waited`.
     fn left(&self, waited: Duration) -> Duration {
         let of_stall = self.slowest.stall.saturating_sub(waited);
         match self.slowest.rate {
@@ -185,7 +185,7 @@ where
                 if let Some(owed) = &mut this.owed {
                     owed.until.as_mut().reset(now + pause);
                     if owed.until.as_mut().poll(cx).is_ready() {
-                        // It is looked at once more.
+                        // It is polled once more.
                         cx.waker().wake_by_ref();
                     }
                 }
@@ -344,7 +344,7 @@ mod tests {
         let received = slow.received;
         drop(others);
         waits.await.unwrap();
-        // With memory for all it goes on.
+        // With memory for all uploads it continues.
         let mut slow = body();
         while slow.received <= 2 * received {
             slow.frame().await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Checksums: each one that a client names is verified, or its request refused.
+//! Each checksum that a client names is verified, or its request refused.
 
 use std::net::SocketAddr;
 
@@ -29,13 +29,13 @@ fn etag(data: &[u8]) -> String {
     hex::encode(Md5::digest(data))
 }
 
-/// As OM makes it.
+/// Computes the ETag as OM does.
 fn etag_of_parts(parts: &[Part]) -> String {
     let digests = parts.iter().flat_map(|part| hex::decode(part.e_tag()).unwrap());
     format!("{}-{}", hex::encode(Md5::digest(digests.collect::<Vec<_>>())), parts.len())
 }
 
-/// A gateway that is asked.
+/// A gateway under test.
 struct Asked(SocketAddr);
 
 impl Asked {
@@ -43,7 +43,7 @@ impl Asked {
         request.send(self.0, &signer()).await
     }
 
-    /// Begins an upload; `said` is of its checksums.
+    /// Begins an upload; `said` are its checksum headers.
     async fn begin(&self, key: &str, said: &[(&str, &str)]) -> String {
         let create = S3Request::new("POST", &format!("/bucket/{key}?uploads"));
         let create = said.iter().fold(create, |create, (name, value)| create.header(name, value));
@@ -68,7 +68,7 @@ impl Asked {
         id
     }
 
-    /// Completes it with parts that are named with these checksums.
+    /// Completes the upload with a list of parts with these checksums.
     async fn complete(
         &self,
         key: &str,
@@ -89,7 +89,7 @@ impl Asked {
         self.send(said.iter().fold(post, |post, (name, value)| post.header(name, value))).await
     }
 
-    /// The CRC32 that an object is said to have.
+    /// The CRC32 in the headers of an object.
     async fn crc32_of(&self, key: &str) -> Option<String> {
         let head = S3Request::new("HEAD", &format!("/bucket/{key}"));
         let answer = self.send(head.header("x-amz-checksum-mode", "ENABLED")).await;
@@ -97,7 +97,7 @@ impl Asked {
     }
 }
 
-/// A kind of checksum.
+/// A checksum algorithm.
 #[derive(Clone, Copy)]
 struct Sum {
     header: &'static str,
@@ -170,7 +170,7 @@ async fn the_checksum_of_the_object_is_compared_with_the_object() {
         assert_eq!(answer.status, 200, "{key}: {}", answer.text());
         assert_eq!(asked.crc32_of(key).await.as_ref(), Some(right), "{key}");
     }
-    // Without a word about it, an upload keeps what it was created with.
+    // Without checksum headers an upload keeps the type from its creation.
     for (key, said, right) in
         [("e", &FULL_OBJECT as &[_], &whole), ("f", &COMPOSITE as &[_], &composite)]
     {
@@ -197,7 +197,7 @@ async fn a_part_has_the_checksum_that_its_upload_promised() {
         assert_eq!(answer.outcome(), (400, "InvalidRequest".to_owned()), "{}", answer.text());
         assert!(cluster.state().uploads.lock()[&id].parts.is_empty());
     }
-    // The whole's is made of the bytes: those of parts are ours to compute.
+    // The object's checksum covers its bytes: the gateway computes those of the parts.
     let id = asked.begin("k", &FULL_OBJECT).await;
     for number in [1, 2] {
         assert_eq!(asked.part("k", &id, number, &[]).await.status, 200);
@@ -205,7 +205,7 @@ async fn a_part_has_the_checksum_that_its_upload_promised() {
     let answer = asked.complete("k", &id, [None, None], &[]).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(asked.crc32_of("k").await, Some(crc32(&PARTS.concat())));
-    // A part that is copied has it, too, and all are listed with theirs.
+    // A copied part has one, too, and all are listed with theirs.
     let id = asked.begin("copy", &COMPOSITE).await;
     let target = format!("/bucket/copy?partNumber=1&uploadId={id}");
     let copy = S3Request::new("PUT", &target).header("x-amz-copy-source", "/bucket/k");
@@ -261,7 +261,7 @@ async fn a_completion_whose_answer_was_lost_is_answered_again() {
         assert_eq!(answer.element("ChecksumCRC32"), Some(crc32(&PARTS.concat())));
     }
     let gone = (404, "NoSuchUpload".to_owned());
-    // Another list, another checksum, another upload, or an object that came afterwards.
+    // Another list, another checksum, another upload, or an object written later.
     let target = format!("/bucket/k?uploadId={id}");
     let part = format!("<Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part>", etag(PARTS[0]));
     let other = format!("<CompleteMultipartUpload>{part}</CompleteMultipartUpload>");
@@ -272,7 +272,7 @@ async fn a_completion_whose_answer_was_lost_is_answered_again() {
     for said in [("x-amz-mp-object-size", "7"), ("x-amz-checksum-type", "COMPOSITE")] {
         assert_eq!(asked.complete("k", &id, [None, None], &[said]).await.outcome(), gone);
     }
-    // What OM cannot say is no answer about the upload.
+    // An error of OM is no answer about the upload.
     *cluster.state().look_up_fails.lock() = true;
     let unknown = asked.complete("k", &id, [None, None], &[]).await;
     assert!(unknown.status >= 500, "{}", unknown.text());
@@ -300,7 +300,7 @@ async fn a_document_with_a_trailer_is_verified_or_refused() {
         [(format!("/bucket/k?uploadId={id}"), complete), ("/bucket?delete".into(), delete)];
     for (target, document) in &documents {
         let right = BASE64.encode(Md5::digest(document));
-        // Nothing comes behind it, whatever else is claimed of it.
+        // No trailer follows, whatever else is declared.
         for md5 in [&wrong, &right] {
             let post = S3Request::new("POST", target).header("x-amz-trailer", CRC32);
             let answer = asked.send(post.header("content-md5", md5).body(document.as_str())).await;
@@ -318,7 +318,7 @@ async fn a_document_with_a_trailer_is_verified_or_refused() {
     }
     let state = cluster.state();
     assert!(state.uploads.lock().contains_key(&id) && state.asked(Type::DeleteKeys).is_empty());
-    // Without a trailer its own MD5 counts.
+    // Without a trailer the document's own MD5 counts.
     let (target, document) = &documents[0];
     for (md5, status) in [(wrong, 400), (BASE64.encode(Md5::digest(document)), 200)] {
         let post = S3Request::new("POST", target).header("content-md5", md5);

@@ -1,4 +1,4 @@
-//! Bodies in aws-chunks: one of any size is written as it arrives.
+//! Bodies in aws-chunks of any size are written as they arrive.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::overwritten::gateway;
 use crate::request::signer;
 use crate::support::{BLOCK, Cluster, data};
 
-/// How long a condition is waited for that comes at once.
+/// Timeout of conditions that hold almost at once.
 const BOUND: Duration = testkit::LIMIT;
 
 fn put(payload: &str, length: usize) -> S3Request {
@@ -37,14 +37,14 @@ async fn a_chunk_is_written_before_all_of_it_is_there() {
     let head = request.head(gateway.address(), &signer());
     let mut socket = TcpStream::connect(gateway.address()).await.unwrap();
     socket.write_all(&head).await.unwrap();
-    // The chunks of HTTP are others than those of S3, of which there is one.
+    // HTTP chunks are independent of the S3 chunk, of which there is one.
     let mut say = async |bytes: &[u8]| {
         let line = format!("{:x}\r\n", bytes.len());
         socket.write_all(&[line.as_bytes(), bytes, b"\r\n"].concat()).await.unwrap();
     };
     say(format!("{size:x}\r\n").as_bytes()).await;
     say(&half).await;
-    // Half of a chunk has come, and something of it is written.
+    // Half of a chunk has arrived, and part of it is written.
     until("a block", async || !cluster.state().asked(Type::AllocateBlock).is_empty()).await;
     assert!(memory.used(MemoryClass::Upload) > 0);
     say(&half).await;
@@ -78,7 +78,7 @@ async fn a_signed_chunk_that_is_too_large_is_refused_before_it_comes() {
         let text = String::from_utf8(answer.rest().await).unwrap();
         assert!(text.contains("InvalidChunkSizeError"), "{text}");
     }
-    // Small ones are verified as before.
+    // Small chunks are verified as before.
     let body = format!("4;chunk-signature={}\r\nsome\r\n", "0".repeat(64));
     let request = put("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", 4);
     let request = request.unsigned(format!("content-length: {}\r\n", body.len()));

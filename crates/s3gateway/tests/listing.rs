@@ -7,7 +7,7 @@ use crate::overwritten::gateway;
 use crate::request::signer;
 use crate::support::Cluster;
 
-/// Clients send one for the first page (HDDS-15739).
+/// Some clients send one for the first page (HDDS-15739).
 #[tokio::test]
 async fn an_empty_continuation_token_is_none() {
     let cluster = Cluster::start(1).await;

@@ -1,4 +1,4 @@
-//! A gateway over a cluster in memory, which is the one of the client's tests.
+//! A gateway over an in-memory cluster, shared with the client's tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod checksums;

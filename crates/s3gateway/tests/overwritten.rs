@@ -1,4 +1,4 @@
-//! Objects that are overwritten while they are read.
+//! Objects that are overwritten during a read.
 
 use std::sync::atomic::Ordering;
 
@@ -77,7 +77,7 @@ async fn a_copy_of_an_object_that_is_overwritten_meanwhile_is_of_the_new_one() {
     let info = cluster.put("k", old).await.unwrap();
     let new = data(2 * BLOCK as usize + 1);
     cluster.put("new", new.clone()).await.unwrap();
-    // The first block is copied, then the others are gone.
+    // The first block is copied, then the others are deleted.
     let gate = cluster.hold_reads(&info, 1);
     let address = gateway.address();
     let copied = tokio::spawn(async move { copy(address, "/bucket/k", "/bucket/copy").await });

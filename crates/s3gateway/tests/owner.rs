@@ -1,4 +1,4 @@
-//! Requests that say whose their bucket is.
+//! Requests with an expected bucket owner.
 
 use bytes::Bytes;
 use proto::ozone::Type;
@@ -21,7 +21,7 @@ async fn nothing_is_done_in_a_bucket_of_another_owner() {
     let owners = owners.map(|(bucket, owner)| (bucket.to_owned(), owner.to_owned()));
     *cluster.state().owners.lock() = owners.into();
 
-    // What each request asks OM for, besides the owner.
+    // The calls of each request to OM, besides that for the owner.
     let deeds = || {
         let requests = cluster.state().requests.lock();
         requests.iter().filter(|request| request.cmd_type() != Type::InfoBucket).count()

@@ -11,12 +11,12 @@ pub fn signer() -> S3Signer {
     S3Signer::new(ACCESS_KEY, SECRET_KEY)
 }
 
-/// Asks for `/bucket/key`, and waits for the head of an answer.
+/// Sends GET for `/bucket/key`, and waits for the response's head.
 pub async fn get(address: SocketAddr, path: &str) -> BegunAnswer {
     BegunAnswer::of(address, &S3Request::new("GET", path).head(address, &signer())).await
 }
 
-/// Has `/bucket/source` copied to `/bucket/key`.
+/// Copies `/bucket/source` to `/bucket/key`.
 pub async fn copy(address: SocketAddr, source: &str, path: &str) -> BegunAnswer {
     let request = S3Request::new("PUT", path).header("x-amz-copy-source", source);
     BegunAnswer::of(address, &request.head(address, &signer())).await

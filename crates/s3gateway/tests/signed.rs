@@ -1,4 +1,4 @@
-//! What is obeyed is what was signed.
+//! Only signed headers are obeyed.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -50,7 +50,7 @@ async fn a_header_that_is_not_signed_is_not_obeyed() {
             assert!(cluster.get("drop").await.is_err(), "{way} {line}");
         }
     }
-    // The names that are signed are those of the signature, not of who adds to them.
+    // The signed names are those of the signature, not those added later.
     let line = "x-amz-copy-source: /bucket/secret\r\n";
     let head = String::from_utf8(put(line).head(address, &signer())).unwrap();
     for more in ["X-Amz-Copy-Source", "x-amz-copy-source"] {
@@ -94,7 +94,7 @@ async fn what_a_presigned_query_says_is_done() {
     assert!(kept.contains(&("who".to_owned(), "me".to_owned())), "{kept:?}");
     let got = S3Request::new("GET", "/bucket/k").send(address, &signer()).await;
     assert_eq!(got.body, b"123456789");
-    // In a header auth, S3 reads no headers in the query.
+    // With an Authorization header, S3 reads no headers from the query.
     let plain = S3Request::new("PUT", "/bucket/plain?x-amz-acl=public-read").body("x");
     assert_eq!(plain.send(address, &signer()).await.status, 200);
     gateway.shutdown().await;
@@ -114,7 +114,7 @@ async fn the_time_of_a_request_may_be_in_its_date() {
     }
     let head = String::from_utf8(put.head(address, &now)).unwrap();
     let line = head.lines().find(|line| line.starts_with("date: ")).unwrap();
-    // It is what was signed, though nothing says so.
+    // It was signed, although it is not listed.
     let second = &line[line.len() - 6..line.len() - 4];
     let other = if second == "00" { "01" } else { "00" };
     let later = head.replace(line, &format!("{}{other} GMT", &line[..line.len() - 6]));
@@ -136,11 +136,11 @@ fn hmac_sha1(key: &str, text: &str) -> Vec<u8> {
     Sha1::new().chain_update(pad(0x5c)).chain_update(inner).finalize().to_vec()
 }
 
-/// A request that is signed as before 2014.
+/// A request signed by Signature V2, used before 2014.
 struct V2<'a> {
     method: &'a str,
     path: &'a str,
-    /// Headers that are signed, and sent as such or in the query.
+    /// Signed headers, sent as headers or in the query.
     amz: &'a [(&'a str, &'a str)],
 }
 

@@ -14,20 +14,20 @@ use crate::overwritten::gateway_that;
 use crate::request::signer;
 use crate::support::{CHUNK, Cluster, data};
 
-/// Uploads that send a little and then nothing. Memory for a whole chunk of each would be more
-/// than there is.
+/// Number of uploads that send a little data and then stall. The budget does not suffice for a
+/// whole chunk of each.
 const SLOW: usize = 25;
 
-/// Memory of which a user gets 18 chunks for uploads, or 7 stripes with their parity.
+/// Memory budget, of which a user's share is 18 chunks for uploads, or 7 stripes with their parity.
 const MEMORY: u64 = 4_500_000;
 
 const RS_3_2: EcConfig =
     EcConfig { data: 3, parity: 2, codec: EcCodec::Rs, chunk_size: CHUNK as u32 / 2 };
 
-/// How long a condition is waited for that comes at once.
+/// Timeout of conditions that hold almost at once.
 const BOUND: Duration = testkit::LIMIT;
 
-/// A gateway that cuts no slow client off for as long as a test takes.
+/// A gateway that closes no slow connection during a test.
 async fn patient_gateway(cluster: &Cluster) -> S3GatewayHandle {
     gateway_that(cluster, |options| {
         options.connections.stall_timeout = 100 * BOUND;
@@ -36,7 +36,7 @@ async fn patient_gateway(cluster: &Cluster) -> S3GatewayHandle {
     .await
 }
 
-/// Begins an upload of 50 MB and sends so much of it.
+/// Begins an upload of 50 MB and sends `sent` bytes of it.
 async fn begin(gateway: &S3GatewayHandle, key: &str, sent: usize) -> TcpStream {
     let put = S3Request::new("PUT", &format!("/bucket/{key}")).without_length();
     let put = put.unsigned("content-length: 50000000\r\n");
@@ -47,7 +47,7 @@ async fn begin(gateway: &S3GatewayHandle, key: &str, sent: usize) -> TcpStream {
     socket
 }
 
-/// Uploads some, and reads them.
+/// Uploads objects, and reads them.
 async fn upload(cluster: &Cluster, gateway: &S3GatewayHandle) {
     for size in [1, CHUNK - 1, 10 * CHUNK] {
         let body = data(size);
@@ -89,7 +89,7 @@ async fn uploads_that_stop_in_the_middle_give_their_memory_to_others() {
     let gateway = patient_gateway(&cluster).await;
     let mut sockets = Vec::new();
     for number in 0..SLOW {
-        // Just less than a chunk: it is not sent before all of it is there.
+        // Just less than a chunk: it is not sent before it is complete.
         sockets.push(begin(&gateway, &format!("slow{number}"), CHUNK - 1).await);
     }
     until("all uploads to begin", async || cluster.state().asked(Type::CreateKey).len() == SLOW)

@@ -1,4 +1,4 @@
-//! What the web port of a gateway serves.
+//! Pages of a gateway's web port.
 
 use config::{Configuration, HostPort};
 use s3gateway::{GatewayOptions, S3Gateway};

@@ -1,4 +1,4 @@
-//! What clients may cost that have not authenticated, or do not go on.
+//! Limits on clients that have not authenticated, or do not continue.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::overwritten::{gateway, gateway_with};
 use crate::request::{get, signer};
 use crate::support::{Cluster, SMALL, data};
 
-/// A machine that stands still for a moment sends the head of a request in time.
+/// Long enough for a briefly stalled test machine to send the head of a request.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_document_is_not_read_before_its_signature_is_checked() {
     let right = S3Request::new("POST", "/bucket?delete").without_length().unsigned(more);
     let right = String::from_utf8(right.head(gateway.address(), &signer())).unwrap();
     let wrong = right.replace("Signature=", "Signature=0");
-    // Nothing of the body is sent.
+    // The body is not sent.
     let answer = BegunAnswer::of(gateway.address(), wrong.as_bytes()).await;
     assert_eq!(answer.status, 403);
     gateway.shutdown().await;

@@ -1,4 +1,4 @@
-//! `encoding-type=url`: names that XML cannot carry.
+//! `encoding-type=url`: names that XML cannot represent.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use s3s::S3Result;
@@ -6,14 +6,14 @@ use s3s::dto::EncodingType;
 
 use crate::errors::invalid_argument;
 
-/// What stays as it is, besides letters and digits.
+/// Characters that stay unencoded, besides letters and digits.
 const KEPT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/').remove(b'*');
 
-/// How names are written.
+/// The encoding of names in a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// As they are.
+    /// Unchanged.
     Plain,
     /// Percent-encoded.
     Url,
@@ -35,8 +35,8 @@ impl Encoding {
         }
     }
 
-    /// How a document is written that names these: percent-encoded, asked for or not, when XML
-    /// cannot carry one of them. A parser refuses the whole document otherwise.
+    /// The encoding of a document with these names: percent-encoded if requested, or if XML cannot
+    /// represent one of them. A parser would refuse the whole document otherwise.
     pub(crate) fn carrying<'a>(self, names: impl IntoIterator<Item = &'a str>) -> Self {
         match names.into_iter().all(|name| name.chars().all(is_carried)) {
             true => self,
@@ -49,8 +49,8 @@ impl Encoding {
     }
 }
 
-/// Whether XML 1.0 carries a character as it is. Of the control characters it has only tab and line
-/// ends, and parsers change these.
+/// Returns `true` if XML 1.0 carries a character unchanged. Of the control characters it allows
+/// only tab and line ends, which parsers may change.
 fn is_carried(c: char) -> bool {
     c >= ' ' && c != '\u{fffe}' && c != '\u{ffff}'
 }

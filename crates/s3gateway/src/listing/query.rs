@@ -1,23 +1,22 @@
-//! The scan of a bucket's keys: keys with a delimiter in them roll up to their common prefix, and
-//! a prefix that is known is not scanned but skipped.
+//! Scan of a bucket's keys: keys that contain the delimiter roll up to their common prefix, and the
+//! scan jumps over a known prefix.
 
 use client::{Client, ListKeys};
 use futures::future::BoxFuture;
 use proto::ozone::BasicKeyInfo;
 
-/// Keys asked for at first where prefixes roll up: after a prefix the rest of a page may be good
-/// for nothing.
+/// Size of the first page if prefixes roll up: the rest of a page after a prefix may be useless.
 const FIRST_PAGE: u32 = 100;
 
-/// Most keys asked for at once.
+/// Maximum number of keys per page.
 const LARGEST_PAGE: u32 = 1000;
 
-/// What is listed.
+/// A listing request.
 #[derive(Debug, Clone)]
 pub(crate) struct ListQuery {
     pub(crate) prefix: String,
     pub(crate) delimiter: Option<String>,
-    /// Only what comes after this key or common prefix.
+    /// Only entries after this key or common prefix.
     pub(crate) after: String,
     pub(crate) limit: usize,
 }
@@ -27,7 +26,7 @@ pub(crate) struct ListQuery {
 pub(crate) enum Entry {
     /// An object.
     Key(BasicKeyInfo),
-    /// What several keys have in common, up to and with the delimiter.
+    /// The common prefix of several keys, including the delimiter.
     Prefix(String),
 }
 
@@ -44,12 +43,12 @@ impl Entry {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Listed {
     pub(crate) entries: Vec<Entry>,
-    /// There is more after the last entry.
+    /// More entries follow the last one.
     pub(crate) truncated: bool,
 }
 
-/// Where keys come from: a page of at most so many keys with a prefix, after a key; and whether
-/// there are more.
+/// A source of keys: returns a page of at most `limit` keys with a prefix, after a key, and a flag
+/// for more.
 pub(crate) trait Keys: Sync {
     fn page<'a>(
         &'a self,
@@ -85,7 +84,7 @@ impl ListQuery {
             return Ok(listed);
         }
         let mut after = self.after.clone();
-        // A page that ended with a common prefix goes on behind all of it.
+        // A page that ended with a common prefix resumes after all of its keys.
         let mut rolled: Option<String> = self.delimiter.as_ref().and_then(|delimiter| {
             let rest = after.strip_prefix(&self.prefix)?;
             let at = rest.find(delimiter.as_str())?;
@@ -125,8 +124,8 @@ impl ListQuery {
             if !more {
                 return Ok(listed);
             }
-            // Many keys under one prefix: jump over them. A key behind the jump may still have the
-            // prefix (its next character is the last there is); it is passed over like the others.
+            // Many keys have one prefix: jump over them. A key after the jump may still have the
+            // prefix (its next character is the largest one); it is skipped like the others.
             match &rolled {
                 Some(prefix) if after.as_str() < behind(prefix).as_str() => after = behind(prefix),
                 _ => {}
@@ -146,7 +145,7 @@ impl ListQuery {
     }
 }
 
-/// A name behind (nearly) all names that begin with `prefix`.
+/// A name that sorts after (nearly) all names with this `prefix`.
 fn behind(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
@@ -198,7 +197,7 @@ mod tests {
         listed.entries.iter().map(Entry::name).collect()
     }
 
-    /// What a listing is by definition: roll up, sort, cut.
+    /// A listing by definition: roll up, sort, truncate.
     fn expected(set: &Set, prefix: &str, delimiter: Option<&str>) -> Vec<String> {
         let mut all = BTreeSet::new();
         for name in set.names.iter().filter(|name| name.starts_with(prefix)) {

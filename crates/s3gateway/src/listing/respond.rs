@@ -1,4 +1,4 @@
-//! The three dresses of a listing.
+//! The three response forms of a listing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as TOKEN;
@@ -19,7 +19,7 @@ use crate::metadata::synthetic_etag;
 use crate::storage_class;
 use crate::time::timestamp;
 
-/// The one version that every object has.
+/// The single version of every object.
 const NULL_VERSION: &str = "null";
 
 struct Page {
@@ -164,7 +164,7 @@ pub(crate) async fn list_v2(
     let input = request.input;
     let encoding = Encoding::of(input.encoding_type.as_ref())?;
     let encoding = encoding.carrying(input.start_after.as_deref());
-    // An empty token is none (HDDS-15739).
+    // An empty token counts as absent (HDDS-15739).
     let token = input.continuation_token.filter(|token| !token.is_empty());
     let after = match &token {
         Some(token) => decode_token(token)?,
@@ -212,7 +212,7 @@ fn decode_token(token: &str) -> S3Result<String> {
         .ok_or_else(|| invalid_argument("The continuation token provided is incorrect"))
 }
 
-/// Every object is the one version of itself, called `null`, as in a bucket that never had
+/// Lists every object as its single version `null`, as S3 does for a bucket that never had
 /// versioning.
 pub(crate) async fn list_versions(
     gateway: &Gateway,

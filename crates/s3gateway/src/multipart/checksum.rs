@@ -1,10 +1,10 @@
-//! Checksums of multipart uploads: the kind that was agreed when an upload began, those that its
-//! parts have, and the one that the whole object gets.
+//! Checksums of multipart uploads: the type agreed at creation, the checksums of the parts, and the
+//! checksum of the whole object.
 //!
-//! A part's checksum was verified against its bytes when it came, and is kept with it in OM. The
-//! whole's is made of those, never of what the request that completes the upload says of them.
-//! Parts that an earlier release has written are the exception: of them nothing is told, and what
-//! the client says counts.
+//! A part's checksum is verified against its bytes when the part is uploaded, and is stored with it
+//! in OM. The object's checksum is computed from those, never from values in the completing
+//! request. Parts written by an earlier release are the exception: they have no stored checksum,
+//! and the client's value counts.
 
 use std::collections::HashMap;
 
@@ -17,22 +17,22 @@ use crate::digest::{Algorithm, Checksum, Claims, combined, composite};
 use crate::errors::{Subject, invalid_request, s3_error};
 use crate::metadata::parse_checksum;
 
-/// Metadata of an upload, and of the parts that are being written, as OM knows it.
+/// Checksum metadata of an upload, and of its parts while they are written.
 const UPLOAD_CHECKSUM: &str = "s3:upload-checksum";
 
-/// Most parts on a page of OM's.
+/// Maximum number of parts on a page from OM.
 const PAGE: u32 = 1000;
 
-/// The kind of checksum that an upload was created with.
+/// The checksum type of an upload, agreed at its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Agreed {
     pub(crate) algorithm: Algorithm,
-    /// Over the bytes of the object, and not over the checksums of the parts.
+    /// Over the bytes of the object, rather than over the checksums of the parts.
     pub(crate) is_full_object: bool,
 }
 
 impl Agreed {
-    /// The type's name in S3.
+    /// The S3 name of the type.
     pub(crate) fn checksum_type(self) -> ChecksumType {
         ChecksumType::from_static(match self.is_full_object {
             true => ChecksumType::FULL_OBJECT,
@@ -40,13 +40,13 @@ impl Agreed {
         })
     }
 
-    /// As metadata of an upload.
+    /// Converts to metadata of an upload.
     pub(crate) fn to_metadata(self) -> (String, String) {
         let kind = self.checksum_type();
         (UPLOAD_CHECKSUM.to_owned(), format!("{}:{}", self.algorithm.name(), kind.as_str()))
     }
 
-    /// From the text that OM keeps of it.
+    /// Parses the metadata stored in OM.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (name, kind) = text.split_once(':')?;
         let algorithm = Algorithm::ALL.into_iter().find(|a| a.name() == name)?;
@@ -58,15 +58,16 @@ impl Agreed {
         Some(Self { algorithm, is_full_object })
     }
 
-    /// What was agreed for the upload of a part that is being written.
+    /// The agreed checksum of the upload to which a part belongs.
     pub(crate) fn of_part(writer: &KeyWriter) -> Option<Self> {
         writer.metadata(UPLOAD_CHECKSUM).and_then(Self::parse)
     }
 
-    /// What is claimed of a part, with the agreed checksum among it.
+    /// Adds the agreed checksum to the claims of a part.
     ///
     /// # Errors
-    /// When it is another one, or none although the whole's is made of the parts'.
+    /// If the part has another algorithm, or none although the object's checksum is computed from
+    /// those of the parts.
     pub(crate) fn settle(self, claims: Claims) -> S3Result<Claims> {
         match claims.algorithm() {
             Some(algorithm) if algorithm == self.algorithm => Ok(claims),
@@ -83,14 +84,14 @@ impl Agreed {
     }
 }
 
-/// What OM tells of a part's checksum.
+/// Checksum of a part, as reported by OM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// Nothing: an earlier release wrote the part, or answers.
+    /// Not reported: the part was written by, or the response is from, an earlier release.
     Nothing,
-    /// That it has none.
+    /// The part has no checksum.
     None,
-    /// The checksum that was verified.
+    /// The verified checksum.
     Checksum(Checksum),
 }
 
@@ -103,25 +104,25 @@ impl Told {
     }
 }
 
-/// A part that is there.
+/// An uploaded part.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredPart {
     pub(crate) size: u64,
-    /// The digest that it is named by; parts without one have names.
+    /// The digest that identifies it; parts without one have names.
     pub(crate) e_tag: Option<String>,
     pub(crate) checksum: Told,
 }
 
-/// An upload as OM knows it.
+/// An upload as OM reports it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Upload {
     pub(crate) agreed: Option<Agreed>,
-    /// By number.
+    /// Parts by number.
     pub(crate) parts: HashMap<u32, StoredPart>,
 }
 
 impl Upload {
-    /// Asks OM for all of it.
+    /// Loads the upload with all of its parts from OM.
     pub(crate) async fn load(client: &Client, path: &KeyPath, id: &str) -> S3Result<Self> {
         let mut upload = Self::default();
         let mut after = 0;
@@ -141,12 +142,12 @@ impl Upload {
         }
     }
 
-    /// The checksum of the whole that these parts make, as far as one was agreed, or is named.
+    /// Computes the object's checksum from these parts, if one was agreed or is claimed.
     ///
     /// # Errors
-    /// `InvalidPart` when a part is named with a checksum that it does not have; `InvalidRequest`
-    /// when a part lacks what the whole's is made of; `BadDigest` when the whole's is not the
-    /// claimed one.
+    /// `InvalidPart` if a part is listed with a checksum that differs from its own;
+    /// `InvalidRequest` if a part lacks the checksum that the object's is computed from;
+    /// `BadDigest` if the result differs from the claimed one.
     pub(crate) fn whole(
         &self,
         named: &[NamedPart],
@@ -205,13 +206,13 @@ impl Upload {
         }
     }
 
-    /// The checksum and the size of a part that a client names.
+    /// The checksum and size of a part that a client lists.
     fn part(&self, named: &NamedPart) -> S3Result<(Option<Checksum>, u64)> {
         let number = named.part_number.and_then(|number| u32::try_from(number).ok());
         let stored = number.and_then(|number| self.parts.get(&number));
         let Some(stored) = stored else { return Err(invalid_part(named)) };
-        // OM compares it as well, with what is there by then: size and checksum would be those of
-        // a part that was replaced meanwhile.
+        // OM compares it as well, with the parts at that time. This check ensures that size and
+        // checksum are not those of a part that was replaced in the meantime.
         let e_tag = named.e_tag.as_ref().map(ETag::value);
         if stored.e_tag.is_some() && stored.e_tag.as_deref() != e_tag {
             return Err(invalid_part(named));
@@ -228,7 +229,7 @@ impl Upload {
     }
 }
 
-/// The checksums that a client says a part has.
+/// The checksums that a client lists for a part.
 fn checksums_of(part: &NamedPart) -> impl Iterator<Item = Checksum> {
     let values = [
         (Algorithm::Crc32, &part.checksum_crc32),
@@ -352,7 +353,7 @@ mod tests {
             assert_eq!(outcome(upload(agreed, CRC32).whole(&wrong, None, None)), invalid);
             assert_eq!(outcome(upload(agreed, CRC32).whole(&sha, None, None)), invalid);
         }
-        // Of a part without a checksum, nothing that is said can be verified.
+        // Without a stored checksum, no claim can be verified.
         assert_eq!(outcome(upload(None, None).whole(&sha, None, None)), invalid);
         let mut replaced = named(CRC32);
         replaced[1].e_tag = Some(ETag::Strong("e3".to_owned()));

@@ -1,8 +1,8 @@
 //! CompleteMultipartUpload.
 //!
-//! A client that lost the answer asks again: an object that this upload has become, of the parts
-//! that are named, is answered as the first time. It is told by the upload's id, which the object
-//! keeps.
+//! A client that lost the response retries: if the upload has already become an object of the
+//! listed parts, the response is the same as the first time. The object stores the upload's id,
+//! which identifies it.
 
 use client::{Client, CompletedPart, ErrorKind, KeyPath};
 use md5::{Digest as _, Md5};
@@ -21,10 +21,10 @@ use crate::metadata::{ObjectMetadata, checksum_pair, value_of};
 use crate::object::checksum_type;
 use crate::refuse::{self, refuse_customer_keys};
 
-/// Metadata of an object: the upload that it was.
+/// Object metadata: the id of the upload that created it.
 const UPLOAD_ID: &str = "s3:upload-id";
 
-/// What an upload has become.
+/// The object that an upload became.
 struct Completed {
     etag: String,
     checksum: Option<Checksum>,
@@ -78,7 +78,7 @@ pub(crate) async fn complete(
     Ok(output)
 }
 
-/// What a request asks for.
+/// A parsed request.
 struct Asked<'a> {
     client: &'a Client,
     path: &'a KeyPath,
@@ -113,14 +113,15 @@ impl Asked<'_> {
         Ok(Completed { etag: done.etag, checksum })
     }
 
-    /// What this upload has become, if it has become what is asked for, and still is.
+    /// The object that this upload became, if it matches the request and still exists.
     ///
     /// # Errors
-    /// When OM cannot say: a client that is told that there is no such upload gives the object up.
+    /// If OM cannot tell: a client that receives NoSuchUpload gives up the object.
     async fn completed_before(&self) -> S3Result<Option<Completed>> {
         let info = match self.client.key_info(self.path).await {
             Ok(info) => info,
-            // Who may not see the object is told of the upload, which is gone.
+            // A user without access to the object gets an error about the upload, which no longer
+            // exists.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Denied) => {
                 return Ok(None);
             }
@@ -141,7 +142,7 @@ impl Asked<'_> {
     }
 }
 
-/// The ETag of the object that parts with these ETags make: MD5 over their MD5s, and their number.
+/// The ETag of an object made of parts with these ETags: the MD5 over their MD5s, and their number.
 fn e_tag_of(parts: &[CompletedPart]) -> Option<String> {
     let mut md5 = Md5::new();
     for part in parts {
@@ -152,7 +153,7 @@ fn e_tag_of(parts: &[CompletedPart]) -> Option<String> {
     Some(format!("{}-{}", hex::encode(md5.finalize()), parts.len()))
 }
 
-/// The checksum that a request says the object has.
+/// The checksum that a request claims for the object.
 fn claimed(input: &CompleteMultipartUploadInput) -> S3Result<Option<Checksum>> {
     let claimed = [
         (Algorithm::Crc32, &input.checksum_crc32),

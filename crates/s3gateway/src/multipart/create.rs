@@ -46,7 +46,7 @@ pub(crate) async fn create(
     })
 }
 
-/// The kind of checksum that the whole object will have.
+/// The checksum type of the whole object.
 fn agreed(algorithm: Option<Algorithm>, wanted: Option<&ChecksumType>) -> S3Result<Option<Agreed>> {
     let Some(algorithm) = algorithm else {
         return match wanted {

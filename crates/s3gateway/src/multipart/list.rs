@@ -20,7 +20,7 @@ use crate::refuse::refuse_customer_keys;
 use crate::storage_class;
 use crate::time::timestamp;
 
-/// Most entries on a page, as S3 has it.
+/// Maximum number of entries on a page; S3's limit.
 const MOST: u32 = 1000;
 
 fn initiator(user: &str) -> Initiator {
@@ -93,7 +93,7 @@ pub(crate) async fn list_uploads(
     let limit = limit(input.max_uploads, "max-uploads")? as usize;
     let prefix = input.prefix.clone().unwrap_or_default();
     let delimiter = input.delimiter.clone().filter(|d| !d.is_empty());
-    // Without a key marker the upload id marker means nothing.
+    // Without a key marker the upload id marker is ignored.
     let mut after = match &input.key_marker {
         Some(key) => (key.clone(), input.upload_id_marker.clone().unwrap_or_default()),
         None => Default::default(),

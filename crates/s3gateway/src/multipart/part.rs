@@ -71,7 +71,7 @@ pub(crate) async fn upload_part_copy(
     .await
 }
 
-/// Opens both ends of a copy.
+/// Opens source and target of a copy.
 async fn begin_copy(
     gateway: &Gateway,
     client: &Client,
@@ -111,7 +111,8 @@ async fn finish_copy(
     Ok(UploadPartCopyOutput { copy_part_result: Some(result), ..Default::default() })
 }
 
-/// `bytes=first-last`, both within the object: unlike the range of a GET it is not cut to size.
+/// Parses `bytes=first-last`, which must lie within the object: unlike the range of a GET it is not
+/// truncated.
 pub(crate) fn exact_range(text: &str, size: u64) -> S3Result<std::ops::Range<u64>> {
     let invalid = || {
         invalid_argument(

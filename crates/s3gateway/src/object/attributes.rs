@@ -68,7 +68,7 @@ pub(crate) async fn attributes(
     Ok(output)
 }
 
-/// How many parts an object was uploaded in; absent when in one piece.
+/// Number of parts of a multipart object; `None` for an object of one piece.
 fn parts(info: &proto::ozone::KeyInfo) -> Option<GetObjectAttributesParts> {
     let version = info.key_location_list.last().filter(|v| v.is_multipart_key())?;
     let mut numbers: Vec<_> = version.key_locations.iter().map(|l| l.part_number()).collect();

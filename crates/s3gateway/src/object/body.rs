@@ -1,4 +1,4 @@
-//! Bodies: into a writer, out of a reader.
+//! Streams bodies into a writer and out of a reader.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,8 +14,7 @@ use s3s::{S3Error, S3ErrorCode, S3Result, TrailingHeaders};
 use crate::digest::{BodyDigest, Claims, Verified};
 use crate::errors::{Subject, custom, s3_error};
 
-/// Streams a body into a writer and verifies what was claimed of it. The writer is not finished
-/// yet.
+/// Streams a body into a writer and verifies its digests. The caller finishes the writer.
 pub(crate) async fn write_body(
     writer: &mut KeyWriter,
     body: Option<StreamingBlob>,
@@ -26,7 +25,7 @@ pub(crate) async fn write_body(
     let mut digest = BodyDigest::new(claims);
     if let Some(mut body) = body {
         loop {
-            // Nothing is read from the socket before there is memory for it.
+            // No data is read from the socket before memory is available for it.
             writer.ready().await.map_err(|e| s3_error(Subject::Object, e))?;
             let piece = tokio::select! {
                 biased;
@@ -56,7 +55,7 @@ fn incomplete_body() -> S3Error {
     )
 }
 
-/// A body that ended before its time, or whose signature is wrong.
+/// Error of a body that ended early, or whose signature is wrong.
 fn broken_body(error: s3s::StdError) -> S3Error {
     match error.downcast::<S3Error>() {
         Ok(error) => *error,
@@ -81,9 +80,10 @@ fn broken_body(error: s3s::StdError) -> S3Error {
     }
 }
 
-/// A part of an object on its way to the client.
+/// Streams part of an object to the client.
 pub(crate) struct ObjectBody {
-    /// `Sync` is asked for, and never used: the stream is only ever polled through `&mut`.
+    /// The mutex only provides `Sync`, which the API requires: the stream is only polled through
+    /// `&mut`.
     inner: Mutex<BoxStream<'static, client::Result<Bytes>>>,
     left: u64,
 }
@@ -107,7 +107,7 @@ impl Stream for ObjectBody {
                 Poll::Ready(Some(Ok(piece)))
             }
             Poll::Ready(Some(Err(error))) => {
-                tracing::error!(%error, "an object broke off");
+                tracing::error!(%error, "sending an object failed");
                 Poll::Ready(Some(Err(Box::new(error))))
             }
             Poll::Ready(None) => Poll::Ready(None),

@@ -1,4 +1,4 @@
-//! CopyObject: the bytes go from reader to writer within the gateway.
+//! CopyObject: data is copied from reader to writer within the gateway.
 
 use std::ops::Range;
 
@@ -22,16 +22,16 @@ use crate::metadata::{ObjectMetadata, finish_pairs, of_input};
 use crate::time::{now, timestamp};
 use crate::{refuse, storage_class};
 
-/// The largest object that is copied in one request, as S3 has it.
+/// Maximum size of an object copied in one request; S3's limit.
 const LARGEST: u64 = 5 << 30;
 
-/// What is copied.
+/// The source of a copy.
 pub(crate) struct Source {
     pub(crate) reader: KeyReader,
     pub(crate) metadata: ObjectMetadata,
 }
 
-/// Opens the source of a copy, if its conditions hold.
+/// Opens the source of a copy after checking its conditions.
 pub(crate) async fn source(
     gateway: &Gateway,
     client: &Client,
@@ -51,7 +51,7 @@ pub(crate) async fn source(
     Ok(Source { reader, metadata })
 }
 
-/// Copies, again and from the new version when the source is overwritten meanwhile.
+/// Copies, and retries with the new version if the source is overwritten in the meantime.
 pub(crate) async fn copy_newest<T, F>(copy: impl FnMut() -> F) -> S3Result<T>
 where
     F: Future<Output = client::Result<S3Result<T>>>,
@@ -59,8 +59,8 @@ where
     client::newest(copy).await.map_err(|e| s3_error(Subject::Object, e))?
 }
 
-/// Copies a range of the source into a writer, which is not finished yet. What fails in reading the
-/// source is the outer error: it may go well with the version that came in its place.
+/// Copies a range of the source into a writer; the caller finishes it. A failure of reading the
+/// source is the outer error: a retry with the newer version may succeed.
 pub(crate) async fn copy_range(
     source: &Source,
     range: Range<u64>,
@@ -103,8 +103,8 @@ pub(crate) async fn copy(
     .await
 }
 
-/// What must hold of the object that the copy would replace. `s3s` knows only the conditions on the
-/// source.
+/// The precondition on the object that the copy would replace. `s3s` handles only the conditions on
+/// the source.
 fn target_precondition(headers: &HeaderMap) -> S3Result<Precondition> {
     let condition = |name: HeaderName| -> S3Result<Option<ETagCondition>> {
         let mut values = headers.get_all(&name).iter();
@@ -120,15 +120,15 @@ fn target_precondition(headers: &HeaderMap) -> S3Result<Precondition> {
     precondition(if_match.as_ref(), if_none_match.as_ref())
 }
 
-/// A copy under way.
+/// A copy in progress.
 struct Copy {
     from: Source,
     writer: KeyWriter,
-    /// Checksum that the copy is to have.
+    /// Checksum algorithm of the copy.
     algorithm: Option<Algorithm>,
 }
 
-/// Opens both ends of a copy.
+/// Opens source and target of a copy.
 async fn begin(
     gateway: &Gateway,
     client: &Client,
@@ -144,7 +144,7 @@ async fn begin(
             "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120",
         ));
     }
-    // Its policy goes with the content, unless the request names a class.
+    // The storage policy is copied with the content, unless the request names a class.
     let policy = storage_class::policy(input.storage_class.as_ref())
         .or_else(|| from.metadata.policy.clone());
     let metadata = match replace {
@@ -194,7 +194,7 @@ async fn finish(
     Ok(CopyObjectOutput { copy_object_result: Some(result), ..Default::default() })
 }
 
-/// Whether `REPLACE` is said, and not `COPY`.
+/// Returns `true` for `REPLACE`, `false` for `COPY`.
 fn directive(directive: Option<&str>) -> S3Result<bool> {
     match directive {
         None | Some("COPY") => Ok(false),

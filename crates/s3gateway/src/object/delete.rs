@@ -16,10 +16,10 @@ use crate::gateway::Gateway;
 use crate::metadata::ObjectMetadata;
 use crate::refuse;
 
-/// Most keys of one request, as S3 has it.
+/// Maximum number of keys per request; S3's limit.
 const MOST_KEYS: usize = 1000;
 
-/// Keys of a tree that are deleted at a time, each by a call of its own.
+/// Number of concurrent deletions of keys of a tree, one call each.
 const AT_A_TIME: usize = 32;
 
 pub(crate) async fn delete(
@@ -39,13 +39,13 @@ pub(crate) async fn delete(
     };
     match client.delete_key_if(&path, &precondition).await {
         Ok(()) => {}
-        // It was there with the ETag, and is another one by now, or none.
+        // The object had the ETag, but was replaced or deleted in the meantime.
         Err(error)
             if precondition != Precondition::None && error.is_status(Status::KeyNotFound) =>
         {
             return Err(precondition_failed());
         }
-        // What is not there counts as deleted, and a directory goes with the last object in it.
+        // A missing object counts as deleted, and a directory is removed with its last object.
         Err(error)
             if error.is_status(Status::KeyNotFound)
                 || error.is_status(Status::DirectoryNotEmpty) => {}
@@ -54,8 +54,8 @@ pub(crate) async fn delete(
     Ok(DeleteObjectOutput::default())
 }
 
-/// What OM is to compare as it deletes: an object that comes meanwhile stays. An object without a
-/// stored ETag has one of its ids, which its generation stands for.
+/// The precondition that OM checks on deletion, so that an object written in the meantime stays. An
+/// object without a stored ETag has one derived from its ids, which its generation represents.
 async fn precondition(
     client: &Client,
     path: &KeyPath,
@@ -65,7 +65,7 @@ async fn precondition(
     let metadata = ObjectMetadata::of_key(&info.metadata);
     let etag = metadata.etag_or(info.object_id(), info.update_id());
     match condition {
-        // There is an object: any one may go.
+        // Any existing object may be deleted.
         ETagCondition::Any => Ok(Precondition::None),
         ETagCondition::ETag(wanted) if !wanted.weak_cmp(&etag) => Err(precondition_failed()),
         ETagCondition::ETag(_) => Ok(match metadata.etag {
@@ -143,9 +143,9 @@ pub(crate) async fn delete_many(
 }
 
 /// Deletes keys of a tree; returns those that failed, with code and message. OM's DeleteKeys would
-/// delete a directory with all that is in it. Here a directory stays until it is empty, as a key
-/// that is not there would: clients that clear up markers of directories behind a write name the
-/// directories of what they wrote.
+/// delete a directory recursively. Here a directory that is not empty stays, as if the key did not
+/// exist: clients that clean up directory markers after a write name the parent directories of the
+/// objects that they wrote.
 async fn delete_in_tree(
     client: &Client,
     volume: &str,
@@ -153,7 +153,7 @@ async fn delete_in_tree(
     keys: Vec<String>,
 ) -> client::Result<HashMap<String, (String, String)>> {
     let mut failed = HashMap::new();
-    // Files first, then directories, the deepest ones first: they may be empty by then.
+    // Files first, then directories, the deepest first: they may be empty by then.
     let (mut batch, mut later) = (Vec::new(), BTreeMap::<usize, Vec<String>>::new());
     for key in keys {
         match key.ends_with('/') {
@@ -191,12 +191,12 @@ async fn delete_in_tree(
     }
 }
 
-/// Names in a path.
+/// Number of names in a path.
 fn depth(key: &str) -> usize {
     key.split('/').filter(|name| !name.is_empty()).count()
 }
 
-/// Whether all of a request had better be tried again: what it deleted is no hindrance.
+/// Returns `true` if the client should retry the whole request: keys already deleted do no harm.
 fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout | ErrorKind::SafeMode)
 }

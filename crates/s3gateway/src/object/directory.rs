@@ -1,5 +1,5 @@
-//! Directories of FILE_SYSTEM_OPTIMIZED buckets, as Ozone's own gateway shows them: an empty object
-//! whose name ends with a slash makes one, and it is an object only by that name.
+//! Directories of FILE_SYSTEM_OPTIMIZED buckets, as in Ozone's gateway: an empty object whose name
+//! ends with a slash creates one, and a directory is an object only under that name.
 
 use client::{Client, KeyPath};
 use proto::ozone::{BucketLayoutProto, KeyInfo, Status};
@@ -8,8 +8,8 @@ use s3s::{S3Error, S3ErrorCode, S3Result};
 use crate::errors::{Subject, custom, s3_error};
 use crate::gateway::Gateway;
 
-/// Makes the directory that an object of this name and length stands for; false if it stands for
-/// none, but for itself.
+/// Creates the directory for an object of this name and length; returns `false` if it is an
+/// ordinary object.
 pub(super) async fn make(
     gateway: &Gateway,
     client: &Client,
@@ -35,7 +35,7 @@ pub(super) async fn make(
 }
 
 /// # Errors
-/// When a directory is asked for by a name without its slash.
+/// If a directory is requested without the trailing slash.
 pub(super) fn check_object(gateway: &Gateway, path: &KeyPath, found: &KeyInfo) -> S3Result<()> {
     if gateway.directories() && found.is_file == Some(false) && !path.key.ends_with('/') {
         return Err(S3Error::with_message(

@@ -21,22 +21,22 @@ use crate::refuse::{self, refuse_customer_keys};
 use crate::storage_class::{self, STANDARD};
 use crate::time::timestamp;
 
-/// The type of an object that has none.
+/// The default content type.
 const DEFAULT_CONTENT_TYPE: &str = "binary/octet-stream";
 
-/// An object as it is asked for.
+/// A requested object.
 struct Found {
     metadata: ObjectMetadata,
     etag: ETag,
     modified: Timestamp,
     size: u64,
     range: Range<u64>,
-    /// The range was asked for, so the answer is a partial one.
+    /// A range was requested, so the response is partial.
     partial: bool,
     parts: Option<i32>,
 }
 
-/// The fields that both outputs have in common.
+/// Sets the fields that both outputs share.
 macro_rules! output {
     ($kind:ident, $found:expr, $input:expr) => {{
         let (found, input) = (&$found, &$input);
@@ -107,9 +107,9 @@ pub(crate) async fn get(
     Ok(answer(output, found.partial))
 }
 
-/// Opens an object and begins to read what is asked for. Nothing is answered before its first bytes
-/// are there: should it be overwritten until then it is looked up again, with its conditions and
-/// its range; later its connection is broken off.
+/// Opens an object and begins to read the requested range. The response starts only after the first
+/// bytes have been read: if the object is overwritten before, it is looked up again, with its
+/// conditions and range; if later, the connection is closed.
 async fn begin(
     gateway: &Gateway,
     client: &Client,
@@ -198,7 +198,7 @@ fn invalid_range(size: u64) -> S3Error {
     error
 }
 
-/// Where a part lies in its object, and how many parts there are. An object of one piece is its
+/// The range of a part in its object, and the number of parts. An object of one piece is its own
 /// part 1.
 fn part_range(info: &KeyInfo, number: u32) -> S3Result<(Range<u64>, Option<i32>)> {
     let version = info.key_location_list.last();
@@ -234,7 +234,7 @@ fn no_such_part() -> S3Error {
     )
 }
 
-/// The class of an object; STANDARD is not told, as in S3.
+/// The class of an object; `None` for STANDARD, which S3 omits.
 fn storage_class(info: &KeyInfo) -> Option<StorageClass> {
     let coding = info.ec_replication_config.as_ref();
     let replication = ReplicationConfig::from_wire(info.r#type, info.factor, coding).ok();
@@ -242,7 +242,7 @@ fn storage_class(info: &KeyInfo) -> Option<StorageClass> {
     (class != STANDARD).then(|| StorageClass::from_static(class))
 }
 
-/// A checksum over the checksums of parts says so by the count behind it.
+/// A checksum over the checksums of parts is recognised by its part count.
 pub(crate) fn checksum_type(value: &str) -> ChecksumType {
     ChecksumType::from_static(match value.contains('-') {
         true => ChecksumType::COMPOSITE,

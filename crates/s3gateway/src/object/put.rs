@@ -13,7 +13,7 @@ use crate::gateway::Gateway;
 use crate::metadata::{finish_pairs, of_input};
 use crate::{refuse, storage_class};
 
-/// The largest object of one request, as S3 has it.
+/// Maximum size of an object in one request; S3's limit.
 const LARGEST: u64 = 5 << 30;
 
 pub(crate) async fn put(
@@ -61,8 +61,8 @@ pub(crate) async fn put(
     Ok(output)
 }
 
-/// Why an object did not become visible. One that replaces another of a certain ETag finds that
-/// gone when it was replaced or deleted since the request began.
+/// The error of a failed commit. An object that was to replace one with a given ETag fails if that
+/// one was replaced or deleted since the request began.
 pub(super) fn not_committed(precondition: &Precondition, error: Error) -> S3Error {
     match precondition {
         Precondition::ETag(_) if error.is_status(Status::KeyNotFound) => precondition_failed(),
@@ -70,7 +70,7 @@ pub(super) fn not_committed(precondition: &Precondition, error: Error) -> S3Erro
     }
 }
 
-/// A length that was given.
+/// Parses the content length.
 pub(crate) fn content_length(length: Option<i64>) -> S3Result<Option<u64>> {
     match length.map(u64::try_from) {
         None => Ok(None),
@@ -83,7 +83,7 @@ pub(crate) fn content_length(length: Option<i64>) -> S3Result<Option<u64>> {
     }
 }
 
-/// What must hold for an object to be replaced.
+/// The precondition for replacing an object.
 pub(crate) fn precondition(
     if_match: Option<&ETagCondition>,
     if_none_match: Option<&ETagCondition>,
