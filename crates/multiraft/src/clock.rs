@@ -1,29 +1,28 @@
-//! The clock by which leases end and by which staleness is measured.
+//! The clock for leases and staleness.
 //!
-//! It is the operating system's `CLOCK_BOOTTIME`: it is never set, and it goes on while the machine
-//! is suspended. `CLOCK_MONOTONIC`, which [`std::time::Instant`] reads, stands still then: a leader
-//! that sleeps for a minute would find its lease as it was, while the others have elected another
-//! leader.
+//! It is the operating system's `CLOCK_BOOTTIME`: it is never set, and it advances while the machine
+//! is suspended. `CLOCK_MONOTONIC`, read by [`std::time::Instant`], stands still then: a leader
+//! suspended for a minute would find its lease still valid, although another leader has been
+//! elected.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tells how much time has passed since an arbitrary moment, the time of a suspended machine
-/// included.
+/// Measures the time since an arbitrary moment, including the time of a suspended machine.
 #[derive(Clone, Default)]
 pub struct Clock {
-    /// What is read instead of the operating system's clock.
+    /// The source that replaces the operating system's clock.
     source: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
 }
 
 impl Clock {
-    /// A clock that shows what `source` returns, for tests and simulations. It must never go
+    /// A clock that returns the values of `source`, for tests and simulations. It must never go
     /// backwards.
     pub fn from_fn(source: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self { source: Some(Arc::new(source)) }
     }
 
-    /// What it shows, in nanoseconds.
+    /// The current reading in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         let shown = match &self.source {
             Some(source) => source(),
@@ -39,11 +38,11 @@ impl std::fmt::Debug for Clock {
     }
 }
 
-/// Time since the machine was started. By way of the C library, whose clocks a simulation replaces.
+/// Time since boot. Read through the C library, whose clocks a simulation replaces.
 fn boot_time() -> Duration {
     let mut shown = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for what the call returns. It has no other way to fail than a clock
-    // that is not known, and Linux has known this one since 2.6.39.
+    // SAFETY: the pointer is to a struct of the result's type. The call fails only for an unknown
+    // clock, and Linux has had this one since 2.6.39.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &mut shown) };
     debug_assert_eq!(failed, 0);
     Duration::new(
@@ -63,7 +62,7 @@ mod tests {
         let up: f64 = text.split_whitespace().next().unwrap().parse().unwrap();
         let (first, second) = (clock.now(), clock.now());
         assert!(first <= second);
-        // The file shows CLOCK_BOOTTIME, in hundredths of a second.
+        // The file contains CLOCK_BOOTTIME in hundredths of a second.
         assert!(second as f64 / 1e9 >= up - 0.02, "{second} ns after {up} s");
     }
 

@@ -1,17 +1,17 @@
-//! Reading and writing the few fixed fields of our frames.
+//! Encoding and decoding of the fixed fields of our frames.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
 
 use crate::error::FrameError;
 
-/// Takes fields off the front of a buffer; slices share it.
+/// Reads fields from the front of a buffer; slices share it.
 pub(crate) struct Reader(pub(crate) Bytes);
 
 impl Reader {
     pub(crate) fn bytes(&mut self, len: usize) -> Result<Bytes, FrameError> {
         if len > self.0.len() {
-            return Err(FrameError(format!("{len} bytes wanted, {} left", self.0.len())));
+            return Err(FrameError(format!("{len} bytes expected, {} left", self.0.len())));
         }
         Ok(self.0.split_to(len))
     }
@@ -38,7 +38,7 @@ impl Reader {
         Ok(Uuid::from_bytes(self.array()?))
     }
 
-    /// A length and that many bytes.
+    /// A length-prefixed block.
     pub(crate) fn block(&mut self) -> Result<Bytes, FrameError> {
         let len = self.u32()? as usize;
         self.bytes(len)
@@ -48,7 +48,7 @@ impl Reader {
         if self.0.is_empty() {
             return Ok(());
         }
-        Err(FrameError(format!("{} bytes too many", self.0.len())))
+        Err(FrameError(format!("{} trailing bytes", self.0.len())))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong, seen from outside.
+//! Public errors.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use crate::consensus::WireError;
 /// Opening or writing a log failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
-    /// A checksum does not match in the middle of the log: bytes that were acknowledged are
-    /// damaged. Nothing is dropped; the log is not opened.
+    /// A checksum mismatch in the middle of the log: acknowledged bytes are damaged. Nothing is
+    /// dropped; the log is not opened.
     #[error(
         "raft log {path} is corrupt: {detail}; acknowledged entries would be lost. Restore the directory, or empty it, so that this replica gets everything from the others"
     )]
     Corrupt {
         /// The log's directory or file.
         path: PathBuf,
-        /// Where and how.
+        /// Location and kind of the damage.
         detail: String,
     },
-    /// The directory has the log of something else.
+    /// The directory contains another log.
     #[error(
-        "raft log {path} is not the one that {manifest} is about: {detail}; restore the right one, or empty the directory, so that this replica gets everything from the others"
+        "raft log {path} does not match {manifest}: {detail}; restore the right log, or empty the directory, so that this replica gets everything from the others"
     )]
     Foreign {
         /// The log's directory.
         path: PathBuf,
-        /// The file that says which log belongs here.
+        /// The manifest that identifies the log.
         manifest: PathBuf,
-        /// What differs.
+        /// The difference.
         detail: String,
     },
     /// Another process has the log open.
@@ -38,20 +38,20 @@ pub enum LogError {
         /// The log's directory.
         path: PathBuf,
     },
-    /// The file system refused.
+    /// An error of the file system.
     #[error("raft log {path}: {detail}")]
     Io {
         /// The log's directory.
         path: PathBuf,
-        /// What it said.
+        /// The error's text.
         detail: String,
     },
-    /// The log was closed, or gave up after a failed fsync.
+    /// The log was closed, or failed after an fsync error.
     #[error("raft log {path} is closed: {detail}")]
     Closed {
         /// The log's directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         detail: String,
     },
 }
@@ -59,10 +59,10 @@ pub enum LogError {
 /// Starting a host failed.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("invalid raft settings: {0}")]
     Invalid(String),
-    /// A thread could not be started, or there is no tokio runtime here.
+    /// A thread could not be started, or there is no tokio runtime.
     #[error("cannot start raft threads: {0}")]
     Io(#[from] std::io::Error),
 }
@@ -70,61 +70,61 @@ pub enum HostError {
 /// Starting a group failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
-    /// The group runs already on this host.
+    /// The group is already running on this host.
     #[error("raft group {0} is already running")]
     Running(Uuid),
-    /// The group does not run on this host.
+    /// The group is not running on this host.
     #[error("raft group {0} is not running")]
     NotRunning(Uuid),
-    /// The members given do not fit together or differ from those on disk.
+    /// The given members are inconsistent, or differ from those on disk.
     #[error("raft group {group}: {detail}")]
     Invalid {
-        /// Which group.
+        /// The group.
         group: Uuid,
-        /// What is wrong.
+        /// The inconsistency.
         detail: String,
     },
-    /// The state machine's store is behind the first entry of the log, or otherwise does not
-    /// belong to it.
+    /// The state machine's store ends before the first entry of the log, or otherwise does not
+    /// match it.
     #[error(
         "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced. Restore it, or empty the log's directory, too, so that this replica gets everything from the others"
     )]
     StateLost {
-        /// Which group.
+        /// The group.
         group: Uuid,
-        /// Where the state machine is.
+        /// The state machine's last applied index.
         applied: u64,
         /// First entry in the log.
         first: u64,
     },
-    /// The only replica that votes has lost its log: what was acknowledged since its state
-    /// machine's last flush.
+    /// The only voter has lost its log, including writes acknowledged since the last flush of its
+    /// state machine.
     #[error(
-        "raft group {group}: its log is lost, and there is no other member to get it from: what was acknowledged since the state machine was last flushed is gone with it. Restore the directory of the log; to go on without it, create the file {accept} and start again"
+        "raft group {group}: its log is lost, and there is no other member to get it from: writes acknowledged since the last flush of the state machine are lost with it. Restore the directory of the log; to go on without it, create the file {accept} and start again"
     )]
     LogLost {
-        /// Which group.
+        /// The group.
         group: Uuid,
-        /// The file by which an operator accepts the loss.
+        /// The file with which an operator accepts the loss.
         accept: PathBuf,
     },
     /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// Raft itself refused.
+    /// An error of the Raft library.
     #[error("raft group {group}: {detail}")]
     Raft {
-        /// Which group.
+        /// The group.
         group: Uuid,
-        /// What it said.
+        /// The error's text.
         detail: String,
     },
-    /// Its state machine could not be made.
-    #[error("raft group {group}: no state machine: {detail}")]
+    /// Its state machine could not be created.
+    #[error("raft group {group}: cannot create its state machine: {detail}")]
     Machine {
-        /// Which group.
+        /// The group.
         group: Uuid,
-        /// What it said.
+        /// The reason.
         detail: String,
     },
     /// The host was shut down.
@@ -135,24 +135,23 @@ pub enum GroupError {
 /// A proposal was not applied.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ProposeError {
-    /// This replica does not lead; nothing was appended.
+    /// This replica is not the leader; nothing was appended.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// The leader, when known.
+        /// The leader, if known.
         hint: Option<Uuid>,
     },
-    /// Too much is waiting; nothing was appended. Try again later.
-    #[error("too many proposals are waiting")]
+    /// The queue is full; nothing was appended. Retry later.
+    #[error("too many pending proposals")]
     Busy,
-    /// Leadership was lost while the proposal was on its way: it may or may not be applied.
+    /// Leadership was lost with the proposal in flight: it may or may not be applied.
     #[error("leadership was lost while the proposal was in flight; its outcome is unknown")]
     Dropped,
-    /// The payload store refused the payload; nothing was appended.
-    #[error("payload was not stored: {0}")]
+    /// The payload store rejected the payload; nothing was appended.
+    #[error("cannot store payload: {0}")]
     Payload(std::sync::Arc<std::io::Error>),
-    /// The log cannot be written now (disk full); nothing is lost, try again later or
-    /// elsewhere.
-    #[error("raft log cannot be written: {0}")]
+    /// The log cannot be written at present (disk full); nothing is lost. Retry later or elsewhere.
+    #[error("cannot write raft log: {0}")]
     Log(String),
     /// The group failed on this node.
     #[error("raft group failed: {0}")]
@@ -165,19 +164,20 @@ pub enum ProposeError {
 /// The members of a group were not changed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ChangeError {
-    /// This replica does not lead, or no longer: a leader that is to go hands over first.
+    /// This replica is not, or no longer, the leader: a leader that is to be removed transfers
+    /// leadership first.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// The leader, or the next one, when known.
+        /// The leader, or the transfer's target, if known.
         hint: Option<Uuid>,
     },
-    /// Another change is under way. Try again later.
-    #[error("another change of members is under way")]
+    /// Another change is in progress. Retry later.
+    #[error("another change of members is in progress")]
     Busy,
-    /// It cannot be.
-    #[error("members cannot be changed like that: {0}")]
+    /// The change is invalid.
+    #[error("invalid change of members: {0}")]
     Refused(String),
-    /// Leadership was lost while the change was on its way: it may or may not come about.
+    /// Leadership was lost with the change in flight: it may or may not take effect.
     #[error("leadership was lost while the change was in flight; its outcome is unknown")]
     Dropped,
     /// The group was stopped or failed.
@@ -185,13 +185,13 @@ pub enum ChangeError {
     Shutdown,
 }
 
-/// A linearizable read is not possible here now.
+/// A linearizable read failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
-    /// This replica does not lead or could not confirm that it does.
+    /// This replica is not the leader, or could not confirm its leadership.
     #[error("not the leader{}", hint.map(|h| format!(", try {h}")).unwrap_or_default())]
     NotLeader {
-        /// The leader, when known.
+        /// The leader, if known.
         hint: Option<Uuid>,
     },
     /// No quorum confirmed leadership in time.
@@ -202,74 +202,74 @@ pub enum ReadError {
     Shutdown,
 }
 
-/// A message, snapshot piece or fetch did not get through.
+/// A message, snapshot piece or fetch was not delivered.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TransportError {
-    /// The peer cannot be reached, or answered too late.
+    /// The peer is unreachable, or its response timed out.
     #[error("{address}: {detail}")]
     Unreachable {
         /// The peer.
         address: String,
-        /// Why.
+        /// The reason.
         detail: String,
     },
-    /// The peer refused.
+    /// The peer rejected the request.
     #[error("{address} refused: {detail}")]
     Refused {
         /// The peer.
         address: String,
-        /// Why.
+        /// The reason.
         detail: String,
     },
 }
 
-/// A snapshot piece or a request for a payload that came from another host was not taken.
+/// A snapshot piece or payload request from another host was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
     /// It cannot be decoded.
     #[error(transparent)]
     Malformed(#[from] FrameError),
     /// The Raft message of a snapshot cannot be decoded.
-    #[error("message of a snapshot: {0}")]
+    #[error("malformed message of a snapshot: {0}")]
     Message(#[from] WireError),
-    /// The group does not run here.
-    #[error("group {0} is not here")]
+    /// The group is not running here.
+    #[error("group {0} is not running here")]
     NoGroup(Uuid),
     /// An earlier piece is missing.
-    #[error("piece {0} does not follow")]
+    #[error("piece {0} is out of order")]
     PieceOutOfOrder(u64),
-    /// Bytes of a file of a snapshot are missing before a piece.
-    #[error("a piece of {} does not follow", .0.display())]
+    /// A gap in a file of a snapshot precedes a piece.
+    #[error("a piece of {} is out of order", .0.display())]
     FileOutOfOrder(PathBuf),
-    /// A piece is of no file.
+    /// A piece names no file.
     #[error("piece without a path")]
     NoPath,
-    /// There is a bound on snapshots that are sent in memory.
+    /// Snapshots that are sent in memory have a maximum size.
     #[error("snapshot is too large to be sent in memory")]
     TooLarge,
-    /// The file system refused.
+    /// An error of the file system.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         error: std::io::Error,
     },
-    /// The task that wrote a piece came to no end.
-    #[error("snapshot piece was not written: {0}")]
+    /// The task that wrote a piece was aborted or panicked.
+    #[error("cannot write snapshot piece: {0}")]
     Task(#[from] tokio::task::JoinError),
     /// The group has no payload store.
     #[error("the group keeps its payloads in the log")]
     NoPayloads,
-    /// The payload store refused.
-    #[error("payload was not read: {0}")]
+    /// The payload store failed.
+    #[error("cannot read payload: {0}")]
     Payload(std::io::Error),
 }
 
-/// Entries were not read back for a follower.
+/// Entries could not be read back for a follower.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    #[error("entry {0} has a payload but the group no store")]
+    #[error("entry {0} has an external payload, but the group has no payload store")]
     NoStore(u64),
     #[error("payload of entry {index}: {error}")]
     Payload { index: u64, error: std::io::Error },
@@ -279,7 +279,7 @@ pub(crate) enum FetchError {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Received bytes are not a message of ours.
+/// Received bytes are malformed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("malformed raft frame: {0}")]
 pub struct FrameError(pub String);

@@ -1,4 +1,4 @@
-//! What happens to a loop thread.
+//! Events of a loop thread.
 
 use std::io;
 
@@ -15,14 +15,14 @@ use crate::pending::Permit;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::status::{Applied, GroupStatus};
 
-/// The caller that waits for a change of members; the answer is the entry that made it so.
+/// The caller that waits for a change of members; the response is the index of its entry.
 pub(crate) type ChangeSender = oneshot::Sender<Result<u64, ChangeError>>;
 
 /// The caller that waits for a proposal.
 pub(crate) struct Reply {
     pub(crate) sender: oneshot::Sender<Result<Applied, ProposeError>>,
     pub(crate) permit: Permit,
-    /// Until the entry is applied.
+    /// Kept until the entry is applied.
     pub(crate) context: ProposalContext,
 }
 
@@ -30,20 +30,20 @@ impl Reply {
     pub(crate) fn send(self, result: Result<Applied, ProposeError>) {
         let Self { sender, permit, context: _ } = self;
         drop(permit);
-        // The proposer may have gone away; the entry stands regardless.
+        // The proposer may have gone away; the entry stays in the log regardless.
         let _ = sender.send(result);
     }
 }
 
-/// How far the payload of a new proposal is.
+/// The state of a new proposal's payload.
 pub(crate) enum PayloadState {
-    /// Rides in the log.
+    /// Part of the log entry.
     InLog,
-    /// `prepare` runs; a [`Event::Prepared`] with the same ticket follows.
+    /// `prepare` is running; an [`Event::Prepared`] with the same ticket follows.
     Preparing { order: u64, ticket: u64 },
 }
 
-/// A proposal on its way into the log.
+/// A proposal to be appended to the log.
 pub(crate) struct NewProposal {
     pub(crate) header: Bytes,
     pub(crate) payload: Bytes,
@@ -58,9 +58,9 @@ pub(crate) struct Fetched {
     pub(crate) context: GetEntriesContext,
 }
 
-/// What a loop thread is told. `group` is always the folded id.
+/// An event of a loop thread. `group` is always the folded id.
 pub(crate) enum Event {
-    /// A group is among [`Opened`](crate::event_loop::Opened).
+    /// A group is available in [`Opened`](crate::event_loop::Opened).
     Start {
         group: u64,
     },
@@ -78,26 +78,26 @@ pub(crate) enum Event {
         ticket: u64,
         result: io::Result<()>,
     },
-    /// Messages of one frame, and their share of the inbox bound.
+    /// Messages of one frame, and their share of the inbox limit.
     Messages {
         from: Uuid,
         messages: Vec<(u64, Message)>,
         bytes: usize,
     },
-    /// Payloads of a queued append are taken (or not).
+    /// The payloads of a queued append are stored, or failed.
     AppendPrepared {
         group: u64,
         ticket: u64,
         result: io::Result<()>,
     },
-    /// Readies that are on disk: (group, number).
+    /// Readies on disk: (group, number).
     Persisted(Vec<(u64, u64)>),
-    /// The log gave up for good.
+    /// The log failed permanently.
     LogFailed {
         group: u64,
         reason: String,
     },
-    /// A caller waits for `applied` to move.
+    /// A caller waits for `applied` to advance.
     AppliedMoved {
         group: u64,
     },
@@ -134,7 +134,7 @@ pub(crate) enum Event {
     },
     Read {
         group: u64,
-        /// Whether a follower may answer, too.
+        /// A follower may answer, too.
         anywhere: bool,
         sender: oneshot::Sender<Result<u64, ReadError>>,
     },
@@ -161,16 +161,16 @@ pub(crate) enum Event {
     MembersStored {
         group: u64,
     },
-    /// Nothing up to `index` is to stay in the log.
+    /// The log is to be trimmed up to `index`.
     TrimTo {
         group: u64,
         index: u64,
     },
-    /// A test wants the group's code to panic.
+    /// Makes the group's code panic, for tests.
     Panic {
         group: u64,
     },
-    /// The log's purge wants this group to let go of old entries.
+    /// The log's purge asks this group to release old entries.
     TrimWanted {
         group: u64,
     },

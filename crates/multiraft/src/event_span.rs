@@ -1,8 +1,8 @@
-//! Spans of what happens to a group as a whole: elections, changes of members, snapshots. Nothing
-//! of what happens to each entry.
+//! Spans of events of a group as a whole: elections, changes of members, snapshots; none for single
+//! entries.
 
-/// A span that begins a trace of its own; one that is dropped at once says that something happened.
-/// Made only while spans are exported: their target and level are those of `telemetry`.
+/// A span that starts a trace of its own; one dropped at once marks an event. Created only while
+/// spans are exported: target and level are those of `telemetry`.
 macro_rules! event_span {
     ($group:expr, $name:literal $(, $($fields:tt)+)?) => {
         tracing::trace_span!(

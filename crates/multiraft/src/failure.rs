@@ -1,43 +1,43 @@
-//! A group that no longer works on this node, and why.
+//! Failures of a group on this node, and their causes.
 
 use std::fmt;
 
 use crate::machine::{MachineError, NoRoom};
 
-/// Where a group failed.
+/// The origin of a group's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureCause {
-    /// The code that drives the group panicked.
+    /// A panic in the code that drives the group.
     Panic,
-    /// The state machine returned an error, or panicked.
+    /// An error or panic in the state machine.
     Machine,
-    /// The state machine has no room to write.
+    /// The state machine has no disk space.
     Room,
-    /// A committed entry or a snapshot says something of the members that cannot be.
+    /// A committed entry or a snapshot contains invalid members.
     Members,
-    /// The log can no longer be written: what of it is on the disk is unknown.
+    /// The log can no longer be written: its contents on disk are unknown.
     Log,
 }
 
 impl FailureCause {
-    /// Whether another try can succeed. A log that failed to sync is not tried again: the kernel
-    /// may say yes the next time and have dropped what it did not write.
+    /// Returns `true` if a retry cannot succeed. A log that failed to sync is not retried: the next
+    /// fsync may succeed although the kernel dropped the unwritten pages.
     pub fn is_final(self) -> bool {
         self == Self::Log
     }
 
-    /// The cause of an error of the state machine.
+    /// The cause of a state machine's error.
     pub(crate) fn of(error: &MachineError) -> Self {
         if error.is::<NoRoom>() { Self::Room } else { Self::Machine }
     }
 }
 
-/// Why a group no longer works on this node.
+/// The failure of a group on this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupFailure {
-    /// Where it failed.
+    /// The origin.
     pub cause: FailureCause,
-    /// What was said.
+    /// The error text.
     pub reason: String,
 }
 

@@ -1,8 +1,8 @@
-//! The transport between processes: `framed` connections, one ordered one-way connection per
-//! node for messages, calls for snapshot pieces and payload fetches.
+//! The transport between processes: `framed` connections, one ordered one-way connection per node
+//! for messages, and calls for snapshot pieces and payload fetches.
 //!
-//! The receiving side is a handler of the role's server: it passes calls of the three methods
-//! to [`serve`], or has a [`RaftEndpoint`] for them alone.
+//! The receiving side is a handler of the role's server: it passes calls of the three methods to
+//! [`serve`], or uses a [`RaftEndpoint`] for them alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::error::TransportError;
 use crate::host::RaftHost;
 use crate::transport::{Frame, Target, Transport};
 
-/// Numbers of our methods on the wire; the caller's protocol declares them.
+/// Wire numbers of our methods; the caller's protocol declares them.
 #[derive(Debug, Clone, Copy)]
 pub struct Methods {
     /// One-way: messages.
@@ -43,8 +43,8 @@ pub struct FramedTransport {
 }
 
 impl FramedTransport {
-    /// A transport that connects as needed. Must be called within a tokio runtime. `timeout`
-    /// bounds each call.
+    /// A transport that connects on demand. Must be called within a tokio runtime. `timeout` limits
+    /// each call.
     pub fn new(methods: Methods, timeout: Duration) -> Arc<Self> {
         let clients = ClientPool::new(ClientOptions { connections: 1, ..ClientOptions::default() });
         Arc::new(Self {
@@ -94,9 +94,9 @@ impl Transport for FramedTransport {
             self.sender(&to.address).send(self.methods.messages, frame.header, frame.payload);
         match sent {
             Ok(()) => {}
-            // Raft sends again what matters.
+            // Raft resends important messages.
             Err(SendError::Full) => {
-                tracing::debug!(to = %to.address, "raft frame dropped, the connection is full");
+                tracing::debug!(to = %to.address, "raft frame dropped: send queue full");
             }
             Err(SendError::Closed) => {
                 self.senders.write().remove(&to.address);
@@ -112,7 +112,7 @@ impl Transport for FramedTransport {
         let (call, address) = (self.call(to, self.methods.snapshot, frame), to.address.clone());
         Box::pin(async move {
             let reply = call.await?;
-            let detail = || String::from("the answer to a snapshot piece has no number");
+            let detail = || String::from("the response to a snapshot piece has no number");
             let number = reply.header.first_chunk::<8>();
             let refused = || TransportError::Refused { address, detail: detail() };
             number.map(|n| u64::from_le_bytes(*n)).ok_or_else(refused)
@@ -130,8 +130,7 @@ impl Transport for FramedTransport {
     }
 }
 
-/// An endpoint for the members of groups alone: for servers whose other endpoints are on
-/// other ports.
+/// An endpoint for group members alone: for servers whose other endpoints are on other ports.
 pub struct RaftEndpoint {
     host: RaftHost,
     methods: Methods,
@@ -147,22 +146,22 @@ impl RaftEndpoint {
 impl Handler for RaftEndpoint {
     fn call(&self, call: Call) -> HandlerFuture {
         serve(&self.host, self.methods, call).unwrap_or_else(|call| {
-            let message = format!("method {} is not one of Raft", call.method);
+            let message = format!("method {} is not a Raft method", call.method);
             let refused = Status::new(Code::Unimplemented, message);
             Box::pin(std::future::ready(Err(refused)))
         })
     }
 }
 
-/// Answers a call of one of `methods`; gives any other call back.
+/// Handles a call of one of `methods`; returns any other call.
 ///
 /// # Errors
-/// The call, when it is of none of them.
-#[allow(clippy::result_large_err, reason = "what comes back is no error, just not ours")]
+/// The call itself, if it is none of `methods`.
+#[allow(clippy::result_large_err, reason = "the returned call is no error, just not ours")]
 pub fn serve(host: &RaftHost, methods: Methods, call: Call) -> Result<HandlerFuture, Call> {
     let nothing = || Reply { header: Bytes::new(), payload: Bytes::new() };
     if call.method == methods.messages {
-        // At once, not in the future: frames stay in order.
+        // Called here rather than in the future, so that frames stay in order.
         let received = host.receive(call.header, call.payload);
         let answer = received.map(|()| nothing()).map_err(|e| Status::invalid(e.to_string()));
         return Ok(Box::pin(std::future::ready(answer)));

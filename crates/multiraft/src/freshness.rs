@@ -1,34 +1,35 @@
-//! Since when a replica that does not lead is known to lack nothing.
+//! Staleness of a follower: a time up to which it lacks no committed entry.
 //!
-//! A heartbeat says how far the leader is. When it was sent its receiver cannot know: it may have
-//! waited in a slow network, or in the socket of a process that was stopped. So a replica puts its
-//! own clock into each answer, the leader returns the last one that it got, and what a heartbeat
-//! says was so *after* that. Once the replica has applied as much it lacks nothing that was
-//! committed before. Clocks are never compared with each other.
+//! A heartbeat contains the leader's commit index. Its receiver cannot tell when it was sent: it
+//! may have waited in a slow network, or in the socket of a stopped process. So a replica puts its
+//! own clock into each response, the leader returns the last one that it received, and the
+//! heartbeat's index was current *after* that time. Once the replica has applied that index it
+//! lacks nothing that was committed before. Clocks of different machines are never compared.
 //!
-//! The price is that a replica which keeps up knows it of a moment one to two heartbeats ago. A
-//! leader that was replaced and does not know it yet goes on for an election timeout, which adds to
-//! the bound.
+//! The cost: a replica that keeps up has a proof that is one to two heartbeats old. A replaced
+//! leader that does not know it yet continues for an election timeout, which adds to the bound.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// How fresh a follower's state is. Written by the group's loop, read by any thread; times are
-/// nanoseconds of the host. One cache line, for every heartbeat of every group comes by.
+/// Staleness of a follower's state. Written by the group's loop, read by any thread; times are
+/// nanoseconds of the host's clock. It fits one cache line, because every heartbeat of every group
+/// updates it.
 #[repr(align(64))]
 pub(crate) struct Freshness {
-    /// The highest entry that a leader called committed; entries of it may be on their way.
+    /// The highest index that a leader reported as committed; its entries may be in flight.
     pub(crate) commit: AtomicU64,
-    /// When a leader was last heard of; 0: never.
+    /// Time of the last message from a leader; 0: never.
     pub(crate) heard: AtomicU64,
-    /// Added to times that leave this process: what a former one wrote must not be taken for now.
+    /// Added to times that leave this process, so that those of an earlier process are not mistaken
+    /// for its own.
     offset: u64,
-    /// Term in which `index` was heard.
+    /// Term in which `index` was received.
     term: AtomicU64,
-    /// When all that was committed then was applied here; 0: never.
+    /// Everything committed before this time is applied here; 0: unknown.
     proved: AtomicU64,
-    /// What a leader had...
+    /// A leader's commit index...
     index: AtomicU64,
-    /// ...after this moment; 0 while `index` changes, or before anything was heard.
+    /// ...after this time; 0 while `index` changes, or before the first message.
     after: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ impl Freshness {
         }
     }
 
-    /// Forgets everything: the replica may be behind what it had.
+    /// Resets everything: the replica may have lost part of its state.
     pub(crate) fn reset(&self) {
         for field in [&self.commit, &self.heard, &self.term, &self.proved, &self.after, &self.index]
         {
@@ -55,17 +56,17 @@ impl Freshness {
         }
     }
 
-    /// The clock as it goes into an answer to a heartbeat.
+    /// The clock value for a heartbeat response.
     pub(crate) fn stamp(&self, now: u64) -> u64 {
         self.offset.saturating_add(now)
     }
 
-    /// Whether this process has sent that clock.
+    /// Returns `true` if this process has sent that clock value.
     pub(crate) fn is_own(&self, stamp: u64, now: u64) -> bool {
         stamp.checked_sub(self.offset).is_some_and(|at| at <= now)
     }
 
-    /// In `term` a leader said, after it had got `stamp`, that nothing behind `index` is committed.
+    /// The leader of `term` had committed nothing after `index` when it had received `stamp`.
     pub(crate) fn observe(&self, term: u64, index: u64, stamp: u64, now: u64, applied: u64) {
         let Some(after) = stamp.checked_sub(self.offset).filter(|at| *at > 0 && *at <= now) else {
             return;
@@ -74,8 +75,8 @@ impl Freshness {
         if before != 0 && self.index.load(Ordering::Relaxed) <= applied {
             self.proved.fetch_max(before, Ordering::AcqRel);
         } else if before != 0 && self.term.load(Ordering::Relaxed) == term {
-            // First that one: else a replica that is always a little behind would never get there.
-            // (What a leader of an earlier term had may never be committed.)
+            // The pending index comes first: otherwise a replica that always lags a little would
+            // never reach one. (The index of a leader of an earlier term may never be committed.)
             return;
         }
         if after <= before {
@@ -88,8 +89,8 @@ impl Freshness {
         self.after.store(after, Ordering::Release);
     }
 
-    /// A moment such that everything that was committed before is applied here; none when there was
-    /// none yet.
+    /// A time such that everything committed before it is applied here; `None` if there was none
+    /// yet.
     pub(crate) fn as_of(&self, applied: u64) -> Option<u64> {
         let proved = self.proved.load(Ordering::Acquire);
         let after = self.after.load(Ordering::Acquire);

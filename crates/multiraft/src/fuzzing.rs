@@ -1,4 +1,4 @@
-//! Frames, pieces of snapshots, and what the log keeps, for fuzzing.
+//! Fuzz targets: frames, snapshot pieces, and the log's records.
 
 use std::path::Component;
 
@@ -12,7 +12,7 @@ use crate::snapshot::piece::Piece;
 use crate::transport::Frame;
 use crate::transport::frame::{FetchRequest, decode, encode};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let mut targets = crate::log::fuzzing::targets();
     let fetch = FetchRequest { group: Uuid::from_u128(1), header: Bytes::from_static(b"header") };
@@ -26,7 +26,7 @@ pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     targets
 }
 
-/// A frame as one input: the length of its header, header and payload.
+/// Joins a frame into one input: the length of its header, header and payload.
 fn joined(frame: &Frame) -> Vec<u8> {
     let mut joined = (frame.header.len() as u16).to_le_bytes().to_vec();
     joined.extend_from_slice(&frame.header);

@@ -1,4 +1,4 @@
-//! The handle of a group: propose, read, look at it.
+//! The handle of a group: propose, read, inspect.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::progress::MemberProgress;
 use crate::shared::GroupShared;
 use crate::status::{Applied, GroupStatus, LeaderState, Staleness};
 
-/// What to replicate.
+/// A proposal to replicate.
 #[derive(Debug, Default)]
 pub struct Proposal {
     /// The command.
     pub header: Bytes,
     /// Bulk bytes that may be kept outside of the log.
     pub payload: Bytes,
-    /// For the state machine of this replica.
+    /// A value for the state machine of this replica.
     pub context: ProposalContext,
 }
 
@@ -35,7 +35,7 @@ impl Proposal {
         Self { header: header.into(), ..Self::default() }
     }
 
-    /// With something for the state machine of this replica, which finds it in
+    /// Attaches a value for the state machine of this replica, which finds it in
     /// [`Committed::context`](crate::Committed::context).
     pub fn with_context<T: Any + Send>(self, value: T) -> Self {
         Self { context: ProposalContext::new(value), ..self }
@@ -55,20 +55,21 @@ impl Group {
         self.shared.id
     }
 
-    /// Replicates a proposal; returns when it is committed (durable on a majority) and
-    /// applied here. Dropping the future does not withdraw the proposal.
+    /// Replicates a proposal; returns when it is committed (durable on a majority) and applied
+    /// here. Dropping the future does not withdraw the proposal.
     ///
     /// # Errors
-    /// When this replica does not lead, too many proposals wait, or the outcome is not known.
+    /// If this replica is not the leader, too many proposals are pending, or the outcome is
+    /// unknown.
     pub async fn propose(&self, proposal: Proposal) -> Result<Applied, ProposeError> {
         self.submit(proposal)?.await.map_err(|_| ProposeError::Shutdown)?
     }
 
-    /// Like [`propose`](Self::propose), with the place in the order taken now and the answer
+    /// Like [`propose`](Self::propose), but takes its place in the order now; the response is
     /// awaited later.
     ///
     /// # Errors
-    /// When this replica does not lead, or too many proposals wait.
+    /// If this replica is not the leader, or too many proposals are pending.
     pub fn submit(
         &self,
         proposal: Proposal,
@@ -92,7 +93,7 @@ impl Group {
         };
         let order = external.order(&header);
         let ticket = shared.tickets.fetch_add(1, Ordering::Relaxed);
-        // The ticket's event must reach the loop in ticket order, hence the lock around both.
+        // Ticket events must reach the loop in ticket order, hence the lock around both.
         let future = {
             let _order = shared.prepare_order.lock();
             let hint = shared.last_index.load(Ordering::Relaxed) + 1;
@@ -114,12 +115,12 @@ impl Group {
         self.shared.inbox.push(Event::Propose { group: self.shared.number, proposal });
     }
 
-    /// An index such that a state machine which has applied it shows every write that was
-    /// acknowledged before this call; returns once this replica has applied it. Costs no
-    /// network while the leader's lease holds.
+    /// Returns an index once this replica has applied it; a state machine that has applied it shows
+    /// every write that was acknowledged before this call. Needs no network round while the
+    /// leader's lease holds.
     ///
     /// # Errors
-    /// When this replica does not lead, or no majority confirms that it does.
+    /// If this replica is not the leader, or no majority confirms its leadership.
     pub async fn read_index(&self) -> Result<u64, ReadError> {
         if let Some(index) = self.shared.lease_read() {
             return Ok(index);
@@ -130,11 +131,11 @@ impl Group {
         receiver.await.map_err(|_| ReadError::Shutdown)?
     }
 
-    /// Like [`read_index`](Self::read_index), on any replica: a follower asks the leader, once for
-    /// all reads that wait, and waits until it has applied what the leader said.
+    /// Like [`read_index`](Self::read_index), on any replica: a follower requests the index from
+    /// the leader, once for all waiting reads, and waits until it has applied it.
     ///
     /// # Errors
-    /// When no leader is known, or it does not answer.
+    /// If no leader is known, or it does not respond.
     pub async fn read_index_anywhere(&self) -> Result<u64, ReadError> {
         if let Some(index) = self.shared.lease_read() {
             return Ok(index);
@@ -148,7 +149,7 @@ impl Group {
     /// Returns once this replica has applied `index`.
     ///
     /// # Errors
-    /// When the group stops before.
+    /// If the group stops before.
     pub async fn wait_applied(&self, index: u64) -> Result<(), ReadError> {
         if self.applied() >= index {
             return Ok(());
@@ -158,36 +159,36 @@ impl Group {
         receiver.await.map_err(|_| ReadError::Shutdown)?.map(|_| ())
     }
 
-    /// How far this replica is behind its leader, as far as it can know. Never waits.
+    /// The lag of this replica behind its leader, as far as known. Never waits.
     pub fn staleness(&self) -> Staleness {
         self.shared.staleness()
     }
 
-    /// Whether a read may be served here this instant: this replica leads, its lease holds
-    /// and everything that was acknowledged is applied. Never waits.
+    /// Returns `true` if a read may be served here at this instant: this replica is the leader, its
+    /// lease holds and every acknowledged write is applied. Never waits.
     pub fn can_read_now(&self) -> bool {
         self.shared.lease_read().is_some()
     }
 
-    /// Whether no other replica can lead this instant: no other can have acknowledged
-    /// anything that this replica has not applied. Never waits.
+    /// Returns `true` if no other replica can be the leader at this instant, so that none can have
+    /// acknowledged a write that this replica has not applied. Never waits.
     pub fn holds_lease(&self) -> bool {
         self.shared.lease_held()
     }
 
-    /// Asks the group's loop how the replica stands.
+    /// Requests the replica's status from the group's loop.
     pub async fn status(&self) -> Option<GroupStatus> {
         let (sender, receiver) = oneshot::channel();
         self.shared.inbox.push(Event::Status { group: self.shared.number, sender });
         receiver.await.ok()
     }
 
-    /// Why the group does not work on this node, when it does not.
+    /// The group's failure on this node, if any.
     pub fn failure(&self) -> Option<GroupFailure> {
         self.shared.failure.borrow().clone()
     }
 
-    /// Notified when the group fails here, and when it is started again.
+    /// Notifies when the group fails here, and when it is restarted.
     pub fn failures(&self) -> watch::Receiver<Option<GroupFailure>> {
         self.shared.failure.subscribe()
     }
@@ -197,24 +198,24 @@ impl Group {
         *self.shared.leader.borrow()
     }
 
-    /// Whether this replica leads.
+    /// Returns `true` if this replica is the leader.
     pub fn is_leader(&self) -> bool {
         self.leader().leader == Some(self.shared.me)
     }
 
-    /// Notified of every change of leader.
+    /// Notifies of every change of leader.
     pub fn leader_changes(&self) -> watch::Receiver<LeaderState> {
         self.shared.leader.subscribe()
     }
 
-    /// Index that is applied here.
+    /// The last index applied here.
     pub fn applied(&self) -> u64 {
         self.shared.applied.load(Ordering::Acquire)
     }
 
-    /// How far all members are, as this replica knows: a leader hears it with every answer of a
-    /// follower, others know little but of themselves. What a member has committed is never taken
-    /// back.
+    /// Log positions of all members, as far as this replica knows: a leader receives them in
+    /// followers' responses, others have little more than their own. A member's commit index never
+    /// decreases.
     pub fn progress(&self) -> Vec<MemberProgress> {
         self.shared.progress.read()
     }
@@ -229,52 +230,52 @@ impl Group {
         self.shared.membership.borrow().clone()
     }
 
-    /// Notified of every change of members.
+    /// Notifies of every change of members.
     pub fn membership_changes(&self) -> watch::Receiver<Membership> {
         self.shared.membership.subscribe()
     }
 
-    /// Whether this replica knows that it was removed from the group. It may belong to it again
+    /// True after this replica was notified of its removal from the group. It may be added again
     /// later.
     pub fn removed(&self) -> watch::Receiver<bool> {
         self.shared.removed.subscribe()
     }
 
-    /// Changes the members, on the leader; returns when the change is committed. What is so already
-    /// stays so. A leader that is to go hands over first and says that it does not lead: ask the
-    /// next one. A member that was added gets its vote later; watch
-    /// [`membership_changes`](Self::membership_changes) for that.
+    /// Changes the members, on the leader; returns when the change is committed. A change that is
+    /// already in effect does nothing. A leader that is to be removed first transfers leadership
+    /// and returns `NotLeader`: retry at the next one. An added member becomes a voter later;
+    /// [`membership_changes`](Self::membership_changes) reports it.
     ///
     /// # Errors
-    /// When this replica does not lead, another change is under way, or this one makes no sense.
+    /// If this replica is not the leader, another change is in progress, or the change is invalid.
     pub async fn change(&self, change: Change) -> Result<u64, ChangeError> {
         let (sender, receiver) = oneshot::channel();
         self.shared.inbox.push(Event::Change { group: self.shared.number, change, sender });
         receiver.await.map_err(|_| ChangeError::Shutdown)?
     }
 
-    /// Asks the leader (this replica, else nothing happens) to hand over to `to` as soon as
-    /// that has the whole log. Watch [`leader_changes`](Self::leader_changes) for the outcome.
+    /// Asks the leader (this replica, else nothing happens) to transfer leadership to `to` as soon
+    /// as that has the whole log. [`leader_changes`](Self::leader_changes) reports the outcome.
     pub fn transfer_leader(&self, to: Uuid) {
         self.shared.inbox.push(Event::Transfer { group: self.shared.number, to: Some(to) });
     }
 
-    /// Gives leadership up, to the follower that is furthest when there is one.
+    /// Steps down, in favour of the most advanced follower if there is one.
     pub fn step_down(&self) {
         self.shared.inbox.push(Event::Transfer { group: self.shared.number, to: None });
     }
 
-    /// Has the state machine flush and the log begin behind `index`, as soon as that is applied. A
-    /// leader waits for the members that keep up. Not remembered over a restart.
+    /// Makes the state machine flush and trims the log up to `index`, as soon as that is applied. A
+    /// leader waits for the members that keep up. Not persisted across a restart.
     pub fn trim_to(&self, index: u64) {
         self.shared.inbox.push(Event::TrimTo { group: self.shared.number, index });
     }
 
-    /// Fetches the payload of an entry from another member, the leader first. For a replica
-    /// that has the header of an entry but not its payload.
+    /// Fetches the payload of an entry from another member, the leader first. For a replica that
+    /// has the header of an entry but not its payload.
     ///
     /// # Errors
-    /// When no member has it, or none can be reached.
+    /// If no member has it, or none is reachable.
     pub async fn fetch_payload(&self, header: Bytes) -> Result<Bytes, TransportError> {
         self.shared.fetch_payload(header).await
     }

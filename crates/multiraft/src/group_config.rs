@@ -1,4 +1,4 @@
-//! What a group is started with.
+//! Configuration of a group.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::membership::{Membership, Peer};
 use crate::options::TrimOptions;
 use crate::payload::PayloadStore;
 
-/// What [`RaftHost::start_group`](crate::RaftHost::start_group) needs.
+/// Parameters of [`RaftHost::start_group`](crate::RaftHost::start_group).
 #[derive(Clone)]
 pub struct GroupConfig {
     /// Identity of the group, the same on every member.
     pub id: Uuid,
-    /// Which of `peers` this node is.
+    /// This node among `peers`.
     pub me: Uuid,
-    /// The members that a new group begins with, this node included; the same on every member.
-    /// Of a group that is in the log already the log knows better; only where members are, and
-    /// their priorities, are taken from here.
+    /// The initial members of a new group, including this node; the same on every member. For a
+    /// group that is in the log already, the log takes precedence; only addresses and priorities of
+    /// members come from here.
     pub peers: Vec<Peer>,
-    /// For a group that runs elsewhere already and that this node was added to: its members, as
-    /// one of them says. `peers` do not matter then.
+    /// For a group that runs elsewhere and that this node was added to: its members, as reported by
+    /// one of them. `peers` are ignored then.
     pub joined: Option<Membership>,
     /// The log that holds this group's entries.
     pub log: LogHandle,
-    /// When the log is trimmed.
+    /// Thresholds for trimming the log.
     pub trim: TrimOptions,
-    /// Where payloads that do not ride in the log live.
+    /// The store of payloads outside of the log.
     pub payloads: Option<Arc<dyn PayloadStore>>,
-    /// Whether [`read_index`](crate::Group::read_index) may rely on a lease of a third of the
-    /// election timeout, so that most reads cost no network. The price: a member that restarts
+    /// Allows [`read_index`](crate::Group::read_index) to rely on a lease of a third of the
+    /// election timeout, so that most reads need no network round. The cost: a restarted member
     /// takes no part in elections for that long. The same on every member.
     pub lease_reads: bool,
-    /// Whether a majority of new members may begin the group, so that one that never comes holds up
-    /// nothing. A member whose disk was replaced looks like a new one, and with another one that no
-    /// leader has met it would begin the group anew: only for groups whose manager makes sure that
-    /// no such member joins. Without it all first members must be there. The same on every member.
+    /// Allows a majority of new members to begin the group, so that a missing one blocks nothing. A
+    /// member whose disk was replaced looks like a new one, and with another one that no leader has
+    /// contacted it would begin the group again: only for groups whose manager ensures that no such
+    /// member joins. Without it all first members must be present. The same on every member.
     pub majority_begins: bool,
 }
 
@@ -57,13 +57,13 @@ impl GroupConfig {
         }
     }
 
-    /// Lets a majority of new members begin the group.
+    /// Allows a majority of new members to begin the group.
     pub fn begun_by_majority(mut self) -> Self {
         self.majority_begins = true;
         self
     }
 
-    /// Does without read leases: elections after a restart begin at once.
+    /// Disables read leases: elections after a restart start at once.
     pub fn without_leases(mut self) -> Self {
         self.lease_reads = false;
         self
@@ -75,7 +75,7 @@ impl GroupConfig {
         self
     }
 
-    /// Keeps payloads in `store`.
+    /// Sets the payload store.
     pub fn with_payloads(mut self, store: Arc<dyn PayloadStore>) -> Self {
         self.payloads = Some(store);
         self

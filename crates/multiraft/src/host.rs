@@ -47,7 +47,7 @@ type GroupMessages = Vec<(u64, Message)>;
 struct Running {
     shared: Arc<GroupShared>,
     log: LogHandle,
-    /// To start it again.
+    /// Kept for a restart.
     config: GroupConfig,
 }
 
@@ -62,7 +62,7 @@ struct HostCore {
     next: AtomicUsize,
     threads: Mutex<Vec<JoinHandle<()>>>,
     groups: RwLock<FxHashMap<u64, Running>>,
-    /// Groups whose log is being read right now.
+    /// Groups whose log is being read.
     starting: Mutex<FxHashSet<u64>>,
     receiver: Receiver,
     down: AtomicBool,
@@ -70,12 +70,12 @@ struct HostCore {
 
 impl Drop for HostCore {
     fn drop(&mut self) {
-        // A host that is dropped without a shutdown ends like a process that is killed.
+        // A host that is dropped without a shutdown ends like a killed process.
         self.loops.iter().for_each(|inbox| inbox.close());
     }
 }
 
-/// A group that is being started; no other caller may start it meanwhile.
+/// A group that is being started; no other caller may start it in the meantime.
 struct Starting<'a> {
     core: &'a HostCore,
     number: u64,
@@ -95,18 +95,18 @@ impl Drop for Starting<'_> {
     }
 }
 
-/// Drives many Raft groups. Cheap to clone; ends with [`shutdown`](Self::shutdown).
+/// Runs many Raft groups. Cheap to clone; ends with [`shutdown`](Self::shutdown).
 #[derive(Clone)]
 pub struct RaftHost {
     core: Arc<HostCore>,
 }
 
 impl RaftHost {
-    /// Starts the host's threads. Must be called within a tokio runtime: payloads and
-    /// snapshots travel on it.
+    /// Starts the host's threads. Must be called within a tokio runtime, which sends payloads and
+    /// snapshots.
     ///
     /// # Errors
-    /// When an option makes no sense, or threads cannot be started.
+    /// If an option is invalid, or threads cannot be started.
     pub fn start(options: HostOptions, transport: Arc<dyn Transport>) -> Result<Self, HostError> {
         if options.tick.is_zero() || options.loop_threads == 0 || options.apply_threads == 0 {
             return Err(HostError::Invalid(String::from("tick and thread counts must not be 0")));
@@ -166,25 +166,25 @@ impl RaftHost {
         self.core.runtime.clone()
     }
 
-    /// Opens (or makes) the log in `dir`: one per disk, for all groups on it. A torn tail is
-    /// recovered, a damaged log refused. Blocks on the disk.
+    /// Opens (or creates) the log in `dir`: one per disk, for all groups on it. A torn tail is
+    /// recovered, a damaged log rejected. Blocks on the disk.
     ///
     /// # Errors
-    /// When the log is damaged, in use, another one, or the disk fails.
+    /// If the log is damaged, in use or another one, or the disk fails.
     pub fn open_log(&self, dir: &Path, options: LogOptions) -> Result<LogHandle, LogError> {
         LogHandle::open(dir, options)
     }
 
-    /// The groups that a log holds, to start them again.
+    /// The groups in a log, for restarting them.
     pub fn list_groups_on(&self, log: &LogHandle) -> Vec<PersistedGroup> {
         log.groups()
     }
 
-    /// Starts a group that is new or was in the log before. Replays what the state machine
-    /// does not hold yet. Blocks on the disk for a moment.
+    /// Starts a new group or one from the log. Replays the entries that the state machine lacks.
+    /// Blocks on the disk briefly.
     ///
     /// # Errors
-    /// When the group runs already, its log was lost, or its state machine does not open.
+    /// If the group is already running, its log was lost, or its state machine cannot be opened.
     pub fn start_group(
         &self,
         config: GroupConfig,
@@ -209,7 +209,7 @@ impl RaftHost {
         Ok(Group { shared })
     }
 
-    /// Reads a group from its log and hands it to its threads.
+    /// Reads a group from its log and passes it to its threads.
     fn begin(
         &self,
         config: &GroupConfig,
@@ -231,12 +231,12 @@ impl RaftHost {
         Ok(())
     }
 
-    /// Starts a group that failed again, from its log and with the state machine that `machine`
-    /// makes once the old one is gone. Handles of the group stay valid. A group that does not start
-    /// stays failed, and may be tried again.
+    /// Restarts a failed group from its log, with the state machine that `machine` creates after
+    /// the old one is dropped. Handles of the group stay valid. If the start fails, the group stays
+    /// failed, and may be restarted again.
     ///
     /// # Errors
-    /// When the group is not here, or log or store cannot be read.
+    /// If the group is not on this host, or log or store cannot be read.
     pub async fn restart_group<F>(&self, id: Uuid, machine: F) -> Result<(), GroupError>
     where
         F: FnOnce() -> Result<Box<dyn StateMachine>, MachineError> + Send + 'static,
@@ -333,7 +333,7 @@ impl RaftHost {
         }
     }
 
-    /// Has a group's code panic, for tests of what follows.
+    /// Makes a group's code panic, for tests.
     pub fn panic_group(&self, id: Uuid) {
         if let Some(running) = self.core.groups.read().get(&fold(id)) {
             running.shared.inbox.push(Event::Panic { group: running.shared.number });
@@ -355,7 +355,7 @@ impl RaftHost {
     /// Stops a group on this node; its log stays. Returns when its state machine is dropped.
     ///
     /// # Errors
-    /// When no such group runs here.
+    /// If no such group is running here.
     pub async fn stop_group(&self, id: Uuid) -> Result<(), GroupError> {
         self.stop(id).await.map(|_| ())
     }
@@ -363,7 +363,7 @@ impl RaftHost {
     /// Stops a group on this node and erases it from its log.
     ///
     /// # Errors
-    /// When no such group runs here, or the log fails.
+    /// If no such group is running here, or the log fails.
     pub async fn remove_group(&self, id: Uuid) -> Result<(), GroupError> {
         let running = self.stop(id).await?;
         self.erase(&running.log, id).await
@@ -372,7 +372,7 @@ impl RaftHost {
     /// Erases a group that is not running from a log.
     ///
     /// # Errors
-    /// When the group runs, or the log fails.
+    /// If the group is running, or the log fails.
     pub async fn erase(&self, log: &LogHandle, id: Uuid) -> Result<(), GroupError> {
         if self.core.groups.read().contains_key(&fold(id)) {
             return Err(GroupError::Running(id));
@@ -394,8 +394,8 @@ impl RaftHost {
         running.shared.inbox.push(Event::Stop { group: number, done });
         stopped.await.map_err(|_| GroupError::Shutdown)?;
         running.log.core.groups.lock().remove(&number);
-        // What the group handed to the log is written before it is read again. (A log
-        // that gave up drops the sender, which is as good.)
+        // Waits until the group's queued writes are done before reading them. (A failed log drops
+        // the sender, with the same effect.)
         let (sender, written) = oneshot::channel();
         let done = Done::Waiter(sender);
         running.log.write([WriteTask { region: number, done, ..Default::default() }]);
@@ -403,10 +403,10 @@ impl RaftHost {
         Ok(running)
     }
 
-    /// Takes a frame that [`Transport::send`] of another host sent. Never blocks.
+    /// Processes a frame sent by [`Transport::send`] of another host. Never blocks.
     ///
     /// # Errors
-    /// When no member sends such a frame.
+    /// If the frame is malformed or invalid.
     pub fn receive(&self, header: Bytes, payload: Bytes) -> Result<(), FrameError> {
         let core = &self.core;
         let size = header.len() + payload.len();
@@ -423,7 +423,7 @@ impl RaftHost {
             let groups = core.groups.read();
             for (group, message) in messages {
                 if message.from != fold(from) {
-                    // No node speaks for another.
+                    // A node must not send messages of other nodes.
                     add(&core.metrics.messages_refused, 1);
                     continue;
                 }
@@ -447,11 +447,11 @@ impl RaftHost {
         Ok(())
     }
 
-    /// Takes a snapshot piece that [`Transport::send_snapshot`] of another host sent. The number of
-    /// the piece that comes next, or the error, goes back to it.
+    /// Processes a snapshot piece sent by [`Transport::send_snapshot`] of another host. The
+    /// response is the number of the next expected piece, or the error.
     ///
     /// # Errors
-    /// When the piece is damaged or not the next one, or the disk fails.
+    /// If the piece is damaged or out of order, or the disk fails.
     pub fn receive_snapshot(
         &self,
         header: Bytes,
@@ -480,10 +480,10 @@ impl RaftHost {
         Ok(next)
     }
 
-    /// Answers [`Transport::fetch_payload`] of another host from the group's payload store.
+    /// Serves [`Transport::fetch_payload`] of another host from the group's payload store.
     ///
     /// # Errors
-    /// When the group is not here, or does not have the payload.
+    /// If the group is not on this host, or lacks the payload.
     pub async fn receive_fetch(&self, request: Bytes) -> Result<Bytes, ReceiveError> {
         let request = FetchRequest::decode(request)?;
         let group = self.group(request.group);
@@ -495,7 +495,7 @@ impl RaftHost {
     }
 
     /// Stops all groups and threads. Logs stay open: close them afterwards with
-    /// [`LogHandle::close`]. What was acknowledged is durable with or without this.
+    /// [`LogHandle::close`]. Acknowledged writes are durable with or without this.
     pub fn shutdown(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.stop_all())
     }
@@ -516,7 +516,7 @@ impl RaftHost {
             threads.into_iter().filter_map(|thread| thread.join().err()).count()
         });
         if joined.await.unwrap_or(1) > 0 {
-            tracing::error!("a raft thread panicked");
+            tracing::error!("raft thread panicked");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Numbers for Raft and the log engine out of our uuids.
+//! Numbers for Raft and the log engine, derived from our uuids.
 //!
-//! Both libraries name things by a `u64`. Folding a uuid keeps 64 of its random bits, so the
-//! number needs no table to agree on; collisions (2^-60 for a disk with a thousand groups) are
-//! found when a group is started, since the log remembers the whole uuid.
+//! Both libraries identify things by a `u64`. Folding a uuid keeps 64 of its random bits, so no
+//! table needs to be agreed on; collisions (2^-60 for a disk with a thousand groups) are detected
+//! when a group starts, since the log stores the whole uuid.
 
 use uuid::Uuid;
 

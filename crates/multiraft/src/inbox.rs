@@ -1,7 +1,7 @@
-//! A queue with many senders and one thread that takes everything at once.
+//! A queue with many senders and one thread that takes all items at once.
 //!
-//! Taking all that is there in one go is what makes batches: the busier the senders, the more
-//! the next iteration of the receiver finds. A sender wakes the receiver only when that sleeps.
+//! Taking all items in one step is what forms batches: the busier the senders, the larger the
+//! receiver's next batch. A sender wakes the receiver only when it sleeps.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ struct State<T> {
     closed: bool,
 }
 
-/// The queue. Senders share it; one thread takes from it.
+/// The queue, shared by senders; one thread receives from it.
 pub(crate) struct Inbox<T> {
     state: Mutex<State<T>>,
     wake: Condvar,
@@ -25,7 +25,7 @@ impl<T> Inbox<T> {
         Self { state: Mutex::new(state), wake: Condvar::new() }
     }
 
-    /// Adds an item; dropped when the receiver is gone.
+    /// Adds an item; drops it if the receiver has ended.
     pub(crate) fn push(&self, item: T) {
         let mut state = self.state.lock();
         if state.closed {
@@ -60,8 +60,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Swaps everything that is there into `into` (which must be empty), waiting for the first
-    /// item until `deadline` (`None`: for ever). False when the inbox is closed and empty.
+    /// Swaps all queued items into `into` (which must be empty), waiting for the first item until
+    /// `deadline` (`None`: forever). Returns `false` if the inbox is closed and empty.
     pub(crate) fn recv_many(&self, into: &mut Vec<T>, deadline: Option<Instant>) -> bool {
         debug_assert!(into.is_empty());
         let mut state = self.state.lock();
@@ -84,7 +84,7 @@ impl<T> Inbox<T> {
         true
     }
 
-    /// Refuses further items; the receiver still gets those already there.
+    /// Refuses further items; the receiver still gets the queued ones.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_one();

@@ -1,26 +1,26 @@
 //! Many Raft groups in one process.
 //!
-//! A [`RaftHost`] drives any number of groups with a few threads:
+//! A [`RaftHost`] runs any number of groups on a few threads:
 //!
-//! * **loop threads** own the groups (each a pure Raft state machine, `consensus/`). An
-//!   iteration takes everything that arrived, steps the groups concerned, and hands on what came
-//!   out: one frame per node with the messages of all groups, one write per log with the entries of
-//!   all groups, one batch per state machine. No task and no timer per group.
-//! * **a writer thread per log** ([`LogHandle`], one per disk) writes the entries of all groups
-//!   of that disk with one fsync (group commit). Nothing is acknowledged, to a proposer or to a
+//! * **loop threads** own the groups (each a pure Raft state machine, `consensus/`). An iteration
+//!   takes everything that arrived, steps the groups concerned, and passes on the output: one frame
+//!   per node with the messages of all groups, one write per log with the entries of all groups,
+//!   one batch per state machine. There is no task and no timer per group.
+//! * **a writer thread per log** ([`LogHandle`], one per disk) writes the entries of all groups of
+//!   that disk with one fsync (group commit). Nothing is acknowledged, to a proposer or to a
 //!   leader, before it is on disk.
-//! * **apply threads**, some for each log, run the [`StateMachine`]s, batch by batch, and answer
-//!   the proposers. Snapshots are taken and restored on threads of their own, so that they hold up
+//! * **apply threads**, some for each log, run the [`StateMachine`]s, batch by batch, and respond
+//!   to the proposers. Snapshots are taken and restored on threads of their own, so that they block
 //!   no other group.
 //!
 //! A group of one is a group like any other: it elects itself at once and sends nothing.
 //!
-//! A panic, or an error of a state machine, stops the group that it came from and no other. A
-//! [`Supervisor`] starts such a group again.
+//! A panic, or an error of a state machine, stops only its own group. A [`Supervisor`] restarts
+//! such a group.
 //!
-//! Bulk bytes can live outside of the log: see [`PayloadStore`].
+//! Bulk bytes can be stored outside of the log: see [`PayloadStore`].
 //!
-//! Start at [`RaftHost`]; the way of a proposal is `group.rs` → `event_loop/propose.rs` →
+//! Start at [`RaftHost`]; the path of a proposal is `group.rs` → `event_loop/propose.rs` →
 //! `event_loop/ready.rs` → `log/write.rs` → `event_loop/ready.rs` → `apply/run.rs`.
 
 #[macro_use]

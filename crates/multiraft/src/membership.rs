@@ -1,9 +1,9 @@
-//! The members of a group, and how they change while it runs.
+//! The members of a group, and changes of them at run time.
 //!
-//! One member changes at a time. A node is added as a learner: it gets the log (or a snapshot) and
-//! has no vote. The leader makes it a voter once it has caught up. A change is an entry of the
-//! log that carries the whole membership it leads to, with addresses and priorities, so that every
-//! member learns them; the log keeps the membership of the last such entry, and so do snapshots.
+//! One member changes at a time. A node is added as a learner: it receives the log (or a snapshot)
+//! and has no vote. The leader makes it a voter once it has caught up. A change is a log entry with
+//! the whole resulting membership, including addresses and priorities, so that every member
+//! receives them; the log keeps the membership of the last such entry, and so do snapshots.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -15,12 +15,12 @@ use crate::id::fold;
 
 const VERSION: u8 = 1;
 
-/// A change that a group's members do not allow.
+/// A change that is invalid for a group's members.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MembershipError {
     #[error("{0} is not a member")]
     NoMember(Uuid),
-    #[error("{0} is the last member that votes")]
+    #[error("{0} is the last voter")]
     LastVoter(Uuid),
     #[error("the number of {0} is another member's")]
     SameNumber(Uuid),
@@ -29,28 +29,28 @@ pub(crate) enum MembershipError {
 /// A member of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// Which node it is.
+    /// The node's id.
     pub node: Uuid,
-    /// Where the [`Transport`](crate::Transport) finds it ("host:port").
+    /// Its address for the [`Transport`](crate::Transport) ("host:port").
     pub address: String,
-    /// The leader is the healthy peer with the highest priority.
+    /// The healthy peer with the highest priority becomes the leader.
     pub priority: i64,
 }
 
-/// The role of a member: what it is allowed to. Which of the voters leads is another matter, see
+/// The role of a member: its rights. For the current leader among the voters see
 /// [`Role`](crate::Role).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemberRole {
-    /// Votes, may lead, and counts for what is committed.
+    /// Votes, may lead, and counts for commits.
     Voter,
-    /// Gets everything and becomes a voter when it has caught up.
+    /// Receives everything and becomes a voter once it has caught up.
     Joining,
-    /// Gets everything and never votes.
+    /// Receives everything and never votes.
     Listener,
 }
 
 impl MemberRole {
-    /// Whether it votes.
+    /// Returns `true` for a voter.
     pub fn votes(self) -> bool {
         self == Self::Voter
     }
@@ -68,7 +68,7 @@ impl MemberRole {
             0 => Ok(Self::Voter),
             1 => Ok(Self::Joining),
             2 => Ok(Self::Listener),
-            _ => Err(FrameError(format!("standing {code} is not known"))),
+            _ => Err(FrameError(format!("unknown role {code}"))),
         }
     }
 }
@@ -76,7 +76,7 @@ impl MemberRole {
 /// A member and its role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Which node, and where it is.
+    /// The node and its address.
     pub peer: Peer,
     /// Its role.
     pub role: MemberRole,
@@ -85,27 +85,27 @@ pub struct Member {
 /// All members of a group, as of an entry of its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
-    /// The entry that made it so; 0 for the members that the group began with.
+    /// The index of the entry that set them; 0 for the group's initial members.
     pub index: u64,
-    /// All members, by what Raft knows them by.
+    /// All members, by their Raft numbers.
     pub members: Vec<Member>,
 }
 
 /// A change of one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A node comes; it becomes a voter when it has caught up.
+    /// Adds a node, which becomes a voter once it has caught up.
     Add(Peer),
-    /// A node comes that is to listen only.
+    /// Adds a node as a permanent listener.
     AddListener(Peer),
-    /// A member that has no vote gets one.
+    /// Makes a member a voter.
     Promote(Uuid),
-    /// A member goes.
+    /// Removes a member.
     Remove(Uuid),
 }
 
 impl Change {
-    /// Which node it is about.
+    /// The node that the change affects.
     pub fn node(&self) -> Uuid {
         match self {
             Self::Add(peer) | Self::AddListener(peer) => peer.node,
@@ -115,7 +115,7 @@ impl Change {
 }
 
 impl Membership {
-    /// The members that a group begins with.
+    /// The initial members of a group.
     pub(crate) fn first(peers: &[Peer]) -> Self {
         let voter = |peer: &Peer| Member { peer: peer.clone(), role: MemberRole::Voter };
         Self::sorted(0, peers.iter().map(voter).collect())
@@ -126,22 +126,23 @@ impl Membership {
         Self { index, members }
     }
 
-    /// The member that is `node`.
+    /// The member with the id `node`.
     pub fn find(&self, node: Uuid) -> Option<&Member> {
         self.members.iter().find(|m| m.peer.node == node)
     }
 
-    /// Whether `node` is a member, with a vote or without.
+    /// Returns `true` if `node` is a member, voting or not.
     pub fn contains(&self, node: Uuid) -> bool {
         self.find(node).is_some()
     }
 
-    /// The members that vote.
+    /// The voters.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|m| m.role.votes())
     }
 
-    /// What `change` makes of it, or why it cannot be. Nothing when nothing would change.
+    /// The membership after `change`, or the reason why it is invalid. `None` if nothing would
+    /// change.
     pub(crate) fn after(&self, change: &Change) -> Result<Option<Self>, MembershipError> {
         let node = change.node();
         let known = self.find(node);
@@ -157,7 +158,7 @@ impl Membership {
                 if *peer == known.peer {
                     return Ok(None);
                 }
-                // It comes from elsewhere, or with another priority.
+                // Its address or priority has changed.
                 let found = members.iter_mut().find(|m| m.peer.node == node);
                 found.into_iter().for_each(|m| m.peer.clone_from(peer));
             }
@@ -180,14 +181,14 @@ impl Membership {
         Ok(Some(Self::sorted(self.index, members)))
     }
 
-    /// Whether a group can have these members: each once, and one that votes.
+    /// Returns `true` for a valid membership: no duplicates, and at least one voter.
     pub(crate) fn is_sound(&self) -> bool {
         let mut ids: Vec<u64> = self.members.iter().map(|m| fold(m.peer.node)).collect();
         ids.sort_unstable();
         ids.windows(2).all(|pair| pair[0] != pair[1]) && self.voters().next().is_some()
     }
 
-    /// As Raft writes it down.
+    /// Converts to Raft's form.
     pub(crate) fn conf_state(&self) -> ConfState {
         let ids = |votes: bool| {
             let chosen = self.members.iter().filter(move |m| m.role.votes() == votes);
@@ -211,7 +212,7 @@ impl Membership {
     pub(crate) fn decode_from(reader: &mut Reader) -> Result<Self, FrameError> {
         let version = reader.u8()?;
         if version != VERSION {
-            return Err(FrameError(format!("version {version} of a membership is not known")));
+            return Err(FrameError(format!("unknown version {version} of a membership")));
         }
         let (index, count) = (reader.u64()?, reader.u32()?);
         let mut members = Vec::new();
@@ -225,17 +226,17 @@ impl Membership {
         Ok(Self::sorted(index, members))
     }
 
-    /// In bytes, for an entry or a message.
+    /// Encodes it for an entry or a message.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::new();
         self.put(&mut out);
         out.freeze()
     }
 
-    /// Out of the bytes that [`encode`](Self::encode) made.
+    /// Decodes the output of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// When they are something else.
+    /// If the bytes are malformed.
     pub fn decode(data: Bytes) -> Result<Self, FrameError> {
         let mut reader = Reader(data);
         let membership = Self::decode_from(&mut reader)?;

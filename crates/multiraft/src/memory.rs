@@ -1,5 +1,5 @@
-//! A network in memory, for tests: hosts in one process, with links that can be cut, delayed
-//! or made lossy.
+//! An in-memory network for tests: hosts in one process, with links that can be cut, delayed or
+//! made lossy.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::error::TransportError;
 use crate::host::RaftHost;
 use crate::transport::{Frame, Target, Transport};
 
-/// Frames waiting on one link before it drops.
+/// Frames queued on one link before it drops further ones.
 const LINK_FRAMES: usize = 4096;
 
 #[derive(Default)]
@@ -27,9 +27,9 @@ struct State {
     delay: Duration,
     /// Frames lost out of 1000.
     loss: u32,
-    /// Links that lose frames of more bytes.
+    /// Links that lose frames above a size in bytes.
     longest: FxHashMap<(Uuid, Uuid), usize>,
-    /// Hosts whose requests for votes are lost.
+    /// Hosts whose vote requests are lost.
     unheard: FxHashSet<Uuid>,
     seed: u64,
     frames: u64,
@@ -60,13 +60,13 @@ impl MemoryNetwork {
         Arc::new(MemoryTransport { node, network: Arc::downgrade(&self.state) })
     }
 
-    /// Puts a host on the network, in place of an earlier one of the same node.
+    /// Attaches a host to the network, replacing an earlier one of the same node.
     pub fn attach(&self, host: &RaftHost) {
         let mut state = self.state.lock();
         state.hosts.insert(host.node(), host.clone());
     }
 
-    /// Takes a host off the network.
+    /// Detaches a host from the network.
     pub fn detach(&self, node: Uuid) {
         let mut state = self.state.lock();
         state.hosts.remove(&node);
@@ -83,12 +83,12 @@ impl MemoryNetwork {
         }
     }
 
-    /// Loses what `from` sends to `to`; the other direction works.
+    /// Loses the frames of `from` to `to`; the other direction works.
     pub fn cut_one_way(&self, from: Uuid, to: Uuid) {
         self.state.lock().cut.insert((from, to));
     }
 
-    /// Mends every cut, and stops loss and delay.
+    /// Repairs every cut, and stops loss and delay.
     pub fn heal(&self) {
         let mut state = self.state.lock();
         state.cut.clear();
@@ -103,13 +103,13 @@ impl MemoryNetwork {
         self.state.lock().loss = per_mille;
     }
 
-    /// Loses what `from` sends to `to` in frames of more than `longest` bytes, as a path with a
-    /// wrong MTU does: heartbeats come, long entries do not.
+    /// Loses the frames of `from` to `to` of more than `longest` bytes, as a path with a wrong MTU
+    /// does: heartbeats arrive, long entries do not.
     pub fn lose_long(&self, from: Uuid, to: Uuid, longest: usize) {
         self.state.lock().longest.insert((from, to), longest);
     }
 
-    /// Loses the frames in which `from` asks for votes.
+    /// Loses the frames in which `from` requests votes.
     pub fn lose_requests_for_votes(&self, from: Uuid) {
         self.state.lock().unheard.insert(from);
     }

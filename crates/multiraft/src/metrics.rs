@@ -15,7 +15,7 @@ macro_rules! metrics {
                 vec![$((stringify!($name), self.$name.load(Ordering::Relaxed) as i64)),*]
             }
 
-            /// Every name with what it counts, as help for a registry of metrics.
+            /// Every name with its description, as help for a registry of metrics.
             pub fn descriptions() -> Vec<(&'static str, &'static str)> {
                 vec![$((stringify!($name), concat!($($doc),*).trim().trim_end_matches('.'))),*]
             }

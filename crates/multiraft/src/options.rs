@@ -1,5 +1,5 @@
-//! What a host, a log and a group are started with. Plain values: the roles read them from
-//! the configuration and pass them in.
+//! Options of a host, a log and a group. Plain values: the roles read them from the configuration
+//! and pass them in.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,45 +8,45 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 
-/// How a [`RaftHost`](crate::RaftHost) runs.
+/// Options of a [`RaftHost`](crate::RaftHost).
 #[derive(Debug, Clone)]
 pub struct HostOptions {
     /// Identity of this node: the same in every group it is a member of.
     pub node: Uuid,
     /// Length of Raft's logical clock tick.
     pub tick: Duration,
-    /// A follower that heard nothing from its leader for this long (up to twice as long,
-    /// randomised) starts an election. Rounded to ticks.
+    /// Time without a message from the leader (up to twice as long, randomised) after which a
+    /// follower starts an election. Rounded to ticks.
     pub election_timeout: Duration,
-    /// How often an idle leader makes itself heard. Rounded to ticks.
+    /// Interval of an idle leader's heartbeats. Rounded to ticks.
     pub heartbeat: Duration,
-    /// Threads that drive groups; a group stays on one of them.
+    /// Threads that run groups; a group stays on one of them.
     pub loop_threads: usize,
     /// Threads that run state machines, for each log (disk); a group stays on one of them.
     pub apply_threads: usize,
-    /// Most bytes of entries in one append message to a follower.
+    /// Maximum bytes of entries in one append message to a follower.
     pub max_message_bytes: u64,
-    /// Append messages in flight to one follower before the leader waits for an answer.
+    /// Maximum append messages in flight to one follower.
     pub max_inflight_messages: usize,
-    /// Most bytes of recent log entries (and their payloads) that one group keeps in memory
-    /// for its followers; what is older is read back from disk.
+    /// Maximum bytes of recent log entries (and their payloads) that one group caches for its
+    /// followers; older ones are read back from disk.
     pub entry_cache_bytes: usize,
-    /// Most bytes of proposals of one group that are not applied yet; beyond it `propose`
-    /// answers [`Busy`](crate::ProposeError::Busy).
+    /// Maximum bytes of one group's unapplied proposals; beyond it `propose` returns
+    /// [`Busy`](crate::ProposeError::Busy).
     pub max_pending_bytes: usize,
-    /// Most proposals of one group that are not applied yet; beyond it `propose` answers
+    /// Maximum number of one group's unapplied proposals; beyond it `propose` returns
     /// [`Busy`](crate::ProposeError::Busy).
     pub max_pending_proposals: usize,
-    /// Most bytes of received messages waiting for one loop thread; what comes beyond it is
-    /// dropped and sent again by Raft.
+    /// Maximum bytes of received messages queued for one loop thread; further ones are dropped and
+    /// resent by Raft.
     pub max_inbox_bytes: usize,
     /// Size of one piece of a snapshot on the wire.
     pub snapshot_piece: usize,
-    /// Most bytes per second of one snapshot on the wire; 0 for as fast as it goes.
+    /// Maximum bytes per second of one snapshot on the wire; 0 for no limit.
     pub snapshot_rate: u64,
-    /// How long one piece of a snapshot or one fetched payload may take.
+    /// Timeout of one snapshot piece or one payload fetch.
     pub request_timeout: Duration,
-    /// By which read leases end and staleness is measured.
+    /// Clock of read leases and staleness.
     pub clock: Clock,
 }
 
@@ -82,29 +82,28 @@ impl HostOptions {
     }
 
     pub(crate) fn election_ticks(&self) -> usize {
-        // Raft wants room for a lost heartbeat.
+        // Raft needs a margin for a lost heartbeat.
         self.ticks(self.election_timeout).max(self.heartbeat_ticks() * 2 + 1)
     }
 }
 
-/// How a log (one per disk) is kept.
+/// Options of a log (one per disk).
 #[derive(Debug, Clone)]
 pub struct LogOptions {
-    /// Size at which a log file is closed and the next one begun.
+    /// Size at which a log file is closed and the next one started.
     pub file_size: u64,
-    /// Size of all log files at which groups holding back old files are asked to flush and
+    /// Total size of log files above which groups that keep old files alive are asked to flush and
     /// trim.
     pub purge_threshold: u64,
-    /// How often files that no group needs any more are looked for.
+    /// Interval of the search for obsolete files.
     pub purge_interval: Duration,
-    /// Whether every write is made durable before it is acknowledged. Only ever off in
-    /// measurements.
+    /// Makes every write durable before it is acknowledged. Disabled only in measurements.
     pub fsync: bool,
-    /// Most bytes of entries that go to disk in one write.
+    /// Maximum bytes of entries per write.
     pub max_batch_bytes: usize,
-    /// File that remembers the log, to be found again when the log's directory is lost: best beside
-    /// the state machines' tables. `None`: beside the log's directory, under its name with
-    /// `.manifest` added.
+    /// File that records the log's identity, to detect a loss of the log's directory: preferably
+    /// next to the state machines' tables. `None`: next to the log's directory, under its name with
+    /// `.manifest` appended.
     pub manifest: Option<PathBuf>,
 }
 
@@ -121,15 +120,15 @@ impl Default for LogOptions {
     }
 }
 
-/// When a group's log is trimmed.
+/// Thresholds for trimming a group's log.
 #[derive(Debug, Clone)]
 pub struct TrimOptions {
-    /// Applied entries in the log that make the state machine flush and the log trim.
+    /// Applied entries in the log that trigger a flush of the state machine and a trim.
     pub entries: u64,
-    /// Bytes of applied entries in the log that do the same.
+    /// Bytes of applied entries in the log that trigger the same.
     pub bytes: u64,
-    /// Entries kept behind the flushed position, so that a replica which was away for a
-    /// moment does not need a snapshot.
+    /// Entries kept before the flushed position, so that a briefly absent replica does not need a
+    /// snapshot.
     pub keep: u64,
 }
 

@@ -1,9 +1,9 @@
-//! How much of a group's proposals may wait for their answers.
+//! Limits on a group's pending proposals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The proposals of a group that wait for their answers, and the bounds on them.
+/// The pending proposals of a group, and their limits.
 pub(crate) struct Pending {
     bytes: AtomicUsize,
     count: AtomicUsize,
@@ -17,7 +17,7 @@ impl Pending {
         Self { bytes, count, max_bytes, max_proposals }
     }
 
-    /// A share for a proposal of that many bytes; none when the bounds are reached.
+    /// Reserves space for a proposal of that many bytes; `None` if the limits are reached.
     pub(crate) fn acquire(self: &Arc<Self>, bytes: usize) -> Option<Permit> {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl Pending {
     }
 }
 
-/// A proposal's share of the bounds; given back when it is answered.
+/// A proposal's share of the limits; released when it is answered.
 pub(crate) struct Permit {
     pending: Arc<Pending>,
     bytes: usize,

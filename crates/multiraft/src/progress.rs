@@ -1,5 +1,5 @@
-//! How far the members of a group are, as this node knows: a leader hears it with every answer to
-//! an append, so telling others costs nothing on the network.
+//! Log positions of a group's members, as far as this node knows: a leader receives them with every
+//! response to an append, so sharing them costs nothing on the network.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,26 +8,26 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-/// How far a member is.
+/// Log position of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemberProgress {
-    /// Which member.
+    /// The member's node.
     pub node: Uuid,
     /// Last entry that is in its log.
     pub matched: u64,
     /// Last entry that it knows to be committed.
     pub committed: u64,
-    /// How long it has said nothing, at the leader, which asks all the time. Zero for this node
-    /// itself.
+    /// Time since its last message, at the leader, which sends requests all the time. Zero for this
+    /// node itself.
     pub silent: Duration,
 }
 
-/// What is known of all members. Written by the group's loop, read by any thread.
+/// The positions of all members. Written by the group's loop, read by any thread.
 pub(crate) struct ProgressBoard {
     me: Uuid,
     began: Instant,
     members: RwLock<Box<[Known]>>,
-    /// Counts the changes.
+    /// Number of changes.
     changes: watch::Sender<u64>,
 }
 
@@ -35,7 +35,7 @@ struct Known {
     node: Uuid,
     matched: AtomicU64,
     committed: AtomicU64,
-    /// When it was last heard of, in milliseconds of the board's clock.
+    /// Time of its last message, in milliseconds of the board's clock.
     heard: AtomicU64,
 }
 
@@ -53,13 +53,13 @@ impl Known {
 }
 
 impl ProgressBoard {
-    /// Of the given members nothing is known yet.
+    /// A board without positions of the given members.
     pub(crate) fn new(me: Uuid, nodes: impl IntoIterator<Item = Uuid>) -> Self {
         let members = RwLock::new(nodes.into_iter().map(Known::nothing).collect());
         Self { me, began: Instant::now(), members, changes: watch::Sender::new(0) }
     }
 
-    /// Other members: of those that stay all that is known is kept.
+    /// Sets the other members: remaining ones keep their positions.
     pub(crate) fn set_members(&self, nodes: impl IntoIterator<Item = Uuid>) {
         let now = self.now();
         let mut members = self.members.write();
@@ -71,7 +71,7 @@ impl ProgressBoard {
         *members = next;
     }
 
-    /// How long a member has said nothing.
+    /// Time since a member's last message.
     pub(crate) fn silent(&self, node: Uuid) -> Option<Duration> {
         let now = self.now();
         let members = self.members.read();
@@ -83,21 +83,21 @@ impl ProgressBoard {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// A member said something.
+    /// Records a message from a member.
     pub(crate) fn heard(&self, node: Uuid) {
         if let Some(known) = self.members.read().iter().find(|known| known.node == node) {
             known.heard.store(self.now(), Ordering::Relaxed);
         }
     }
 
-    /// From now on this node asks: no member has been silent yet.
+    /// Resets all silences: from now on this node sends requests.
     pub(crate) fn listen(&self) {
         let now = self.now();
         self.members.read().iter().for_each(|known| known.heard.store(now, Ordering::Relaxed));
     }
 
-    /// Notes how far a member is; says whether that is new. What is committed stays so under
-    /// every leader: an older figure of a new leader is not new.
+    /// Records a member's position; returns `true` if it is new. A commit index stays valid under
+    /// every leader: a lower one from a new leader is not new.
     pub(crate) fn note(&self, node: Uuid, matched: u64, committed: u64) -> bool {
         let members = self.members.read();
         let Some(known) = members.iter().find(|known| known.node == node) else {
@@ -107,7 +107,7 @@ impl ProgressBoard {
         known.committed.fetch_max(committed, Ordering::AcqRel) < committed || stored
     }
 
-    /// Tells the callers that wait that something changed.
+    /// Notifies waiting callers of a change.
     pub(crate) fn announce(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
     }

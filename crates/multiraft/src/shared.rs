@@ -1,4 +1,4 @@
-//! What the handle of a group and the threads that drive it share.
+//! State shared by a group's handles and its threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ use crate::status::{LeaderState, Staleness};
 use crate::transport::frame::FetchRequest;
 use crate::transport::{Target, Transport};
 
-/// A lease that never ends: a group of one leads as long as it leads.
+/// A lease that never expires: the only member is always the leader.
 pub(crate) const FOREVER: u64 = u64::MAX;
 
 /// The part of a group that its handles, its loop thread and its apply thread share.
@@ -37,36 +37,37 @@ pub(crate) struct GroupShared {
     pub(crate) me: Uuid,
     /// The members of the group; stored by the loop when they change.
     pub(crate) membership: watch::Sender<Membership>,
-    /// Whether the others have said that this node is no member any more.
+    /// The others have announced that this node is no member any more.
     pub(crate) removed: watch::Sender<bool>,
     pub(crate) payloads: Option<Arc<dyn PayloadStore>>,
     pub(crate) health: Arc<LogHealth>,
     pub(crate) leader: watch::Sender<LeaderState>,
-    /// Why the group no longer works here.
+    /// The group's failure on this node.
     pub(crate) failure: watch::Sender<Option<GroupFailure>>,
     /// Applied to the state machine; stored by the apply thread.
     pub(crate) applied: AtomicU64,
     /// Committed; stored by the loop before the entries go to the apply thread.
     pub(crate) commit: AtomicU64,
-    /// What a leader said, and since when this replica is known to lack nothing.
+    /// The last leader's commit index, and the time up to which this replica lacks nothing.
     pub(crate) freshness: Freshness,
-    /// How far all members are, as far as this one knows.
+    /// Log positions of all members, as far as known.
     pub(crate) progress: ProgressBoard,
     /// Last entry in the log; a hint only.
     pub(crate) last_index: AtomicU64,
-    /// Until when (as `clock` shows it) no other replica can lead; 0: no lease.
+    /// Expiry (by `clock`) of the lease, until which no other replica can lead; 0: no lease.
     pub(crate) lease_until: AtomicU64,
-    /// From which applied entry on the state machine shows all that anybody was told, whatever else
-    /// is committed; see [`lease_read`](Self::lease_read). `u64::MAX`: there are other members.
+    /// Applied index from which on the state machine shows everything that any client has seen,
+    /// whatever else is committed; see [`lease_read`](Self::lease_read). `u64::MAX`: there are
+    /// other members.
     pub(crate) alone_from: AtomicU64,
-    /// Reads were served since the loop last looked: the lease is worth renewing.
+    /// Reads were served since the loop's last check: the lease is worth renewing.
     pub(crate) read_recently: AtomicBool,
-    /// The loop wants to hear of the next applied batch.
+    /// The loop requests a notification of the next applied batch.
     pub(crate) notify_applied: AtomicBool,
     pub(crate) clock: Clock,
-    /// Bytes handed to the state machine and not applied yet.
+    /// Bytes passed to the state machine and not applied yet.
     pub(crate) applying_bytes: AtomicUsize,
-    /// Proposals that wait for their answers.
+    /// Pending proposals.
     pub(crate) pending: Arc<Pending>,
     /// Numbers proposals whose payload is being prepared.
     pub(crate) tickets: AtomicU64,
@@ -81,18 +82,19 @@ pub(crate) struct GroupShared {
 }
 
 impl GroupShared {
-    /// What the clock shows, in nanoseconds.
+    /// The clock in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now()
     }
 
-    /// The index that is applied if this instant a read of the state machine is linearizable.
+    /// The applied index if a read of the state machine is linearizable at this instant.
     ///
-    /// The commit index is read before the lease is checked: within the lease no other can
-    /// have committed anything, so whatever was acknowledged before is at or below it.
+    /// The commit index is read before the lease is checked: within the lease no other member can
+    /// have committed anything, so every write acknowledged before is at or below it.
     ///
-    /// The only member does not wait for what is committed and not applied: a write is acknowledged
-    /// when it is applied, and nobody else can have shown it. A follower can, ahead of its leader.
+    /// The only member does not wait for committed entries to be applied: a write is acknowledged
+    /// when it is applied, and no other replica can have shown it. With followers, one could have,
+    /// ahead of its leader.
     pub(crate) fn lease_read(&self) -> Option<u64> {
         let lease = self.lease_until.load(Ordering::Acquire);
         if lease == 0 {
@@ -108,7 +110,7 @@ impl GroupShared {
             return None;
         }
         let held = lease == FOREVER || self.now() < lease;
-        // Leadership may have been given up between the two loads.
+        // Leadership may have been lost between the two loads.
         (held && self.lease_until.load(Ordering::Acquire) != 0).then_some(applied)
     }
 
@@ -119,7 +121,7 @@ impl GroupShared {
         let entries = commit.saturating_sub(applied);
         let since = |moment: u64| Duration::from_nanos(self.now().saturating_sub(moment));
         if self.leader.borrow().leader == Some(self.me) {
-            // It may have been replaced and not know it; with its lease it knows.
+            // Without a lease this leader may have been replaced unnoticed; with one it cannot.
             let behind = self.lease_read().map(|_| Duration::ZERO);
             return Staleness { entries, silent: Some(Duration::ZERO), behind };
         }
@@ -131,7 +133,7 @@ impl GroupShared {
     /// Admits a proposal of that many bytes.
     ///
     /// # Errors
-    /// When the log is in trouble, or too much is pending.
+    /// If the log cannot be written, or too much is pending.
     pub(crate) fn admit(&self, bytes: usize) -> Result<Permit, ProposeError> {
         if let Some(reason) = self.health.trouble() {
             return Err(ProposeError::Log(reason));
@@ -142,7 +144,7 @@ impl GroupShared {
         })
     }
 
-    /// Whether the lease holds, whatever is applied.
+    /// Returns `true` if the lease holds, whatever is applied.
     pub(crate) fn lease_held(&self) -> bool {
         let lease = self.lease_until.load(Ordering::Acquire);
         if lease != 0 && !self.read_recently.load(Ordering::Relaxed) {
@@ -151,7 +153,7 @@ impl GroupShared {
         lease == FOREVER || (lease != 0 && self.now() < lease)
     }
 
-    /// All members but this one.
+    /// All other members.
     fn others(&self) -> Vec<Target> {
         let membership = self.membership.borrow();
         let others = membership.members.iter().map(|m| &m.peer).filter(|p| p.node != self.me);

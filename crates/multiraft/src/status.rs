@@ -1,4 +1,5 @@
-//! What handles show of a group: its leader, how far its replicas are, what became of a proposal.
+//! Status of a group as its handles report it: leader, positions of replicas, outcome of a
+//! proposal.
 
 use std::time::Duration;
 
@@ -14,59 +15,59 @@ pub struct Applied {
     pub index: u64,
     /// Term of its entry.
     pub term: u64,
-    /// What the state machine answered.
+    /// The state machine's response.
     pub response: Bytes,
 }
 
 /// A replica's part in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Takes proposals.
+    /// Accepts proposals.
     Leader,
     /// Follows the leader, or waits for one.
     Follower,
-    /// Asks for votes.
+    /// Requests votes.
     Candidate,
 }
 
 /// The leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaderState {
-    /// The leader, when one is known.
+    /// The leader, if known.
     pub leader: Option<Uuid>,
-    /// In which term.
+    /// Its term.
     pub term: u64,
-    /// Whether this replica is the leader **and** has applied everything earlier leaders
-    /// committed, so that its state machine may serve.
+    /// This replica is the leader **and** has applied everything that earlier leaders committed, so
+    /// that its state machine may serve.
     pub ready: bool,
 }
 
-/// How far a replica is behind its leader.
+/// Lag of a replica behind its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staleness {
-    /// Committed entries that it knows of and has not applied.
+    /// Known committed entries that are not applied.
     pub entries: u64,
-    /// Since when it has heard nothing from a leader. Nothing when it never heard of one.
+    /// Time since the last message from a leader. `None` if there never was one.
     pub silent: Option<Duration>,
     /// Everything that was committed longer ago than this is applied, however long messages took.
-    /// (A leader that was replaced and does not know it yet is believed for up to an election
-    /// timeout, which comes on top.) A replica that keeps up is behind by one to two heartbeats by
-    /// this count. Nothing when it cannot be told.
+    /// (A replaced leader that has not noticed it counts for up to an election timeout, which adds
+    /// to the bound.) A replica that keeps up lags by one to two heartbeats by this measure. `None`
+    /// if unknown.
     pub behind: Option<Duration>,
 }
 
-/// How a replica stands.
+/// Status of a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupStatus {
     /// The group.
     pub id: Uuid,
-    /// Its part.
+    /// Its role.
     pub role: Role,
-    /// The leader it knows.
+    /// The leader, if known.
     pub leader: Option<Uuid>,
     /// Its term.
     pub term: u64,
-    /// Committed as far as it knows.
+    /// Its commit index.
     pub commit: u64,
     /// Applied to its state machine.
     pub applied: u64,
@@ -74,26 +75,26 @@ pub struct GroupStatus {
     pub first_index: u64,
     /// Last entry in its log.
     pub last_index: u64,
-    /// It may lack entries that it confirmed with a log that is gone, so it counts in no election
-    /// until it holds what the leader has committed. A new replica begins so.
+    /// It may lack entries that it confirmed with a lost log, so it counts in no election until it
+    /// holds all entries that the leader has committed. A new replica begins this way.
     pub incomplete: bool,
-    /// On the leader: how far each other member has confirmed the log.
+    /// On the leader: log positions of the other members.
     pub followers: Vec<FollowerStatus>,
-    /// Why the group no longer works on this node.
+    /// The group's failure on this node.
     pub failed: Option<String>,
 }
 
-/// What a leader knows of a follower.
+/// A leader's view of a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FollowerStatus {
-    /// Which member.
+    /// The member's node.
     pub node: Uuid,
-    /// Its role as a member: whether it votes.
+    /// Its role as a member: voter or not.
     pub role: MemberRole,
-    /// Entries it confirmed.
+    /// Last entry that it confirmed.
     pub matched: u64,
-    /// Entries that it knows to be committed, as far as it told.
+    /// Its commit index, as last reported.
     pub committed: u64,
-    /// Whether it was heard of within the last election timeout.
+    /// It responded within the last election timeout.
     pub active: bool,
 }

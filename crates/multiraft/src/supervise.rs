@@ -1,9 +1,9 @@
-//! A group that fails is started again, with pauses that grow, and given up after some tries.
+//! Restarts a failed group, with growing pauses, and gives up after some attempts.
 //!
-//! A failure is often one of a moment: a bug that needs a certain order of events. Then the log and
-//! the store still hold everything, and the group goes on from there. One that comes back with each
-//! try does not: the group is given up, and the owner of the process decides what follows. A disk
-//! that is full is neither: it is waited for until somebody makes room.
+//! A failure is often transient: a bug that depends on the order of events. Then the log and the
+//! store still hold everything, and the group continues from there. A failure that recurs on each
+//! attempt is not: the group is given up, and the owner of the process decides what follows. A full
+//! disk is neither: the supervisor waits until there is space.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,19 +18,20 @@ use crate::group::Group;
 use crate::host::RaftHost;
 use crate::machine::{MachineError, StateMachine};
 
-/// Pause before it is seen again whether there is room.
+/// Delay between checks for disk space.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
 
-/// How often, and when, a failed group is started again.
+/// Restart attempts of a failed group.
 #[derive(Debug, Clone)]
 pub struct RestartPolicy {
-    /// Pause before the first try.
+    /// Pause before the first attempt.
     pub first_pause: Duration,
-    /// Each pause is twice the one before, up to this.
+    /// Each pause is twice the previous one, up to this.
     pub longest_pause: Duration,
-    /// Tries before the group is given up. Those for which there was no room do not count.
+    /// Attempts before the group is given up. Those that failed for lack of disk space do not
+    /// count.
     pub tries: u32,
-    /// A group that worked for this long has all its tries again.
+    /// Time without a failure after which a group has all its attempts again.
     pub forgiven_after: Duration,
 }
 
@@ -45,74 +46,74 @@ impl Default for RestartPolicy {
     }
 }
 
-/// How a supervised group is.
+/// Health of a supervised group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GroupHealth {
-    /// It works, as far as is known.
+    /// Running, as far as known.
     Works,
-    /// It failed and is started again.
+    /// Failed, and about to be restarted.
     Restarting {
-        /// Why it failed.
+        /// The failure.
         failure: GroupFailure,
-        /// Which try comes next, from 1.
+        /// Number of the next attempt, from 1.
         attempt: u32,
     },
-    /// It failed for good.
+    /// Failed permanently.
     Failed(GroupFailure),
 }
 
 impl GroupHealth {
-    /// Why it does not work now.
+    /// The reason why it is not running.
     pub fn trouble(&self) -> Option<String> {
         match self {
             Self::Works => None,
             Self::Restarting { failure, attempt } => Some(format!(
-                "raft group failed and is started again (attempt {attempt}): {failure}"
+                "raft group failed and is being restarted (attempt {attempt}): {failure}"
             )),
             Self::Failed(failure) => Some(format!("raft group failed for good: {failure}")),
         }
     }
 }
 
-/// Watches over one group, until it is dropped.
+/// Supervises one group until dropped.
 #[derive(Debug)]
 pub struct Supervisor {
     health: watch::Receiver<GroupHealth>,
     restarts: Arc<AtomicU64>,
-    /// Whether it has ended; locked while the group is started again.
+    /// True once it has ended; locked during a restart of the group.
     ended: Arc<Mutex<bool>>,
     task: parking_lot::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Supervisor {
-    /// Leaves the group alone: when this returns no restart is under way, none follows, and what
-    /// the machines are made from is let go of. Before a group is stopped.
+    /// Ends the supervision: on return no restart is in progress, none follows, and the factory of
+    /// machines is dropped. Call it before stopping a group.
     pub async fn end(&self) {
         *self.ended.lock().await = true;
         let task = self.task.lock().take();
         if let Some(task) = task {
             task.abort();
-            // It ends by that, or has ended.
+            // The group ends by that, or has ended.
             let _ = task.await;
         }
     }
 
-    /// How the group is now.
+    /// The group's current health.
     pub fn health(&self) -> GroupHealth {
         self.health.borrow().clone()
     }
 
-    /// Notified when that changes.
+    /// Notifies of changes of it.
     pub fn changes(&self) -> watch::Receiver<GroupHealth> {
         self.health.clone()
     }
 
-    /// How often the group was started again.
+    /// Number of restarts of the group.
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
 
-    /// Returns once the group has failed for good, with the reason.
+    /// Returns the failure once the group has failed permanently.
     pub async fn failed(&self) -> GroupFailure {
         let mut changes = self.health.clone();
         let is_final = |health: &GroupHealth| matches!(health, GroupHealth::Failed(_));
@@ -137,8 +138,8 @@ impl Drop for Supervisor {
 }
 
 impl RaftHost {
-    /// Watches over a group: when it fails it is started again with a state machine that `machine`
-    /// makes. The handles of the group stay valid. Must be called within a tokio runtime.
+    /// Supervises a group: after a failure it is restarted with a state machine created by
+    /// `machine`. The handles of the group stay valid. Must be called within a tokio runtime.
     pub fn supervise<F>(&self, group: &Group, policy: RestartPolicy, machine: F) -> Supervisor
     where
         F: Fn() -> Result<Box<dyn StateMachine>, MachineError> + Send + Sync + 'static,
@@ -189,12 +190,12 @@ where
             let waits = failure.cause == FailureCause::Room;
             attempt += u32::from(!waits);
             if failure.cause.is_final() || attempt > self.policy.tries {
-                tracing::error!(group = %self.group.id(), %failure, tries = attempt - 1, "raft group is given up on this node");
+                tracing::error!(group = %self.group.id(), %failure, tries = attempt - 1, "raft group failed permanently on this node");
                 self.health.send_replace(GroupHealth::Failed(failure));
                 return;
             }
             let pause = if waits { ROOM_PAUSE.min(self.policy.longest_pause) } else { longer };
-            tracing::warn!(group = %self.group.id(), %failure, attempt, ?pause, "raft group is started again");
+            tracing::warn!(group = %self.group.id(), %failure, attempt, ?pause, "restarting failed raft group");
             let attempt = attempt.max(1);
             self.health.send_replace(GroupHealth::Restarting { failure, attempt });
             tokio::time::sleep(pause).await;
@@ -220,7 +221,7 @@ where
                     GroupError::Log(_) => FailureCause::Log,
                     _ => *cause.lock(),
                 };
-                let reason = format!("it does not start again: {error}");
+                let reason = format!("restart failed: {error}");
                 self.group.shared.failure.send_replace(Some(GroupFailure { cause, reason }));
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Everything at once: clients propose and read while nodes crash, links are cut and leaders
-//! change. Nothing acknowledged is lost, all replicas agree, no read is stale.
+//! All faults at once: clients propose and read while nodes crash, links are cut and leaders
+//! change. No acknowledged write is lost, all replicas agree, no read is stale.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,32 +24,32 @@ impl Dice {
     }
 }
 
-/// What clients share: the groups that are up, and what was acknowledged.
+/// State shared by clients: the groups that are up, and the acknowledged writes.
 #[derive(Default)]
 struct World {
     groups: Mutex<Vec<Group>>,
     acknowledged: Mutex<BTreeMap<u64, String>>,
-    /// Highest index that was acknowledged.
+    /// Highest acknowledged index.
     newest: AtomicU64,
     reads: AtomicU64,
     done: AtomicBool,
 }
 
 impl World {
-    /// As many clients of each kind as there are to be.
+    /// Starts clients of each kind.
     fn clients(self: &Arc<Self>, writers: usize, readers: usize) -> Vec<JoinHandle<()>> {
         let writers = (0..writers).map(|n| tokio::spawn(write(self.clone(), n)));
         let readers = (0..readers).map(|n| tokio::spawn(read(self.clone(), n)));
         writers.chain(readers).collect()
     }
 
-    /// Waits until writes get through again.
+    /// Waits until writes succeed again.
     async fn go_on(&self) {
         let before = self.newest.load(Ordering::Acquire);
         until("writes go on", async || self.newest.load(Ordering::Acquire) > before + 20).await;
     }
 
-    /// Ends the clients; nothing that was acknowledged may be missing from any of `of`.
+    /// Stops the clients and checks that no node in `of` lacks an acknowledged write.
     async fn settle(&self, clients: Vec<JoinHandle<()>>, cluster: &Cluster, of: &[usize]) {
         self.done.store(true, Ordering::Release);
         for client in clients {
@@ -119,7 +119,7 @@ fn show(world: &World, cluster: &Cluster) {
 async fn storm(seed: u64) {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::new(3);
-    // What happens here lasts longer.
+    // These events take longer.
     cluster.heartbeat = Duration::from_millis(30);
     cluster.election_timeout = Duration::from_millis(200);
     cluster.trim = TrimOptions { entries: 200, bytes: u64::MAX, keep: 20 };
@@ -154,7 +154,7 @@ async fn storm(seed: u64) {
         tokio::time::sleep(Duration::from_millis(dice.roll(300) as u64)).await;
     }
     cluster.network.heal();
-    // Everybody gets through again.
+    // All links work again.
     world.go_on().await;
     world.settle(clients, &cluster, &[0, 1, 2]).await;
     cluster.shutdown().await;
@@ -164,7 +164,7 @@ async fn storm(seed: u64) {
 async fn members_come_and_go(seed: u64) {
     let mut dice = Dice(seed);
     let mut cluster = Cluster::new(3);
-    // What happens here lasts longer.
+    // These events take longer.
     cluster.heartbeat = Duration::from_millis(30);
     cluster.election_timeout = Duration::from_millis(200);
     cluster.trim = TrimOptions { entries: 200, bytes: u64::MAX, keep: 20 };
@@ -189,7 +189,7 @@ async fn members_come_and_go(seed: u64) {
     }
     for _ in 0..2 {
         world.go_on().await;
-        // The leader, or anybody.
+        // The leader, or any member.
         let gone = match dice.roll(2) {
             0 => cluster.leader_of(&members).await,
             _ => members[dice.roll(members.len())],
@@ -231,7 +231,7 @@ async fn members_come_and_go(seed: u64) {
     cluster.shutdown().await;
 }
 
-/// Ends a node; its machine forgets what it did not flush.
+/// Kills a node; its machine loses its unflushed state.
 async fn kill(world: &World, cluster: &mut Cluster, n: usize) {
     world.groups.lock().clear();
     cluster.stop(n, true).await;
@@ -245,7 +245,7 @@ async fn nothing_acknowledged_is_lost_while_members_come_and_go() {
     }
 }
 
-/// More seeds, to look for trouble: MULTIRAFT_STORMS=100.
+/// Number of seeds; more with MULTIRAFT_STORMS=100.
 fn storms(usual: u64) -> u64 {
     std::env::var("MULTIRAFT_STORMS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }

@@ -1,4 +1,4 @@
-//! Clocks that jump: what a machine that was suspended may still believe.
+//! Clocks that jump: leases and staleness on a machine that was suspended.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::support::{Cluster, until};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The clock of a machine goes on by a minute in which nothing ran on it.
+/// Advances a machine's clock by a minute in which nothing ran on it.
 fn suspend(cluster: &Cluster, n: usize) {
     cluster.nodes[n].jumped.fetch_add(MINUTE.as_millis() as u64, Ordering::SeqCst);
 }
@@ -15,7 +15,7 @@ fn suspend(cluster: &Cluster, n: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_was_suspended_holds_no_lease_afterwards() {
     let mut cluster = Cluster::new(3);
-    // A lease that does not end by itself while the test looks at it.
+    // The lease must not expire by itself during the test.
     cluster.election_timeout = MINUTE * 3;
     cluster.heartbeat = Duration::from_millis(50);
     (0..3).for_each(|n| cluster.start(n));
@@ -31,7 +31,7 @@ async fn a_leader_that_was_suspended_holds_no_lease_afterwards() {
     assert!(!group.holds_lease() && !group.can_read_now(), "others may lead by now");
     assert_eq!(group.staleness().behind, None, "nor does it know how old its state is");
     cluster.network.heal();
-    // It still leads: nobody else wanted to. So it gets another lease.
+    // It is still the leader: no other was elected. So it gets another lease.
     group.read_index().await.unwrap();
     until("it has a lease again", async || group.holds_lease()).await;
     cluster.shutdown().await;

@@ -1,4 +1,4 @@
-//! A process that is killed at any moment keeps what it acknowledged.
+//! A process that is killed at any moment keeps its acknowledged writes.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -31,7 +31,7 @@ fn open(dir: &Path) -> (RaftHost, LogHandle, Group, Arc<Mutex<Store>>) {
     (host, log, group, store)
 }
 
-/// The process to be killed: tells on its standard output what was acknowledged.
+/// The process to be killed: prints the acknowledged writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn child() {
     let Some(dir) = std::env::var_os(DIR) else { return };
@@ -65,7 +65,7 @@ async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let reader = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<_>>());
-        // Not a wait for anything: the moment of the kill.
+        // Not a wait for an event: the moment of the kill.
         tokio::time::sleep(Duration::from_millis(100 + 37 * round)).await;
         child.kill().unwrap();
         child.wait().unwrap();
@@ -95,7 +95,7 @@ async fn every_entry_acknowledged_before_a_kill_is_there_after_it() {
 
 const FULL: &str = "MULTIRAFT_FULL_DIR";
 
-/// Lets this process write files up to `bytes`; beyond it writes fail as on a full disk.
+/// Limits files of this process to `bytes`; further writes fail as on a full disk.
 fn limit_files(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: plain calls on this process; the signal would otherwise kill it.

@@ -1,4 +1,4 @@
-//! Logs that were torn by a crash, logs whose bytes were changed, logs that cannot be synced.
+//! Logs torn by a crash, logs with changed bytes, logs that cannot be synced.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use multiraft::{LogError, LogOptions, Proposal, RaftHost};
 
 use crate::support::{Cluster, until};
 
-/// The files that a log's writes go to, oldest first.
+/// The append files of a log, oldest first.
 fn log_files(dir: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(dir.join("log")).unwrap().map(|e| e.unwrap().path());
     let mut files: Vec<_> =
@@ -21,7 +21,7 @@ fn newest(dir: &Path) -> PathBuf {
     log_files(dir).pop().unwrap()
 }
 
-/// Where the log's last written byte is: files are allocated ahead with zeros.
+/// Offset of the log's last written byte: files are preallocated with zeros.
 fn written(path: &Path) -> usize {
     let data = std::fs::read(path).unwrap();
     data.iter().rposition(|b| *b != 0).unwrap() + 1
@@ -48,7 +48,7 @@ async fn refused(cluster: &Cluster) -> LogError {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_tail_costs_only_the_write_that_was_torn() {
     let mut cluster = filled(49).await;
-    // Power fails in the last write: what is known to be synced is from before it.
+    // Power fails during the last write: the recorded synced position is from before it.
     let synced = cluster.nodes[0].dir.path().join("log.manifest.synced");
     let before = std::fs::read(&synced).unwrap();
     cluster.start(0);
@@ -102,8 +102,7 @@ async fn junk_behind_the_last_write_is_dropped() {
 async fn a_file_that_a_full_disk_left_empty_is_not_taken_for_the_newest() {
     let mut cluster = filled(20).await;
     let path = newest(cluster.nodes[0].dir.path());
-    // As the engine leaves it when the process is killed: allocated ahead, and the next file made
-    // in vain.
+    // As the engine leaves it after a kill: preallocated, and with an unused next file.
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(written(&path) as u64 + 5000).unwrap();
     let number: u64 = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
@@ -145,7 +144,7 @@ async fn damage_at_the_end_of_an_older_file_is_refused() {
     let older = files.pop().expect("more than one file");
     let end = std::fs::metadata(&older).unwrap().len();
     let file = std::fs::OpenOptions::new().read(true).write(true).open(&older).unwrap();
-    // All of the last write: its entries, too, at which the engine would cut without a word.
+    // All of the last write, including its entries, at which the engine would truncate silently.
     for at in (end - 250..end).step_by(7) {
         let mut byte = [0];
         file.read_exact_at(&mut byte, at).unwrap();
@@ -189,7 +188,7 @@ async fn a_read_that_fails_while_a_log_is_opened_costs_nothing_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_whose_first_files_were_never_begun_opens_every_time() {
-    // As a process leaves it that is killed, or whose write fails, while the log is made.
+    // As left by a process that is killed, or whose write fails, while the log is created.
     for content in [&[][..], &[0; 69], b"RAFT-LOG-FILE-HEADER"] {
         let mut cluster = Cluster::new(1);
         let dir = cluster.log_dir(0);
@@ -223,8 +222,8 @@ async fn a_log_in_use_is_refused_and_left_as_it_is() {
     cluster.shutdown().await;
 }
 
-/// The files of a node's log, and not the manifest beside them: that is written again when a sync
-/// of it fails.
+/// The files of a node's log, without the manifest next to them: that is rewritten after a failed
+/// sync.
 fn synced_files(cluster: &Cluster, n: usize) -> String {
     format!("{}/*.raftlog", cluster.log_dir(n).display())
 }
@@ -237,7 +236,7 @@ async fn a_log_whose_fsync_failed_once_acknowledges_nothing_any_more() {
     let group = cluster.group(0);
     assert!(group.propose(Proposal::new("struck")).await.is_err());
     assert_eq!(failing.struck(), 1);
-    // The disk says yes from here on.
+    // The disk works from here on.
     for _ in 0..3 {
         assert!(group.propose(Proposal::new("after")).await.is_err());
     }
@@ -263,7 +262,7 @@ async fn a_follower_whose_log_cannot_be_synced_votes_for_nothing() {
     let [second, third] = [(leader + 1) % 3, (leader + 2) % 3];
     let failing = [second, third].map(|n| testkit::fail_syncs(&synced_files(&cluster, n), 1));
     let proposal = cluster.group(leader).submit(Proposal::new("struck")).unwrap();
-    // Neither of the two may stand for the entry, so it is never acknowledged.
+    // Neither of the two may confirm the entry, so it is never acknowledged.
     until("both fsyncs to fail", async || failing.iter().all(|f| f.struck() == 1)).await;
     for n in [second, third] {
         let log = cluster.nodes[n].log.as_ref().unwrap();

@@ -1,8 +1,8 @@
-//! Messages that no member sends, thrown at a group that works: it goes on and loses nothing.
+//! Messages that no correct member sends, sent to a running group: it continues and loses nothing.
 //!
-//! What is sent here is malformed, or contradicts what its receiver has. A message that is well
-//! formed and not true (a vote that was not given, an entry with another content) cannot be told
-//! from a true one without a certificate, and is not sent.
+//! They are malformed, or contradict the receiver's state. A well-formed but false message (a vote
+//! that was not given, an entry with another content) is indistinguishable from a true one without
+//! a certificate, and is not sent.
 
 use bytes::Bytes;
 use multiraft::{Group, Proposal};
@@ -13,13 +13,13 @@ use uuid::Uuid;
 
 use crate::support::{Cluster, until};
 
-/// What Raft knows a node by.
+/// Raft's number of a node.
 fn fold(id: Uuid) -> u64 {
     let (high, low) = id.as_u64_pair();
     (high.rotate_left(32) ^ low).max(1)
 }
 
-/// A frame with one message, as `transport/frame.rs` describes it.
+/// A frame with one message, as described in `transport/frame.rs`.
 fn frame(from: Uuid, group: Uuid, body: &[u8]) -> Bytes {
     let mut header = vec![1];
     header.extend_from_slice(from.as_bytes());
@@ -31,7 +31,7 @@ fn frame(from: Uuid, group: Uuid, body: &[u8]) -> Bytes {
     header.into()
 }
 
-/// What a message is made from: how the receiver stands, and two numbers.
+/// Input for forged messages: the receiver's state, and two numbers.
 struct Seen {
     term: u64,
     commit: u64,
@@ -45,7 +45,7 @@ impl Cluster {
         message.to = fold(self.nodes[to].id);
         let body = message.write_to_bytes().unwrap();
         let frame = frame(self.nodes[from].id, self.id, &body);
-        // One that is refused at once is refused, too.
+        // A message rejected on receipt counts as well.
         let _ = self.nodes[to].host.as_ref().unwrap().receive(frame, Bytes::new());
     }
 
@@ -84,7 +84,7 @@ fn append(seen: &Seen, index: u64, log_term: u64, entries: Vec<Entry>) -> Messag
     message
 }
 
-/// Messages on which Raft's library panics, or whose numbers stay for ever.
+/// Messages on which Raft's library panics, or whose numbers have lasting effects.
 fn malformed(seen: &Seen) -> Vec<(&'static str, Message)> {
     let next = seen.term + 1;
     let last = seen.last;
@@ -149,7 +149,7 @@ async fn a_malformed_message_is_refused_and_the_group_goes_on() {
                 let (what, message) = malformed(&cluster.seen(to).await).swap_remove(at);
                 let before = cluster.refused();
                 cluster.forge(from, to, message);
-                // Asked behind the message, so it was looked at when this answers.
+                // Queued after the message, so the message has been processed when this returns.
                 cluster.assert_works(what).await;
                 assert!(
                     cluster.refused() > before,
@@ -191,7 +191,7 @@ async fn a_message_speaks_for_its_sender_and_for_members_only() {
     cluster.shutdown().await;
 }
 
-/// A term far ahead is walked up to, so that a replica that was led there is not alone for ever.
+/// A replica approaches a far term in steps, so that one with such a term does not stay alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_with_a_far_term_is_followed_step_by_step() {
     let mut cluster = Cluster::started(3);
@@ -199,7 +199,7 @@ async fn a_replica_with_a_far_term_is_followed_step_by_step() {
     cluster.agree(1).await;
     let leader = cluster.leader().await;
     let (victim, third) = ((leader + 1) % 3, (leader + 2) % 3);
-    // While the third is down the others come to a term that is two steps ahead of it.
+    // While the third is down the others reach a term that is two steps ahead of it.
     cluster.stop(third, false).await;
     for _ in 0..2 {
         let mut far = message(MessageType::MsgAppendResponse, 1 << 40);
@@ -231,7 +231,7 @@ impl Dice {
         (self.0 >> 33) % sides
     }
 
-    /// Numbers near what matters, and far from everything.
+    /// Numbers near the limits of interest, and far from all.
     fn number(&mut self, near: u64) -> u64 {
         match self.roll(8) {
             0 => 0,
@@ -279,8 +279,8 @@ impl Dice {
     }
 }
 
-/// Takes out what is a lie in good form: a vote, a confirmation or an entry that a member could
-/// have sent.
+/// Removes well-formed falsehoods: a vote, a confirmation or an entry that a member could have
+/// sent.
 fn keep_false(message: &mut Message, seen: &Seen) {
     let plausible = message.term >= seen.term && message.term < 1 << 62;
     match message.get_msg_type() {
@@ -291,11 +291,11 @@ fn keep_false(message: &mut Message, seen: &Seen) {
             message.reject = true;
         }
         MessageType::MsgAppend if plausible => {
-            // Nothing real follows an entry that is not there.
+            // No real entry follows one that does not exist.
             for entry in message.mut_entries().iter_mut() {
                 entry.term = 0;
             }
-            // What is there and not committed everywhere is not for a stranger to commit.
+            // Entries that are not committed everywhere must not be committed by a forged message.
             message.commit = message.commit.min(seen.commit);
         }
         MessageType::MsgHeartbeat => message.commit = message.commit.min(seen.commit),
@@ -309,8 +309,8 @@ fn keep_false(message: &mut Message, seen: &Seen) {
 async fn survives(seed: u64, rounds: u64) {
     let cluster = Cluster::started(3);
     let all = [0, 1, 2];
-    // A leader that never was, as a forged heartbeat has it, would keep a new group from beginning:
-    // a replica that it spoke to is not new to the others any more.
+    // A forged heartbeat's nonexistent leader would keep a new group from beginning: a replica that
+    // it contacted no longer counts as new to the others.
     cluster.put(&all, "first").await;
     let mut dice = Dice(seed);
     for round in 0..rounds {
@@ -320,7 +320,7 @@ async fn survives(seed: u64, rounds: u64) {
                 let from = (to + 1 + dice.roll(2) as usize) % 3;
                 let message = dice.message(&seen);
                 if dice.roll(8) == 0 {
-                    // Bytes that are hardly a message.
+                    // Bytes that are rarely a valid message.
                     let mut body = message.write_to_bytes().unwrap();
                     let at = dice.roll(body.len() as u64) as usize;
                     body[at] ^= 1 << dice.roll(8);

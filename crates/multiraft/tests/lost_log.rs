@@ -1,4 +1,4 @@
-//! Logs that are lost while the state machines are kept, and replicas that come back with a part of
+//! Logs that are lost while the state machines are kept, and replicas that return with part of
 //! their log.
 
 use std::path::Path;
@@ -8,7 +8,7 @@ use multiraft::{Change, GroupError, LogError};
 use crate::support::{Cluster, until};
 
 /// Three members, of which the last has the first entry only and is down. The others have eleven
-/// entries, the last of them a long one: the leader, the follower, and the one left behind.
+/// entries, the last of them a long one. Returns the leader, the follower and the lagging one.
 async fn one_left_behind() -> (Cluster, [usize; 3]) {
     let mut cluster = Cluster::new(3);
     cluster.message_bytes = 300;
@@ -27,8 +27,8 @@ async fn one_left_behind() -> (Cluster, [usize; 3]) {
     (cluster, [leader, follower, behind])
 }
 
-/// The follower's disks are emptied, and it gets all but the last entry from the leader, which then
-/// ends.
+/// The follower's disks are emptied, and it receives all but the last entry from the leader, which
+/// then stops.
 async fn one_catching_up() -> (Cluster, [usize; 3]) {
     let (mut cluster, [leader, follower, behind]) = one_left_behind().await;
     cluster.wipe(follower).await;
@@ -46,7 +46,7 @@ async fn one_catching_up() -> (Cluster, [usize; 3]) {
     (cluster, [leader, follower, behind])
 }
 
-/// All come back, and nothing is missing.
+/// All members start again, and nothing is missing.
 async fn all_is_well(mut cluster: Cluster, leader: usize) {
     cluster.start(leader);
     cluster.agree(11).await;
@@ -67,7 +67,7 @@ async fn a_replica_that_lost_its_log_alone_knows_the_members_that_came_and_went(
     let leader = cluster.leader_of(&[0, 1, 2, new]).await;
     let others: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
     let (lost, gone) = (others[0], others[1]);
-    // Its tables are behind the change, which the log that it lost had.
+    // Its tables do not include the change, which was in its lost log.
     cluster.flush(lost);
     let members = cluster.group(lost).membership();
     cluster.lose_log(lost).await;
@@ -90,7 +90,7 @@ async fn a_replica_that_lost_its_log_alone_knows_the_members_that_came_and_went(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wiped_replica_that_is_not_complete_yet_is_not_elected() {
     let (mut cluster, [leader, follower, behind]) = one_catching_up().await;
-    // Its log is longer than that of the one left behind, and lacks an entry that it confirmed.
+    // Its log is longer than that of the lagging one, and lacks an entry that it confirmed.
     cluster.start(behind);
     cluster.nobody_leads(&[follower, behind]).await;
     all_is_well(cluster, leader).await;
@@ -122,8 +122,8 @@ async fn a_replica_that_lost_its_log_with_nothing_applied_does_not_vote_once_mor
     cluster.start(wiped);
     // Both are empty, and would elect another leader in the same term.
     cluster.nobody_leads(&[lost, wiped]).await;
-    // Nor does the one that has its log have a majority: the third was wiped, as far as anybody
-    // knows.
+    // Nor does the one that has its log have a majority: as far as the others can tell, the third
+    // was wiped.
     cluster.start(leader);
     cluster.nobody_leads(&[0, 1, 2]).await;
     cluster.stop(lost, true).await;
@@ -139,9 +139,9 @@ async fn a_new_group_begins_when_all_its_members_are_there() {
     let mut cluster = Cluster::new(3);
     cluster.start(0);
     cluster.start(1);
-    // The third may have a log, as far as they know.
+    // The third may have a log, as far as they can tell.
     cluster.nobody_leads(&[0, 1]).await;
-    // What a member said to a process that is gone does not count.
+    // A response to an earlier process does not count.
     cluster.stop(0, false).await;
     cluster.start(2);
     cluster.nobody_leads(&[1, 2]).await;
@@ -161,14 +161,14 @@ async fn two_empty_replicas_of_three_do_not_begin_the_group_anew() {
     cluster.agree(1).await;
     let kept = cluster.leader().await;
     let (wiped, new) = ((kept + 1) % 3, (kept + 2) % 3);
-    // One was wiped. The other one looks like a member that no leader has met yet.
+    // One was wiped. The other one looks like a member that no leader has contacted yet.
     cluster.wipe(new).await;
     cluster.wipe(wiped).await;
     cluster.stop(kept, false).await;
     cluster.start(wiped);
     cluster.start(new);
     cluster.nobody_leads(&[wiped, new]).await;
-    // With the one that has a log there is none that is known to lack nothing and a majority.
+    // Only the one with a log is known to lack nothing, and it is no majority.
     cluster.start(kept);
     cluster.nobody_leads(&[0, 1, 2]).await;
     cluster.stop(new, false).await;
@@ -228,7 +228,7 @@ async fn when_all_logs_are_lost_nobody_leads_until_an_operator_says_so() {
     for n in 0..3 {
         cluster.lose_log(n).await;
     }
-    // Also when they start once more.
+    // Also after another start.
     for _ in 0..2 {
         (0..3).for_each(|n| cluster.start(n));
         cluster.nobody_leads(&[0, 1, 2]).await;

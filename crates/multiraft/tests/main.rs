@@ -1,4 +1,4 @@
-//! Groups of real hosts over a network in memory, with real logs.
+//! Groups of real hosts over an in-memory network, with real logs.
 
 // Helpers, too, fail a test by panicking.
 #![allow(clippy::unwrap_used)]

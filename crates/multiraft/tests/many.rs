@@ -68,7 +68,7 @@ async fn a_hundred_groups_of_three_commit_and_share_frames_and_writes() {
         stores.iter().all(|s| s.lock().live.entries.len() == 20)
     })
     .await;
-    // Whenever an election falls: the preferred member leads again.
+    // Regardless of when an election happens, the preferred member becomes leader again.
     for (g, members) in groups.iter().enumerate() {
         members[g % 3].step_down();
         tokio::time::sleep(Duration::from_millis(7)).await;

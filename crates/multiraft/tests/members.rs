@@ -1,4 +1,4 @@
-//! Members that come and go while the group runs.
+//! Members that are added and removed at run time.
 
 use multiraft::{Change, ChangeError, MemberRole, Proposal, TrimOptions};
 
@@ -26,7 +26,7 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
     cluster.votes(&[0, 1, 2, new], new).await;
     cluster.agree(101).await;
     assert!(cluster.nodes[new].store.lock().restores > 0, "the log does not reach back that far");
-    // Every change has been told to everybody, with where the new one is.
+    // Every change was announced to all members, with the address of the new one.
     let membership = cluster.group(0).membership();
     assert_eq!(membership.find(cluster.nodes[new].id).unwrap().peer, cluster.peer(new));
     // It counts: with two of four down there is no majority, with one there is.
@@ -37,10 +37,10 @@ async fn a_member_that_is_added_gets_everything_and_then_its_vote() {
     cluster.stop(others[1], false).await;
     let group = cluster.group(leader);
     let proposed = group.propose(Proposal::new("two of four"));
-    // It is given up when the leader has noticed that it has no majority.
+    // It fails when the leader notices that it has no majority.
     let outcome = testkit::ended("the proposal to two of four", proposed).await;
     assert!(outcome.is_err(), "two of four agreed");
-    // And it may lead. A member that was given nothing knows of it only by its log.
+    // And it may lead. A member without any announcement has the change only from its log.
     cluster.start(others[0]);
     cluster.start(others[1]);
     cluster.leader().await;
@@ -61,7 +61,7 @@ async fn a_wiped_replica_that_was_removed_hears_of_it() {
     cluster.wipe(gone).await;
     let left = [leader, (leader + 2) % 3];
     cluster.change(&left, Change::Remove(cluster.nodes[gone].id)).await;
-    // It takes itself for a member of the beginning.
+    // It starts as one of the initial members.
     cluster.start(gone);
     let removed = cluster.group(gone).removed();
     until("it hears of it", async || *removed.borrow()).await;
@@ -73,7 +73,7 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
     let mut cluster = settled(3).await;
     let leader = cluster.leader().await;
     let (gone, other) = ((leader + 1) % 3, (leader + 2) % 3);
-    // It is away while it is removed, and no member that is left is asked to tell it.
+    // It is down during its removal, and no remaining member is made to notify it.
     cluster.stop(gone, false).await;
     cluster.change(&[leader, other], Change::Remove(cluster.nodes[gone].id)).await;
     let term = cluster.group(leader).leader().term;
@@ -87,7 +87,7 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
     cluster.heartbeats(leader, 5).await;
     assert_eq!(cluster.group(leader).leader().term, term, "nobody had to be elected");
     assert_eq!(cluster.entries(gone).len(), 1, "it gets nothing any more");
-    // It may come back: with all that it still has.
+    // It may be added again, with its remaining data.
     cluster.stop(gone, false).await;
     cluster.join(&[leader, other], gone).await;
     cluster.votes(&[0, 1, 2], gone).await;
@@ -108,7 +108,7 @@ async fn a_member_that_joins_is_waited_for_by_the_log() {
     cluster.nodes[listener].joined = Some(cluster.group(leader).membership());
     cluster.start(listener);
     until("it has all", async || cluster.entries(listener).len() == 1).await;
-    // It stays without a vote, and away for longer than the log is kept.
+    // It stays without a vote, and is down for longer than the log is kept.
     cluster.stop(listener, false).await;
     cluster.is_away(leader, listener).await;
     for n in 0..200 {
@@ -140,7 +140,7 @@ async fn a_group_of_one_grows_and_shrinks() {
     cluster.join(&[0], new).await;
     cluster.votes(&[0, new], new).await;
     cluster.put(&[0, new], "both").await;
-    // What one of two says is not the whole truth.
+    // The state of one of two members is incomplete.
     cluster.stop(new, false).await;
     until("no lease is left", async || !cluster.group(0).holds_lease()).await;
     assert!(cluster.group(0).read_index().await.is_err());
@@ -168,7 +168,7 @@ async fn nobody_is_removed_when_the_rest_does_not_answer() {
     cluster.heartbeats(leader, 3).await;
     let refused = cluster.group(leader).change(Change::Remove(of)).await;
     assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
-    // The one that is down may go.
+    // The one that is down may be removed.
     cluster.change(&[leader, up], Change::Remove(cluster.nodes[down].id)).await;
     cluster.put(&[leader, up], "two").await;
     cluster.shutdown().await;

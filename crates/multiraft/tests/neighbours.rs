@@ -1,4 +1,4 @@
-//! What takes one group long does not hold up another one on the same host.
+//! A slow group does not block another one on the same host.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::support::{Cluster, Recorder, Store, until};
 
-/// Proposes on a group that nothing is to hold up.
+/// Proposes on a group that must not be blocked.
 async fn commits_meanwhile(group: &Group) {
     let proposed = group.propose(Proposal::new("meanwhile"));
     testkit::ended("a proposal beside a neighbour that hangs", proposed).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_group_that_restores_holds_up_nobody_else() {
     let store = Arc::default();
     let other = alone(&host, &log, &store).await;
     commits_meanwhile(&other).await;
-    // What comes for the group itself meanwhile waits its turn.
+    // Work for the group itself is queued in the meantime.
     cluster.put(&[leader], "after").await;
     restored.lock().hold_restore = false;
     cluster.agree(302).await;

@@ -1,4 +1,4 @@
-//! The same over real connections.
+//! Groups over real connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ async fn three_nodes_replicate_and_restore_over_tcp() {
     };
     let (leader, _second, third) = (start(0), start(1), start(2));
     until("a leader", async || leader.leader().ready).await;
-    // A group begins when all are there.
+    // A group begins once all members are present.
     until("it is met", async || third.leader().leader.is_some()).await;
     hosts[2].stop_group(id).await.unwrap();
     let put = |n: usize| leader.propose(Proposal::new(format!("entry number {n}")));

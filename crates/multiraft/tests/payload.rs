@@ -1,4 +1,4 @@
-//! Payloads that live outside of the log.
+//! Payloads that are stored outside of the log.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::support::{Cluster, until};
 
 /// Keeps payloads in memory; headers are `write <n>`, `barrier <n>` (to be prepared, without
-/// payload) or anything else (in the log). Writes take a while, the earlier the longer.
+/// payload) or anything else (in the log). Earlier writes take longer.
 #[derive(Default)]
 struct Chunks {
     kept: Mutex<BTreeMap<Bytes, Bytes>>,
@@ -72,8 +72,8 @@ fn write(n: u32, len: usize) -> Proposal {
     Proposal { header, payload: payload.into(), ..Proposal::default() }
 }
 
-/// Whether all payloads were begun in the order of the log. A leader that was replaced sends again
-/// what others may not have: from some entry on they are begun once more.
+/// Returns `true` if all payloads were begun in log order. A replaced leader resends entries that
+/// others may lack: from one of them on they are begun once more.
 fn begun_in_order(started: &[Bytes], log: &[&Bytes]) -> bool {
     let mut next = 0;
     for header in started {
@@ -171,7 +171,7 @@ async fn a_lagging_follower_gets_payloads_read_back_from_the_leaders_store() {
 async fn a_new_leader_can_send_payloads_that_it_got_as_a_follower() {
     let (mut cluster, stores) = with_payloads(3);
     (0..3).for_each(|n| cluster.start(n));
-    // A new member that no leader has spoken to would not vote later on.
+    // A new member that no leader has contacted would not vote later on.
     cluster.put(&[0, 1, 2], "first").await;
     cluster.agree(1).await;
     let leader = cluster.leader().await;
@@ -217,7 +217,7 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
     let rest: Vec<usize> = (0..3).filter(|n| *n != old).collect();
     let ids: Vec<_> = rest.iter().map(|n| cluster.nodes[*n].id).collect();
     cluster.network.cut(&[cluster.nodes[old].id], &ids);
-    // With payloads of their own, proposals do not gather: each is in the log at once.
+    // With external payloads, proposals are not batched: each is in the log at once.
     let propose = |n: u32| cluster.group(old).submit(Proposal::new(format!("lost {n}"))).unwrap();
     let lost: Vec<_> = (0..8).map(propose).collect();
     let new = cluster.group(cluster.leader_of(&rest).await);
@@ -229,7 +229,7 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
         now.leader == Some(id) && now.term > term
     })
     .await;
-    // One entry of its own, at an index at which one is lost, and lost ones behind it.
+    // One entry of its own, at the index of a lost one, followed by lost ones.
     testkit::ended("a proposal to the old leader", cluster.put(&[old], "after")).await;
     for waiting in lost {
         assert!(matches!(waiting.await.unwrap(), Err(ProposeError::Dropped)));
@@ -237,7 +237,7 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
     cluster.shutdown().await;
 }
 
-/// Proposals, one after the other for so long, that were taken and that were not.
+/// Proposals, one after the other for `time`, accepted and rejected.
 async fn propose_for(cluster: &Cluster, of: &[usize], time: Duration) -> (usize, usize) {
     let mut ended = std::pin::pin!(tokio::time::sleep(time));
     let (mut taken, mut refused) = (0, 0);
@@ -252,7 +252,7 @@ async fn propose_for(cluster: &Cluster, of: &[usize], time: Duration) -> (usize,
     (taken, refused)
 }
 
-/// A leader takes no proposals while it hands over.
+/// A leader accepts no proposals during a transfer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_never_catches_up_is_not_handed_leadership_again_and_again() {
     let (mut cluster, stores) = with_payloads(3);
@@ -267,11 +267,11 @@ async fn a_member_that_never_catches_up_is_not_handed_leadership_again_and_again
     let leader = cluster.leader().await;
     cluster.group(leader).propose(write(1, 3000)).await.unwrap();
     cluster.start(1);
-    // The first attempts come soon after each other.
+    // The first attempts follow each other quickly.
     propose_for(&cluster, &[0, 2], Duration::from_secs(8)).await;
     let (taken, refused) = propose_for(&cluster, &[0, 2], Duration::from_secs(4)).await;
     assert!(refused * 4 < taken, "{taken} taken, {refused} refused");
-    // It is handed over when that may succeed.
+    // The transfer happens once it can succeed.
     *stores[1].0.fail.lock() = 0;
     until("the first choice leads again", async || cluster.group(1).leader().ready).await;
     cluster.shutdown().await;

@@ -42,7 +42,7 @@ async fn no_read_is_served_by_a_leader_that_others_have_replaced() {
     until("another leader", async || {
         let replaced =
             rest.iter().any(|n| cluster.group(*n).leader().leader == Some(cluster.nodes[*n].id));
-        // Whether it may read is asked after whether it was replaced.
+        // The read permission is checked after the check for a replacement.
         assert!(!(replaced && cluster.group(old).can_read_now()), "a stale read");
         replaced
     })
@@ -70,7 +70,7 @@ async fn a_preferred_member_that_is_not_heard_leaves_a_vote_before_the_first_ter
     cluster.priorities = vec![1, 0, 0];
     cluster.network.lose_requests_for_votes(cluster.nodes[0].id);
     (0..3).for_each(|n| cluster.start(n));
-    // It hears the others ask and would refuse; nobody's term has begun.
+    // It receives the vote requests of the others and would refuse; no term has begun.
     cluster.put(&[1, 2], "one").await;
     cluster.network.heal();
     until("the first leads", async || cluster.group(0).leader().ready).await;
@@ -81,16 +81,16 @@ async fn a_preferred_member_that_is_not_heard_leaves_a_vote_before_the_first_ter
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
     let mut cluster = Cluster::new(3);
-    // A member that is there from the start asks for votes at once.
+    // A member that is present from the start starts an election at once.
     cluster.priorities = vec![1, 0, 0];
-    // Longer than the test waits for anything.
+    // Longer than any wait of the test.
     cluster.heartbeat = Duration::from_secs(60);
     cluster.election_timeout = Duration::from_secs(300);
     (0..3).for_each(|n| cluster.start(n));
     cluster.put(&[0, 1, 2], "one").await;
     cluster.wipe(2).await;
     cluster.start(2);
-    // The other follower may hear of the commit with a heartbeat only.
+    // The other follower may receive the commit index with a heartbeat only.
     until("the late one has it", async || cluster.entries(2).len() == 1).await;
     cluster.shutdown().await;
 }
@@ -99,13 +99,13 @@ async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
 async fn followers_hear_of_the_last_commit_without_a_heartbeat() {
     let mut cluster = Cluster::new(3);
     cluster.priorities = vec![1, 0, 0];
-    // Longer than the test waits for anything.
+    // Longer than any wait of the test.
     cluster.heartbeat = Duration::from_secs(60);
     cluster.election_timeout = Duration::from_secs(300);
     (0..3).rev().for_each(|n| cluster.start(n));
     let all = [0, 1, 2];
     let mut count = 0;
-    // One by one, and as many at once that they gather while others are on their way.
+    // One by one, and many at once, so that they are batched while others are in flight.
     for at_once in [1, 1, 1, 2, 3, 10, 100, 1, 500, 1] {
         for _ in 0..10 {
             let puts = (count..count + at_once).map(|n| {
@@ -117,7 +117,7 @@ async fn followers_hear_of_the_last_commit_without_a_heartbeat() {
             cluster.agree(count).await;
         }
     }
-    // So a read at a follower waits for the leader's answer and nothing else.
+    // So a read at a follower waits for the leader's response and nothing else.
     for follower in [1, 2] {
         cluster.group(follower).read_index_anywhere().await.unwrap();
     }
@@ -149,7 +149,7 @@ async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
     (0..3).for_each(|n| cluster.start(n));
     until("the first choice leads", async || cluster.group(1).leader().ready).await;
     cluster.put(&[1], "a").await;
-    // A member that has heard of no leader yet does not vote.
+    // A member without a leader so far does not vote.
     cluster.agree(1).await;
     cluster.stop(1, false).await;
     cluster.put(&[0, 2], "b").await;
@@ -253,7 +253,7 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
 async fn followers_answer_reads_that_show_every_acknowledged_write() {
     let cluster = Cluster::started(3);
     cluster.put(&[0, 1, 2], "first").await;
-    // One that has heard of no leader yet cannot ask it.
+    // One without a leader so far cannot send it a request.
     cluster.agree(1).await;
     let leader = cluster.leader().await;
     let followers: Vec<usize> = (0..3).filter(|n| *n != leader).collect();
@@ -266,7 +266,7 @@ async fn followers_answer_reads_that_show_every_acknowledged_write() {
             assert!(cluster.entries(*follower).contains_key(&at));
         }
     }
-    // Many at once share what is asked of the leader.
+    // Many concurrent reads share one request to the leader.
     let group = cluster.group(followers[0]);
     let frames = cluster.network.frames();
     let reads = (0..500).map(|_| group.read_index_anywhere());
@@ -276,10 +276,10 @@ async fn followers_answer_reads_that_show_every_acknowledged_write() {
     let asked = cluster.network.frames() - frames;
     assert!(asked < 200, "{asked} frames for 500 reads");
     assert_eq!(group.staleness().entries, 0);
-    // It was silent for less than since the last heartbeat, which is told with the next one.
+    // Its silence is less than the time since the last heartbeat, as the next one shows.
     let is_fresh = async || group.staleness().silent.is_some_and(|silent| silent < HEARTBEATS);
     until("a heartbeat", is_fresh).await;
-    // A follower that is cut off does not answer, and knows that it may be behind.
+    // A follower that is cut off does not respond, and reports that it may lag.
     let (cut, others) = (cluster.nodes[followers[0]].id, [leader, followers[1]]);
     cluster.network.cut(&[cut], &others.map(|n| cluster.nodes[n].id));
     let at = cluster.put(&others, "unseen").await.index;
@@ -295,7 +295,7 @@ async fn followers_answer_reads_that_show_every_acknowledged_write() {
 /// Time for several heartbeats.
 const HEARTBEATS: Duration = Duration::from_millis(500);
 
-/// Whether a replica says that it may lack what was committed half a second ago.
+/// Returns `true` if a replica reports that it may lack entries committed half a second ago.
 fn may_lack(group: &Group) -> bool {
     group.staleness().behind.is_none_or(|behind| behind > Duration::from_millis(500))
 }
@@ -321,7 +321,7 @@ async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when(
     follower.wait_applied(at).await.unwrap();
     until("it has all", async || !may_lack(&follower)).await;
 
-    // Entries do not come, heartbeats do.
+    // Entries are lost, heartbeats arrive.
     cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[others[0]].id, 1_000);
     let at = cluster.put(&[leader, others[1]], &"long ".repeat(1_000)).await.index;
     until("it knows that it is behind", async || may_lack(&follower)).await;

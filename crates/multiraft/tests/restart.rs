@@ -1,4 +1,4 @@
-//! Groups that fail and are started again.
+//! Groups that fail and are restarted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,14 +12,14 @@ use multiraft::{
 
 use crate::support::{Cluster, Recorder, until};
 
-/// What goes wrong with a machine.
+/// Faults of a machine.
 #[derive(Default)]
 struct Trouble {
-    /// Panics so many times more.
+    /// Number of remaining panics.
     panics: AtomicU32,
-    /// Returns errors until this is taken back.
+    /// Returns errors while set.
     refuses: AtomicBool,
-    /// Has no room until this is taken back.
+    /// Has no disk space while set.
     full: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl Trouble {
     }
 }
 
-/// A recorder that fails when it is told to.
+/// A recorder with injected faults.
 struct Shaky {
     recorder: Recorder,
     trouble: Arc<Trouble>,
@@ -78,7 +78,7 @@ fn policy() -> RestartPolicy {
     }
 }
 
-/// Lets `n`'s machine fail when `trouble` says so, and starts it again when it does.
+/// Injects `trouble` into `n`'s machine, and restarts the group after a failure.
 async fn shaky(cluster: &Cluster, n: usize) -> (Arc<Trouble>, Supervisor) {
     let trouble = Arc::<Trouble>::default();
     let (store, of) = (cluster.nodes[n].store.clone(), trouble.clone());
@@ -102,14 +102,14 @@ async fn a_group_whose_machine_panics_comes_back_and_has_everything() {
         cluster.put(&all, "before").await;
         let leader = cluster.leader().await;
         let (trouble, supervisor) = shaky(&cluster, leader).await;
-        // It may lead or follow by now; the panic comes with the next entry either way.
+        // It may lead or follow by now; the panic occurs with the next entry either way.
         cluster.leader().await;
         trouble.panics.store(2, Ordering::SeqCst);
         let group = cluster.group(leader);
         let mut proposed = 0;
         while supervisor.restarts() < 2 {
             let by = cluster.leader_of(&all).await;
-            // Some of them are answered by a group that fails; they are in the log regardless.
+            // Some of them are answered by a failing group; they are in the log regardless.
             let taken =
                 cluster.group(by).propose(Proposal::new(format!("during {proposed}"))).await;
             proposed += u32::from(taken.is_ok());
@@ -118,7 +118,7 @@ async fn a_group_whose_machine_panics_comes_back_and_has_everything() {
         until("it works", async || supervisor.health() == GroupHealth::Works).await;
         assert_eq!(group.failure(), None);
         let last = cluster.put(&all, "after").await;
-        // The handle from before is the group's.
+        // The earlier handle is still valid.
         group.wait_applied(last.index).await.unwrap();
         let held = cluster.entries(leader);
         assert!(held.len() >= 2 + proposed as usize, "{} of {proposed}", held.len());
@@ -142,7 +142,7 @@ async fn a_group_without_room_waits_for_it_and_is_not_given_up() {
         let mut changes = supervisor.changes();
         while supervisor.health() == GroupHealth::Works {
             let by = cluster.leader_of(&all).await;
-            // A leader that fails with it does not answer.
+            // A leader that fails with it does not respond.
             let _ = cluster.group(by).propose(Proposal::new(format!("full {round}"))).await;
         }
         let mut tries = 0;
@@ -207,7 +207,7 @@ async fn what_waits_at_a_group_that_fails_is_answered() {
     let (waited, answered) = tokio::join!(waiting, proposed);
     assert!(waited.is_err() && answered.is_err());
     trouble.refuses.store(false, Ordering::SeqCst);
-    // It is in the log, and is applied by the group that comes back.
+    // It is in the log, and is applied after the restart.
     until("it works", async || {
         supervisor.health() == GroupHealth::Works && cluster.entries(0).len() == 2
     })

@@ -1,4 +1,4 @@
-//! Groups that nobody uses, and groups that are gone.
+//! Idle groups, and groups that were removed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Hosts {
             let options = HostOptions {
                 tick: TICK,
                 heartbeat: TICK * 5,
-                // Longer than any pause of the machine: the leader goes on leading.
+                // Longer than any pause of the machine: the leader stays the leader.
                 election_timeout: Duration::from_secs(60),
                 ..HostOptions::new(*node)
             };
@@ -76,7 +76,7 @@ impl Hosts {
     }
 }
 
-/// Frames are counted against the messages in them: how long that takes does not matter.
+/// Frames are compared with the messages in them, so speed does not matter.
 #[tokio::test(flavor = "multi_thread")]
 async fn heartbeats_of_all_groups_for_one_node_are_one_message() {
     const GROUPS: i64 = 40;
@@ -94,7 +94,7 @@ async fn heartbeats_of_all_groups_for_one_node_are_one_message() {
         groups.iter().all(|members| has(&members[0]))
     })
     .await;
-    // The last ones have had their first heartbeat.
+    // The last ones have sent their first heartbeat.
     let sent = |n: usize| hosts.count(n, "messages_sent");
     let now = sent(0);
     until("two rounds of heartbeats", async || sent(0) >= now + 2 * 2 * GROUPS).await;
@@ -104,7 +104,7 @@ async fn heartbeats_of_all_groups_for_one_node_are_one_message() {
     for n in 0..3 {
         let messages = sent(n) - messages[n];
         let frames = hosts.count(n, "frames_sent") - before[n];
-        // One to each side may have been under way when either was counted.
+        // One to each side may have been in flight at either count.
         assert!(
             frames * GROUPS <= messages + 4 * GROUPS,
             "node {n} sent {messages} messages of {GROUPS} groups in {frames} frames"
@@ -153,7 +153,7 @@ async fn groups_that_are_destroyed_leave_nothing() {
     hosts.shutdown().await;
 }
 
-/// Groups of one, of which some go and others come, over many files of the log.
+/// Groups of one, some removed and others added, over many files of the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stays_survives_that_others_come_and_go() {
     const STAYING: usize = 5;
@@ -211,7 +211,7 @@ fn open(host: &RaftHost, dir: &Path, options: &LogOptions) -> LogHandle {
     host.open_log(&dir.join("log"), options.clone()).unwrap()
 }
 
-/// Returns once the group leads and has applied what it had.
+/// Waits until the group has a leader here and has applied its log.
 async fn settled(group: &Group) {
     group.leader_changes().wait_for(|l| l.ready).await.unwrap();
     group.read_index().await.unwrap();

@@ -10,7 +10,7 @@ use crate::support::{Cluster, until};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_of_one_serves_at_once_and_sends_nothing() {
     let mut cluster = Cluster::new(1);
-    // It does not wait for the time after which others would elect.
+    // It does not wait for the election timeout.
     cluster.election_timeout = Duration::from_secs(100_000);
     cluster.start(0);
     let applied = cluster.put(&[0], "a").await;
@@ -30,7 +30,7 @@ async fn entries_are_replayed_behind_what_the_machine_holds() {
     for n in 0..20 {
         cluster.put(&[0], &n.to_string()).await;
     }
-    // What the store flushed is all that survives; the log has the rest.
+    // Only the flushed part of the store survives; the log has the rest.
     let flushed = {
         let mut store = cluster.nodes[0].store.lock();
         store.durable = store.live.clone();

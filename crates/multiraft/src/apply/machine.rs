@@ -1,4 +1,4 @@
-//! A state machine with what was gathered for it, and the callers that wait for that.
+//! A state machine with its pending entries, and the callers that wait for them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,12 +19,12 @@ use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::status::Applied;
 
-/// A state machine, the entries that wait to be applied, and the answers that wait for them.
+/// A state machine, the entries to be applied, and the callers that wait for them.
 pub(crate) struct Machine {
     shared: Arc<GroupShared>,
     machine: Box<dyn StateMachine>,
     at: LogPosition,
-    /// Entries gathered in this round.
+    /// Entries collected in this round.
     entries: Vec<Entry>,
     replies: VecDeque<(u64, Reply)>,
     failed: bool,
@@ -37,7 +37,7 @@ impl Machine {
         Self { shared, machine, at, entries, replies, failed: false }
     }
 
-    /// Adds to what is applied next; says whether that is the first of it.
+    /// Adds to the next batch; returns `true` if the batch was empty before.
     pub(super) fn gather(
         &mut self,
         mut entries: Vec<Entry>,
@@ -65,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// Calls the state machine; an error or panic of it stops the group.
+    /// Calls the state machine; an error or panic in it stops the group.
     fn guarded<R>(
         &mut self,
         f: impl FnOnce(&mut Box<dyn StateMachine>) -> Result<R, MachineError>,
@@ -87,7 +87,7 @@ impl Machine {
         None
     }
 
-    /// Stops the group after a panic that did not come from the state machine's code.
+    /// Stops the group after a panic outside of the state machine's code.
     pub(super) fn fail(&mut self, reason: String) {
         self.failed = true;
         self.entries.clear();
@@ -96,7 +96,7 @@ impl Machine {
         self.send(Event::MachineFailed { group: self.shared.number, cause, reason });
     }
 
-    /// Applies what was gathered.
+    /// Applies the batch.
     pub(super) fn apply(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         let mut replies = std::mem::take(&mut self.replies);
@@ -133,7 +133,7 @@ impl Machine {
         add(&metrics.applied, count as u64);
         add(&metrics.apply_rounds, 1);
         self.at = last;
-        // Before the answers: a caller that got one must see its own write.
+        // Before the responses: a caller that received one must see its own write.
         self.publish();
         for (entry, response) in committed.into_iter().zip(responses) {
             while let Some((index, reply)) = replies.pop_front_if(|(at, _)| *at <= entry.index) {
@@ -173,7 +173,7 @@ impl Machine {
     pub(super) fn snapshot(&mut self) {
         let (group, at) = (self.shared.number, self.at);
         let _span = event_span!(self.shared.id, "take snapshot", index = at.index).entered();
-        // A snapshot that cannot be taken now is no reason to stop.
+        // A failed snapshot is no reason to stop.
         let taken = self.guarded(|machine| Ok(machine.snapshot()));
         let result = match taken {
             Some(Ok(source)) => Ok(Outgoing::new(at, source)),
@@ -184,7 +184,7 @@ impl Machine {
     }
 }
 
-/// What the state machine sees of an entry; nothing of those that Raft itself makes.
+/// The entry as the state machine sees it; `None` for entries of Raft itself.
 fn commit(entry: Entry) -> Option<Committed> {
     let own = entry.get_entry_type() != EntryType::EntryNormal;
     if own || (entry.data.is_empty() && entry.context.is_empty()) {
@@ -195,7 +195,7 @@ fn commit(entry: Entry) -> Option<Committed> {
     Some(Committed { payload, ..Committed::new(at, entry.data) })
 }
 
-/// Hands over what the proposers of these entries gave along. Both are in the order of the log.
+/// Attaches the contexts of these entries' proposers. Both are in log order.
 fn attach_contexts(committed: &mut [Committed], replies: &mut VecDeque<(u64, Reply)>) {
     let mut committed = committed.iter_mut().peekable();
     for (index, reply) in replies {

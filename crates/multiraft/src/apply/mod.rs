@@ -1,5 +1,5 @@
-//! State machines and the threads that run them: `run.rs` is such a thread, `machine.rs` what it
-//! does with a machine, `threads.rs` which thread a group gets.
+//! State machines and their threads: `run.rs` is the thread, `machine.rs` one machine on it,
+//! `threads.rs` the assignment of groups to threads.
 
 mod machine;
 mod run;
@@ -47,7 +47,7 @@ pub(crate) enum ApplyTask {
         incoming: Incoming,
         at: LogPosition,
     },
-    /// A machine has done something long.
+    /// A machine has finished a long task.
     Returned {
         group: u64,
         machine: Box<Machine>,

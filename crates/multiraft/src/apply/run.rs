@@ -1,9 +1,8 @@
-//! An apply thread: gathers the committed entries of each group that piled up, and has them applied
-//! as one batch.
+//! An apply thread: collects the committed entries of each group and applies them as one batch.
 //!
-//! What takes a state machine long (a snapshot, or the restore of one, which may fetch gigabytes
-//! from other nodes) must not hold up the other groups of the thread. It is done on a thread of its
-//! own; what comes for the group meanwhile waits, and is done in order when the machine is back.
+//! Long tasks of a state machine (a snapshot, or the restore of one, which may fetch gigabytes from
+//! other nodes) must not block the other groups of the thread. They run on a thread of their own;
+//! later work for the group is queued, and runs in order when the machine is back.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,11 +19,11 @@ use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::snapshot::Incoming;
 
-/// Machines of one apply thread that are busy at a time. Further ones wait: each reads or writes
-/// the same disk.
+/// Maximum number of busy machines of one apply thread. Further ones wait, because each reads or
+/// writes the same disk.
 const BUSY_AT_ONCE: usize = 2;
 
-/// What takes long.
+/// A long task.
 enum Long {
     Snapshot,
     Restore { incoming: Incoming, at: LogPosition },
@@ -39,28 +38,28 @@ impl Long {
     }
 }
 
-/// A group's machine, as its thread sees it.
+/// A group's machine, as seen by its thread.
 enum MachineSlot {
     Ready(Box<Machine>),
-    /// It has something long to do, or is at it.
+    /// A long task is pending or running.
     Busy {
-        /// Until it begins.
+        /// Set until the task starts.
         work: Option<(Box<Machine>, Long)>,
-        /// Since it began.
+        /// Set once the task has started.
         thread: Option<JoinHandle<()>>,
-        /// What came meanwhile.
+        /// Tasks that arrived in the meantime.
         waiting: VecDeque<ApplyTask>,
     },
 }
 
-/// An apply thread: its queue and the groups that it applies.
+/// An apply thread: its queue and its groups.
 struct Thread {
     inbox: Arc<Inbox<ApplyTask>>,
     groups: FxHashMap<u64, MachineSlot>,
-    /// Groups with entries that are not applied yet.
+    /// Groups with unapplied entries.
     touched: Vec<u64>,
     busy: usize,
-    /// Groups that wait until fewer are busy.
+    /// Groups that wait for a slot among the busy ones.
     next: VecDeque<u64>,
 }
 
@@ -82,17 +81,17 @@ pub(super) fn run(inbox: Arc<Inbox<ApplyTask>>) {
         if let MachineSlot::Busy { thread: Some(thread), .. } = slot
             && thread.join().is_err()
         {
-            tracing::error!("a thread that takes or restores snapshots panicked");
+            tracing::error!("snapshot thread panicked");
         }
     }
 }
 
 impl Thread {
-    /// Runs `f`, which is about `group`; a panic in it fails the group, and the thread goes on.
+    /// Runs `f` for `group`; a panic in it fails the group, and the thread continues.
     fn surviving(&mut self, group: u64, f: impl FnOnce(&mut Self)) {
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(self))) else { return };
         let reason = format!("panic of its apply thread: {}", panic_text(&*panic));
-        tracing::error!(group, %reason, "an apply thread panicked and goes on");
+        tracing::error!(group, %reason, "apply thread recovered from a panic");
         if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group) {
             machine.fail(reason);
         }
@@ -144,7 +143,7 @@ impl Thread {
         }
     }
 
-    /// Runs `f` after what was gathered for the group before.
+    /// Runs `f` after applying the group's batch.
     fn with(&mut self, group: u64, f: impl FnOnce(&mut Machine)) {
         if let Some(MachineSlot::Ready(machine)) = self.groups.get_mut(&group) {
             machine.apply();
@@ -152,7 +151,7 @@ impl Thread {
         }
     }
 
-    /// Has a machine do something long, after what was gathered for it before.
+    /// Hands a machine a long task, after applying its batch.
     fn leave(&mut self, group: u64, work: Long) {
         let Some(MachineSlot::Ready(mut machine)) = self.groups.remove(&group) else { return };
         machine.apply();
@@ -180,14 +179,14 @@ impl Thread {
         if let Some(MachineSlot::Busy { waiting, .. }) =
             self.groups.insert(group, MachineSlot::Ready(machine))
         {
-            // One of them may make it leave again; the rest waits for that.
+            // One of them may start another long task; the rest is queued behind it.
             waiting.into_iter().for_each(|task| self.handle(task));
         }
         self.begin_next();
     }
 }
 
-/// Does it on a thread of its own, or at once when there is none to be had.
+/// Runs the task on a thread of its own, or inline if no thread can be started.
 fn spawn(
     work: (Box<Machine>, Long),
     group: u64,
@@ -206,7 +205,7 @@ fn spawn(
     match spawned {
         Ok(thread) => Some(thread),
         Err(error) => {
-            tracing::warn!(%error, "no thread for a snapshot; the groups of this disk wait for it");
+            tracing::warn!(%error, "cannot start a thread for a snapshot; it blocks the groups of this disk");
             let work = shared.lock().take();
             if let Some((mut machine, work)) = work {
                 work.run(&mut machine);

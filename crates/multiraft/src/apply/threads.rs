@@ -1,5 +1,5 @@
-//! The apply threads of a host: so many for each log, so that the groups of a disk that hangs hold
-//! up no others.
+//! The apply threads of a host: a fixed number per log, so that a hanging disk blocks only its own
+//! groups.
 
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -30,7 +30,7 @@ struct State {
     closed: bool,
 }
 
-/// The apply threads of a host. Dropping it ends the threads without waiting for them.
+/// The apply threads of a host. Dropping it stops the threads without waiting for them.
 pub(crate) struct ApplyThreads {
     per_log: usize,
     state: Mutex<State>,
@@ -41,7 +41,7 @@ impl ApplyThreads {
         Self { per_log, state: Mutex::default() }
     }
 
-    /// The inbox of the thread for a further group of `log`; nothing once closed.
+    /// The inbox of the thread for the next group of `log`; `None` after close.
     pub(crate) fn next_for(
         &self,
         log: &LogHandle,
@@ -84,7 +84,7 @@ impl ApplyThreads {
         Ok(Some(of.inboxes[of.next].clone()))
     }
 
-    /// Ends the threads once they have done what is there; they are to be joined.
+    /// Stops the threads after their pending work; the caller joins them.
     pub(crate) fn close(&self) -> Vec<JoinHandle<()>> {
         let mut state = self.state.lock();
         state.closed = true;

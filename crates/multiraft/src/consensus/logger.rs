@@ -1,4 +1,4 @@
-//! Lets the Raft library's log lines (slog) appear among ours (tracing).
+//! Forwards the Raft library's log lines (slog) to tracing.
 
 use slog::{Drain, Level, Logger, OwnedKVList, Record};
 
@@ -9,7 +9,7 @@ impl Drain for ToTracing {
     type Err = slog::Never;
 
     fn log(&self, record: &Record<'_>, _values: &OwnedKVList) -> Result<(), slog::Never> {
-        // The library reports every election step as info; that is debug to us.
+        // The library logs every election step at info; we log it at debug.
         match record.level() {
             Level::Critical | Level::Error => tracing::error!("{}", record.msg()),
             Level::Warning | Level::Info => tracing::debug!("{}", record.msg()),
@@ -27,7 +27,7 @@ impl Drain for ToTracing {
     }
 }
 
-/// What the library logs of a group to.
+/// The library's logger for a group.
 pub(super) fn logger(group: &uuid::Uuid) -> Logger {
     Logger::root(ToTracing, slog::o!("group" => group.to_string()))
 }

@@ -1,24 +1,24 @@
 //! The Raft library, raft-rs 0.7, behind one module.
 //!
-//! The rest of the crate names the library's types by this module, and `cargo xtask tidy` refuses
-//! `raft::`, `protobuf::` and `slog::` elsewhere (`xtask/src/tidy/behind.rs`). The library has had
-//! no release for years, and brings protobuf 2 and slog along. To replace it, or to take a copy of
-//! it into the workspace, these files are what changes:
+//! The rest of the crate uses the library's types through this module, and `cargo xtask tidy`
+//! refuses `raft::`, `protobuf::` and `slog::` elsewhere (`xtask/src/tidy/behind.rs`). The library
+//! has had no release for years, and depends on protobuf 2 and slog. Replacing it, or copying it
+//! into the workspace, changes these files:
 //!
-//! * this file: types that the library defines and that the crate uses as they are. `Entry`,
-//!   `HardState` and the messages are also the formats of the log and of the network, so another
-//!   library has to keep their bytes (`eraftpb.proto`), or old ones have to be read, too;
-//! * `node.rs`: one group's state machine. It has the only code that reads the library's fields;
-//! * `wire.rs`: messages as bytes;
+//! * this file: types of the library that the crate uses unchanged. `Entry`, `HardState` and the
+//!   messages are also the formats of the log and of the network, so another library must keep
+//!   their bytes (`eraftpb.proto`), or the old formats must stay readable;
+//! * `node.rs`: one group's state machine. Only this code reads the library's fields;
+//! * `wire.rs`: encoding of messages;
 //! * `logger.rs`: the library's log lines.
 //!
-//! Code outside of this module depends on how the library behaves, too:
+//! Code outside of this module also depends on the library's behaviour:
 //!
-//! * `event_loop/verify.rs` and `event_loop/receive.rs`: on which messages it panics;
-//! * `event_loop/ready.rs`: in which order a ready is carried out, and which fields of messages the
-//!   library leaves to us;
-//! * `store/mod.rs`: what it reads, and on which errors it asks again;
-//! * `entry.rs`: the field `sync_log` is free.
+//! * `event_loop/verify.rs` and `event_loop/receive.rs`: the messages on which it panics;
+//! * `event_loop/ready.rs`: the order in which a ready is processed, and the message fields that
+//!   the library leaves to us;
+//! * `store/mod.rs`: the data it reads, and the errors on which it retries;
+//! * `entry.rs`: the field `sync_log` is unused.
 
 mod logger;
 mod node;

@@ -1,4 +1,4 @@
-//! One group's Raft state machine: the library's `RawNode`, and what we read of its fields.
+//! One group's Raft state machine: the library's `RawNode`, and access to its fields.
 
 use raft::eraftpb::{ConfChangeV2, ConfState, Message};
 use raft::{
@@ -7,58 +7,58 @@ use raft::{
 };
 use uuid::Uuid;
 
-/// What a group's state machine is started with.
+/// Settings of a group's state machine.
 pub(crate) struct Settings {
     /// The group, for log lines.
     pub(crate) group: Uuid,
     /// This member.
     pub(crate) id: u64,
-    /// Ticks without a leader until votes are asked for.
+    /// Ticks without a leader until an election starts.
     pub(crate) election_ticks: usize,
     /// Ticks between heartbeats.
     pub(crate) heartbeat_ticks: usize,
-    /// Entries up to here are applied.
+    /// Index of the last applied entry.
     pub(crate) applied: u64,
-    /// Bytes of entries in a message.
+    /// Maximum bytes of entries per message.
     pub(crate) max_message_bytes: u64,
-    /// Messages to a follower that it has not answered.
+    /// Maximum number of unacknowledged messages to a follower.
     pub(crate) max_inflight_messages: usize,
-    /// Of this member, in elections.
+    /// Priority of this member in elections.
     pub(crate) priority: i64,
 }
 
-/// How a leader sends its log to a follower.
+/// Replication state of a follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// One message at a time: it is not certain where their logs part.
+    /// One message at a time: the last common entry is unknown.
     Probe,
-    /// As entries come.
+    /// Entries are pipelined.
     Entries,
-    /// A snapshot that ends at `index`.
+    /// A snapshot that ends at `index` is sent.
     Snapshot { index: u64 },
 }
 
-/// What a leader knows of a member.
+/// A leader's view of a member.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Progress {
     /// The last entry that it has on disk.
     pub(crate) matched: u64,
-    /// The last entry of which it knows that it is committed.
+    /// The last entry that it has reported as committed.
     pub(crate) committed: u64,
-    /// Whether it has answered in this election timeout or the one before.
+    /// It has responded in this election timeout or the previous one.
     pub(crate) active: bool,
     pub(crate) sending: Sending,
 }
 
-/// One group's Raft state machine. It does no I/O: what is to be written and sent comes out of it
-/// as a [`Ready`].
+/// One group's Raft state machine. It does no I/O: a [`Ready`] contains the data to write and to
+/// send.
 pub(crate) struct Node<S: Storage>(RawNode<S>);
 
 impl<S: Storage> Node<S> {
-    /// Starts from what `store` holds.
+    /// Starts from the contents of `store`.
     ///
     /// # Errors
-    /// When the settings or the store make no sense.
+    /// If the settings or the store are invalid.
     pub(crate) fn new(settings: &Settings, store: S) -> Result<Self> {
         let config = Config {
             id: settings.id,
@@ -69,7 +69,7 @@ impl<S: Storage> Node<S> {
             max_inflight_msgs: settings.max_inflight_messages,
             check_quorum: true,
             pre_vote: true,
-            // Proposals are batched before they reach Raft; batching messages on top would let
+            // Proposals are batched before they reach Raft; batching messages in addition would let
             // one grow without bound.
             batch_append: false,
             priority: settings.priority,
@@ -87,18 +87,18 @@ impl<S: Storage> Node<S> {
         self.0.mut_store()
     }
 
-    // ── who leads ──
+    // ── leadership ──
 
     pub(crate) fn role(&self) -> StateRole {
         self.0.raft.state
     }
 
-    /// Whether it leads.
+    /// Returns `true` if this member is the leader.
     pub(crate) fn leads(&self) -> bool {
         self.role() == StateRole::Leader
     }
 
-    /// Whether it asks for votes, or whether it would get them.
+    /// Returns `true` if this member is a candidate or pre-candidate.
     pub(crate) fn asks_for_votes(&self) -> bool {
         matches!(self.role(), StateRole::Candidate | StateRole::PreCandidate)
     }
@@ -112,17 +112,17 @@ impl<S: Storage> Node<S> {
         self.0.raft.leader_id
     }
 
-    /// Whether a leader is known.
+    /// Returns `true` if there is a known leader.
     pub(crate) fn has_leader(&self) -> bool {
         self.leader_id() != INVALID_ID
     }
 
-    /// Whether this leader hands over to another member.
+    /// Returns `true` during a leader transfer.
     pub(crate) fn hands_over(&self) -> bool {
         self.0.raft.lead_transferee.is_some()
     }
 
-    /// The member that this leader hands over to, or else the leader, or [`INVALID_ID`].
+    /// The target of a leader transfer, or else the leader, or [`INVALID_ID`].
     pub(crate) fn next_leader(&self) -> u64 {
         self.0.raft.lead_transferee.unwrap_or(self.leader_id())
     }
@@ -136,12 +136,12 @@ impl<S: Storage> Node<S> {
         self.0.set_priority(priority);
     }
 
-    /// Follows no leader, in `term`.
+    /// Becomes a follower without a leader in `term`.
     pub(crate) fn become_follower(&mut self, term: u64) {
         self.0.raft.become_follower(term, INVALID_ID);
     }
 
-    /// Asks for votes. Refused while changes of members are not applied: it is asked again later.
+    /// Starts an election. Refused while changes of members are unapplied; a later call retries.
     pub(crate) fn campaign(&mut self) {
         let _ = self.0.campaign();
     }
@@ -178,12 +178,13 @@ impl<S: Storage> Node<S> {
         self.0.raft.raft_log.applied
     }
 
-    /// The term of an entry, when the log has it.
+    /// The term of an entry, if the log contains it.
     pub(crate) fn term_of(&self, index: u64) -> Option<u64> {
         self.0.raft.raft_log.term(index).ok()
     }
 
-    /// Whether an entry of this leader's term is committed: before that it does not know what is.
+    /// Returns `true` if an entry of this leader's term is committed; until then its commit index
+    /// may be too low.
     pub(crate) fn commit_to_current_term(&self) -> bool {
         self.0.raft.commit_to_current_term()
     }
@@ -191,33 +192,33 @@ impl<S: Storage> Node<S> {
     /// Appends the entries of `message`, a `MsgPropose`.
     ///
     /// # Errors
-    /// When this member does not lead, or takes none at present.
+    /// If this member is not the leader, or accepts no entries at present.
     pub(crate) fn propose(&mut self, message: Message) -> Result<()> {
-        // Not by the library's `propose`, which takes one entry.
+        // The library's own `propose` takes only one entry.
         self.0.raft.step(message)
     }
 
-    /// Whether followers are left to hear of what is committed with the next entries.
+    /// If `skip`, followers receive the commit index only with the next entries.
     pub(crate) fn skip_bcast_commit(&mut self, skip: bool) {
         self.0.raft.skip_bcast_commit(skip);
     }
 
-    /// Whether a change of members is in the log and not applied.
+    /// Returns `true` if the log contains an unapplied change of members.
     pub(crate) fn has_pending_conf(&self) -> bool {
         self.0.raft.has_pending_conf()
     }
 
-    /// A change of members takes effect.
+    /// Applies a change of members.
     ///
     /// # Errors
-    /// When it does not follow from the members that there are.
+    /// If the change does not fit the current members.
     pub(crate) fn apply_conf_change(&mut self, change: &ConfChangeV2) -> Result<ConfState> {
         self.0.apply_conf_change(change)
     }
 
     // ── other members ──
 
-    /// What this leader knows of a member.
+    /// This leader's view of a member.
     pub(crate) fn progress(&self, id: u64) -> Option<Progress> {
         let known = self.0.raft.prs().get(id)?;
         let sending = match known.state {
@@ -229,51 +230,51 @@ impl<S: Storage> Node<S> {
         Some(Progress { matched, committed, active: known.recent_active, sending })
     }
 
-    /// A member's log ends at `last`, whatever it confirmed before.
+    /// Resets a member's progress: its log ends at `last`, whatever it confirmed before.
     pub(crate) fn forget_progress(&mut self, id: u64, last: u64) {
         let Some(progress) = self.0.raft.mut_prs().get_mut(id) else { return };
-        // A snapshot that is on its way mends it, too.
+        // A snapshot in flight repairs it, too.
         if progress.matched > last && progress.state != ProgressState::Snapshot {
             progress.matched = last;
             progress.become_probe();
         }
     }
 
-    /// Takes a message of another member.
+    /// Processes a message from another member.
     ///
     /// # Errors
-    /// When it is of no use.
+    /// If the message is rejected.
     pub(crate) fn step(&mut self, message: Message) -> Result<()> {
         self.0.step(message)
     }
 
-    /// A snapshot has come to a member, or has not.
+    /// Reports the outcome of sending a snapshot to a member.
     pub(crate) fn report_snapshot(&mut self, to: u64, sent: bool) {
         let status = if sent { SnapshotStatus::Finish } else { SnapshotStatus::Failure };
         self.0.report_snapshot(to, status);
     }
 
-    /// Whether a snapshot was taken in and is not written yet.
+    /// Returns `true` if a received snapshot is not written yet.
     pub(crate) fn has_snapshot(&self) -> bool {
         self.0.snap().is_some_and(|snapshot| !snapshot.is_empty())
     }
 
-    /// Begins a round of reads.
+    /// Starts a read round (ReadIndex).
     pub(crate) fn read_index(&mut self, context: Vec<u8>) {
         self.0.read_index(context);
     }
 
-    /// Rounds of reads that a majority has not answered.
+    /// Number of read rounds that await a quorum.
     pub(crate) fn pending_reads(&self) -> usize {
         self.0.raft.pending_read_count()
     }
 
-    /// Entries that the store did not have at once are there.
+    /// Reports that entries which the store lacked before are available.
     pub(crate) fn on_entries_fetched(&mut self, context: GetEntriesContext) {
         self.0.on_entries_fetched(context);
     }
 
-    // ── what comes out ──
+    // ── output ──
 
     pub(crate) fn has_ready(&self) -> bool {
         self.0.has_ready()
@@ -283,17 +284,17 @@ impl<S: Storage> Node<S> {
         self.0.ready()
     }
 
-    /// What `ready` has for the disk is on its way there.
+    /// Reports that the disk part of `ready` is queued for writing.
     pub(crate) fn advance_append_async(&mut self, ready: Ready) {
         self.0.advance_append_async(ready);
     }
 
-    /// Readies up to `number` are on disk.
+    /// Reports that readies up to `number` are on disk.
     pub(crate) fn on_persist_ready(&mut self, number: u64) {
         self.0.on_persist_ready(number);
     }
 
-    /// Entries up to `applied` are applied.
+    /// Reports that entries up to `applied` are applied.
     pub(crate) fn advance_apply_to(&mut self, applied: u64) {
         self.0.advance_apply_to(applied);
     }

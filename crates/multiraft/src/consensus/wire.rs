@@ -1,22 +1,22 @@
-//! The library's messages as bytes: protobuf, by rust-protobuf 2.
+//! Encoding of the library's messages: protobuf, by rust-protobuf 2.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeV2, Message};
 
-/// Bytes are not a message of the Raft library.
+/// The bytes are not a message of the Raft library.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct WireError(#[from] protobuf::ProtobufError);
 
-/// Appends the length of a message and its bytes.
+/// Appends a length-prefixed message.
 pub(crate) fn put_message(out: &mut BytesMut, message: &Message) {
     let size = message.compute_size() as usize;
     out.put_u32_le(size as u32);
     let start = out.len();
     out.resize(start + size, 0);
     let mut stream = protobuf::CodedOutputStream::bytes(&mut out[start..]);
-    // The buffer has just the size that the message said it needs.
+    // The buffer has exactly the size that the message computed.
     let written = message.write_to_with_cached_sizes(&mut stream);
     debug_assert!(written.is_ok());
 }
@@ -24,7 +24,7 @@ pub(crate) fn put_message(out: &mut BytesMut, message: &Message) {
 /// Encodes a message.
 ///
 /// # Errors
-/// When it is larger than protobuf allows.
+/// If it exceeds protobuf's maximum size.
 pub(crate) fn encode_message(message: &Message) -> Result<Vec<u8>, WireError> {
     Ok(message.write_to_bytes()?)
 }
@@ -32,23 +32,23 @@ pub(crate) fn encode_message(message: &Message) -> Result<Vec<u8>, WireError> {
 /// Decodes a message. The payloads of its entries share `bytes`.
 ///
 /// # Errors
-/// When they are none.
+/// If the bytes are malformed.
 pub(crate) fn decode_message(bytes: &Bytes) -> Result<Message, WireError> {
     Ok(Message::parse_from_carllerche_bytes(bytes)?)
 }
 
-/// Encodes what an entry that changes the members carries.
+/// Encodes the payload of an entry that changes members.
 ///
 /// # Errors
-/// When it is larger than protobuf allows.
+/// If it exceeds protobuf's maximum size.
 pub(crate) fn encode_change(change: &ConfChangeV2) -> Result<Vec<u8>, WireError> {
     Ok(change.write_to_bytes()?)
 }
 
-/// Decodes what an entry that changes the members carries.
+/// Decodes the payload of an entry that changes members.
 ///
 /// # Errors
-/// When the bytes are no such change.
+/// If the bytes are malformed.
 pub(crate) fn decode_change(bytes: &[u8]) -> Result<ConfChangeV2, WireError> {
     let mut change = ConfChangeV2::default();
     change.merge_from_bytes(bytes)?;

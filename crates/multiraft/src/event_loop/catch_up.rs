@@ -1,16 +1,16 @@
-//! What a replica does that may lack what it once confirmed (`recall.rs` finds out whether it may).
+//! Catch-up of a replica that may lack entries it once confirmed (detected by `recall.rs`).
 //!
-//! * It gives no vote to a member that has a log, and asks for none, until it holds what a leader
-//!   had committed when they met, or what may have been committed before that leader, if it had not
-//!   committed anything of its own term yet.
-//! * It believes no heartbeat about what is committed beyond what it got from that leader in its
-//!   term: the leader may still count on entries that are gone. It says in each answer where its
-//!   log ends, so that the leader begins anew.
-//! * Only when all are new, so that no member has a log, do they elect one of them (`greeting.rs`).
-//!   A replica that is known to have lost its log takes no part even in that.
-//! * A replica that lost its log answers no leader for two election timeouts: one that was replaced
-//!   with a vote of this replica, and has not noticed yet, counts on its answers and gives up in
-//!   that time.
+//! * It neither votes for a member that has a log nor starts elections until it holds all entries
+//!   committed at its first contact with a leader, or entries that may have been committed before
+//!   that leader, if the leader had not committed an entry of its own term yet.
+//! * It accepts a commit index from a heartbeat only up to the entries received from that leader in
+//!   its term: the leader may still count entries that are lost. Each response contains the end of
+//!   its log, so that the leader resets its progress.
+//! * Only if all members are new, so that none has a log, do they elect one of them
+//!   (`greeting.rs`). A replica that is known to have lost its log does not take part even then.
+//! * A replica that lost its log responds to no leader for two election timeouts: a leader that was
+//!   replaced with this replica's vote, but has not noticed it, still counts its responses and
+//!   steps down within that time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,26 +22,26 @@ use super::out::Out;
 use crate::log::Completeness;
 use crate::log::write::WriteTask;
 
-/// Election timeouts after which a replica that may not vote, and hears of no leader, says what an
-/// operator can do.
+/// Election timeouts after which a replica that may not vote, and has no leader, logs the
+/// operator's options.
 const STUCK_AFTER: u32 = 20;
 
-/// Election timeouts in which a replica that lost its log answers no leader.
+/// Election timeouts during which a replica that lost its log responds to no leader.
 const SILENT_FOR: u64 = 2;
 
-/// What a replica may lack, and how far it has come.
+/// Entries that a replica may lack, and its progress in receiving them.
 pub(crate) struct CatchUp {
     completeness: Completeness,
     /// The completeness has changed since it was last written to the log.
     unsaved: bool,
-    /// Term of the leader that said how far this replica must come.
+    /// Term of the leader that set the index to reach.
     met_in: u64,
-    /// Ticks left in which no leader is answered.
+    /// Remaining ticks without responses to leaders.
     silence: u64,
     /// Term of the last leader that sent entries, and the last of them that is on disk.
     matched: (u64, u64),
     refusal_logged: bool,
-    /// Ticks without a leader before that is logged.
+    /// Remaining ticks without a leader before that is logged.
     ticks_until_logged: u64,
 }
 
@@ -59,7 +59,7 @@ impl CatchUp {
         }
     }
 
-    /// Whether this replica may lack something.
+    /// Returns `true` if this replica may lack entries.
     pub(crate) fn is_incomplete(&self) -> bool {
         !matches!(self.completeness, Completeness::Complete | Completeness::Accepted)
     }
@@ -68,8 +68,8 @@ impl CatchUp {
         self.completeness
     }
 
-    /// Whether it counts in the election of a candidate whose log ends at `last`: as a voter, or as
-    /// the candidate. `all_new` says whether each other voter is known to be new.
+    /// Returns `true` if this replica may vote for a candidate whose log ends at `last`, or be that
+    /// candidate. `all_new`: each other voter is known to be new.
     pub(crate) fn may_elect(&self, last: u64, all_new: bool) -> bool {
         match self.completeness {
             Completeness::Complete | Completeness::Accepted => true,
@@ -78,20 +78,20 @@ impl CatchUp {
         }
     }
 
-    /// Logs, once, that a vote was refused: an operator may wonder why no member leads. In a group
-    /// that is about to begin there is nothing to wonder at.
+    /// Logs a refused vote once, because an operator may wonder why there is no leader. Not logged
+    /// in a group that is about to begin.
     pub(crate) fn log_refusal(&mut self, group: Uuid, last: u64) {
         if !self.may_elect(last, true) && !std::mem::replace(&mut self.refusal_logged, true) {
-            tracing::warn!(%group, completeness = ?self.completeness, "a new, emptied or lost raft log: no vote before it holds what a leader has committed");
+            tracing::warn!(%group, completeness = ?self.completeness, "raft log is new, emptied or lost: no votes before it holds all entries committed by a leader");
         }
     }
 
-    /// Whether no leader is answered yet.
+    /// Returns `true` while no leader gets a response.
     pub(crate) fn is_silent(&self) -> bool {
         self.silence > 0 && self.is_incomplete()
     }
 
-    /// What the log is to be told with the next write.
+    /// The completeness to store with the next write.
     pub(crate) fn take_unsaved(&mut self) -> Option<Completeness> {
         std::mem::take(&mut self.unsaved).then_some(self.completeness)
     }
@@ -101,12 +101,11 @@ impl CatchUp {
         self.completeness = completeness;
     }
 
-    /// The leader of `term` sent entries, and says that nothing behind `until` was committed before
-    /// it said so.
+    /// Handles entries from the leader of `term`, which had committed nothing after `until`.
     pub(crate) fn met_leader(&mut self, term: u64, until: u64) {
         let lower = match self.completeness {
             Completeness::Unknown { .. } => true,
-            // A later leader may never get as far as the entries that an earlier one lost.
+            // A later leader may never reach the entries that an earlier one lost.
             Completeness::Until(before) => term > self.met_in && until < before,
             Completeness::Complete | Completeness::Accepted => false,
         };
@@ -116,13 +115,13 @@ impl CatchUp {
         }
     }
 
-    /// It was elected when no member had a log.
+    /// This replica was elected when no member had a log.
     fn elected(&mut self) {
         self.set(Completeness::Complete);
     }
 
-    /// The log holds everything up to `persisted`, and agrees with its leader's up to `committed`.
-    /// True when nothing is missing any more.
+    /// Updates the progress: the log holds everything up to `persisted`, and matches the leader's
+    /// up to `committed`. Returns `true` once nothing is missing.
     fn advance(&mut self, persisted: u64, committed: u64) -> bool {
         let complete = matches!(self.completeness, Completeness::Until(until) if persisted.min(committed) >= until);
         if complete {
@@ -131,14 +130,13 @@ impl CatchUp {
         complete
     }
 
-    /// Everything up to `index` of the leader of `term` is on disk.
+    /// Records that all entries of the leader of `term` up to `index` are on disk.
     pub(crate) fn note_matched(&mut self, term: u64, index: u64) {
         let before = if self.matched.0 == term { self.matched.1 } else { 0 };
         self.matched = (term, before.max(index));
     }
 
-    /// How much of `commit` to believe, which a heartbeat of the leader of `term` says is
-    /// committed.
+    /// The part of `commit` to accept from a heartbeat of the leader of `term`.
     pub(crate) fn believed(&self, term: u64, commit: u64, committed: u64) -> u64 {
         if !self.is_incomplete() {
             return commit;
@@ -149,7 +147,7 @@ impl CatchUp {
 }
 
 impl GroupCore {
-    /// This replica leads.
+    /// This replica became leader.
     pub(crate) fn complete_as_leader(&mut self) {
         if self.catch_up.is_incomplete() {
             self.catch_up.elected();
@@ -157,11 +155,11 @@ impl GroupCore {
         }
     }
 
-    /// Notes that nothing is missing any more, in the log and, soon, outside of it.
+    /// Records that nothing is missing any more, in the log and, soon, outside of it.
     pub(crate) fn advance_catch_up(&mut self, out: &mut Out) {
         let committed = self.node.committed();
         if self.restoring.is_none() && self.catch_up.advance(self.persisted, committed) {
-            tracing::info!(group = %self.shared.id, committed, "this replica holds all that it may have lacked");
+            tracing::info!(group = %self.shared.id, committed, "replica has caught up");
             self.log.note(self.shared.id, Completeness::Complete);
             let (region, completeness) = (self.region(), self.catch_up.take_unsaved());
             out.write(&self.log, WriteTask { region, completeness, ..Default::default() });
@@ -178,7 +176,7 @@ impl GroupCore {
         self.log_stuck();
     }
 
-    /// Logs, once, that this replica waits in vain for a leader.
+    /// Logs once that this replica waits for a leader in vain.
     fn log_stuck(&mut self) {
         if self.catch_up.ticks_until_logged == 0 {
             return;
@@ -193,7 +191,7 @@ impl GroupCore {
             tracing::error!(
                 group = %self.shared.id, completeness = ?self.catch_up.completeness,
                 applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
-                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when {first} its members are there. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when {first} its members are up. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
             );
         }
     }
@@ -203,8 +201,8 @@ impl GroupCore {
 mod tests {
     use super::*;
 
-    /// Of a candidate without a log, when all others are new and when they are not, and of one with
-    /// a log.
+    /// Votes for a candidate without a log, if all others are new and if not, and for one with a
+    /// log.
     fn may_elect(catch_up: &CatchUp) -> (bool, bool, bool) {
         (catch_up.may_elect(0, true), catch_up.may_elect(0, false), catch_up.may_elect(7, true))
     }

@@ -1,18 +1,18 @@
 //! Changes of members.
 //!
 //! * A change is proposed like a command and **takes effect when it is committed**, one at a time.
-//!   Two memberships that follow each other share a member of every majority, so a lease that one
-//!   majority confirmed holds against candidates of the other as well.
+//!   Any majorities of two successive memberships have a member in common, so a lease confirmed by
+//!   one majority holds against candidates of the other as well.
 //! * **The state machine does not get past a change before the log has the new members** (`held`):
-//!   after a crash the members on disk are never older than what the tables hold. They may be
-//!   newer; a change that is replayed then is passed over.
-//! * The leader makes a member that joins a voter once it keeps up: it had, within one election
-//!   timeout, everything that was there when that began.
-//! * **A member that was away may know none of those that lead now, and one that was removed may
-//!   not know that.** Members therefore tell their membership (see [`announcement`]): a leader
-//!   tells those that do not have the last change yet, a candidate the members it asks for votes,
-//!   and a node that hears of an older one answers with its own. What is heard that way says only
-//!   where nodes are and whether this one was removed; Raft goes by the log.
+//!   after a crash the members on disk are never older than those in the tables. They may be newer;
+//!   a replayed older change is then skipped.
+//! * The leader makes a joining member a voter once it keeps up: within one election timeout it
+//!   received everything that the log contained at the start of that timeout.
+//! * **A member that was away may not know the current members, and a removed one may not know of
+//!   its removal.** Members therefore announce their membership (see [`announcement`]): a leader to
+//!   members without the last change, a candidate to the members whose votes it requests, and a
+//!   node that receives an older one responds with its own. An announcement only provides addresses
+//!   and the fact of a removal; Raft uses the log.
 
 use bytes::Bytes;
 use std::sync::atomic::Ordering;
@@ -36,30 +36,30 @@ use crate::metrics::add;
 use crate::shared::FOREVER;
 use crate::transport::Target;
 
-/// Nodes outside of the group that are remembered, to be told its members.
+/// Maximum number of removed nodes that are remembered for announcements.
 const MOST_FORMER: usize = 32;
 
-/// How many of Raft's own entries a member that joins may lack when it gets its vote.
+/// Maximum number of entries that a joining member may lack when it becomes a voter.
 const NEAR: u64 = 8;
 
-/// What a group knows of its members beside what Raft does.
+/// A group's state of membership changes in addition to Raft's own.
 #[derive(Default)]
 pub(crate) struct Changing {
     /// The caller that waits for the change at an index, proposed in a term.
     waiting: Option<(u64, u64, ChangeSender)>,
-    /// Writes of members that are not on disk yet.
+    /// Number of membership writes that are not on disk yet.
     writes: usize,
-    /// What the state machine gets after that.
+    /// Tasks for the state machine that wait for those writes.
     held: Vec<ApplyTask>,
-    /// A later membership than the log's, as another member said.
+    /// A later membership than the log's, from another member's announcement.
     heard: Option<Membership>,
-    /// Members that were removed, to be told so.
+    /// Removed members that have not been notified.
     former: Vec<Target>,
-    /// A member that joins, and how far the log was when that was last looked at.
+    /// The joining member, and the end of the log at its last check.
     joining: Option<(Uuid, u64)>,
 }
 
-/// A message that Raft never sees: the sender's membership. Raft uses the type for itself only and
+/// A message that Raft never sees: the sender's membership. Raft uses this type only internally and
 /// never sends it.
 pub(crate) fn announcement(to: u64, from: u64, membership: &Membership) -> Message {
     let mut message = Message { to, from, context: membership.encode(), ..Message::default() };
@@ -72,7 +72,7 @@ impl GroupCore {
         self.shared.membership.borrow().clone()
     }
 
-    /// Where a node is: a member, or one that was or will be.
+    /// The address of a node that is, was or will be a member.
     pub(crate) fn target_of(&self, raft_id: u64) -> Option<Target> {
         if let Some(member) = self.member(raft_id) {
             return Some(member.target.clone());
@@ -82,7 +82,7 @@ impl GroupCore {
         heard.chain(self.changing.former.iter().cloned()).find(|t| fold(t.node) == raft_id)
     }
 
-    /// Whether the others say that this node is no member any more.
+    /// Returns `true` if another member announced this node's removal.
     pub(crate) fn is_removed(&self) -> bool {
         *self.shared.removed.borrow()
     }
@@ -105,7 +105,7 @@ impl GroupCore {
         }
     }
 
-    /// Proposes a change; gives its position in the log, or nothing when all is as it is to be.
+    /// Proposes a change; returns its log index, or `None` if there is nothing to change.
     fn begin_change(&mut self, change: &Change) -> Result<Option<u64>, ChangeError> {
         if self.failed.is_some() {
             return Err(ChangeError::Shutdown);
@@ -123,9 +123,9 @@ impl GroupCore {
         }
         if matches!(change, Change::Remove(_)) {
             self.check_majority(&before)?;
-            // A leader removes itself, too, and hands over when that is committed. Were it to hand
-            // over first, the caller of the removal would chase leaders that a slow machine
-            // replaces.
+            // A leader may remove itself, too, and transfers leadership when that is committed. If
+            // it transferred first, the caller of the removal would chase leaders that a slow
+            // machine keeps replacing.
             self.check_majority(&after)?;
         }
         let index = node.last_index() + 1;
@@ -144,7 +144,7 @@ impl GroupCore {
         ChangeError::NotLeader { hint }
     }
 
-    /// Refuses to do what no majority answers for, before or afterwards.
+    /// Refuses a change without a responsive majority before or after it.
     fn check_majority(&self, members: &Membership) -> Result<(), ChangeError> {
         let silence_timeout = self.lead.election_timeout * 2;
         let silent = |node| self.shared.progress.silent(node).is_none_or(|s| s > silence_timeout);
@@ -155,11 +155,11 @@ impl GroupCore {
             return Ok(());
         }
         let away: Vec<String> = away.iter().map(Uuid::to_string).collect();
-        let detail = format!("too many do not answer: {}", away.join(", "));
+        let detail = format!("too many members do not respond: {}", away.join(", "));
         Err(ChangeError::Refused(detail))
     }
 
-    /// Leadership is gone, or the group.
+    /// Fails pending changes after a loss of leadership, or of the group.
     pub(crate) fn end_changes(&mut self, error: &ChangeError) {
         self.changing.joining = None;
         if let Some((_, _, sender)) = self.changing.waiting.take() {
@@ -167,9 +167,9 @@ impl GroupCore {
         }
     }
 
-    // ── taking effect ──
+    // ── applying ──
 
-    /// Committed changes take effect.
+    /// Applies committed changes.
     pub(crate) fn apply_changes(&mut self, entries: &[Entry], out: &mut Out) {
         for entry in entries.iter().filter(|e| e.get_entry_type() != EntryType::EntryNormal) {
             if let Err(detail) = self.apply_change(entry, out) {
@@ -200,7 +200,7 @@ impl GroupCore {
         let after = Membership { index: entry.index, ..decoded };
         let goes = !after.find(self.shared.me).is_some_and(|m| m.role.votes());
         if goes && self.node.leads() {
-            // Raft has no leader outside of the group.
+            // Raft accepts no leader outside of the group.
             self.on_transfer(None);
             let term = self.node.term();
             self.node.become_follower(term);
@@ -224,7 +224,7 @@ impl GroupCore {
         Ok(())
     }
 
-    /// Members that go are told so by the leader: they get no entries any more.
+    /// Announces their removal to removed members, which receive no more entries.
     fn announce_removals(&mut self, before: &Membership, after: &Membership, out: &mut Out) {
         let leads = self.node.leads();
         for gone in before.members.iter().filter(|m| !after.contains(m.peer.node)) {
@@ -241,8 +241,7 @@ impl GroupCore {
         }
     }
 
-    /// From now on these are the members: here, in snapshots, and on disk before the state machine
-    /// goes on.
+    /// Sets the members: here, in snapshots, and on disk before the state machine continues.
     pub(crate) fn set_membership(&mut self, membership: Membership, out: &mut Out) {
         let shared = &self.shared;
         self.members = member_cores(&membership);
@@ -262,7 +261,8 @@ impl GroupCore {
         self.renew_lease_of_one();
     }
 
-    /// What a member that has gone may have shown was committed before it was known to be gone.
+    /// Records whether this is the only member: a removed one may have confirmed commits before its
+    /// removal was known.
     pub(super) fn note_whether_alone(&self) {
         let from = match &self.members[..] {
             [one] if one.raft_id == self.my_id => self.node.committed(),
@@ -271,20 +271,20 @@ impl GroupCore {
         self.shared.alone_from.store(from, Ordering::Release);
     }
 
-    /// A group of one needs no other member to confirm that it leads; a group of more does.
+    /// A group of one needs no other member to confirm its leadership; a larger group does.
     fn renew_lease_of_one(&self) {
         let lease = &self.shared.lease_until;
         let leads = self.shared.leader.borrow().ready && self.node.leads();
         self.note_whether_alone();
         if !self.sole_voter() {
-            // A lease that others confirmed stays.
+            // A lease confirmed by others stays valid.
             let _ = lease.compare_exchange(FOREVER, 0, Ordering::AcqRel, Ordering::Acquire);
         } else if leads && self.lead.handed_over != self.node.term() {
             lease.store(FOREVER, Ordering::Release);
         }
     }
 
-    /// Hands work to the state machine, behind the members that must be on disk before.
+    /// Passes a task to the state machine, after the members that must be on disk first.
     pub(crate) fn to_machine(&mut self, task: ApplyTask, out: &mut Out) {
         if self.changing.writes == 0 {
             out.apply(&self.apply, task);
@@ -302,9 +302,9 @@ impl GroupCore {
         }
     }
 
-    // ── telling each other ──
+    // ── announcements ──
 
-    /// Once in a heartbeat: tells the members to those that lack the last change.
+    /// Sends the members to those that lack the last change, once per heartbeat.
     pub(crate) fn announce_membership(&mut self, out: &mut Out) {
         let membership = self.shared.membership.borrow().clone();
         if membership.index == 0 || !self.node.leads() {
@@ -319,7 +319,7 @@ impl GroupCore {
         }
     }
 
-    /// A node says which nodes are members.
+    /// Handles another node's announcement of the members.
     pub(crate) fn on_announcement(&mut self, message: &Message, out: &mut Out) {
         let decoded = Membership::decode(message.context.clone());
         let Ok(theirs) = decoded.map_err(drop).and_then(|m| sound(m, message.from, self)) else {
@@ -356,7 +356,7 @@ impl GroupCore {
 
     // ── joining ──
 
-    /// Once in an election timeout: a member that joins and keeps up gets its vote.
+    /// Makes a joining member that keeps up a voter; called once per election timeout.
     pub(crate) fn promote(&mut self) {
         let node = &self.node;
         if !node.leads() || node.has_pending_conf() {
@@ -380,12 +380,12 @@ impl GroupCore {
         }
         self.changing.joining = None;
         if let Err(error) = self.begin_change(&Change::Promote(node)) {
-            tracing::debug!(group = %self.shared.id, %node, %error, "no vote for it yet");
+            tracing::debug!(group = %self.shared.id, %node, %error, "cannot make it a voter yet");
         }
     }
 }
 
-/// A membership that can be, and that its sender is or was part of.
+/// Returns a valid membership that its sender is or was part of.
 fn sound(theirs: Membership, from: u64, group: &GroupCore) -> Result<Membership, ()> {
     let of_it = |m: &Membership| m.members.iter().any(|m| fold(m.peer.node) == from);
     let known = of_it(&theirs) || group.target_of(from).is_some();
@@ -409,7 +409,7 @@ enum EntryError {
     Differs { state: Box<ConfState>, expected: Box<ConfState> },
 }
 
-/// A change as an entry of the log.
+/// Encodes a change as a log entry.
 fn entry_of(change: &Change, after: &Membership) -> Result<Entry, WireError> {
     let node = change.node();
     let kind = match after.find(node).map(|m| m.role) {

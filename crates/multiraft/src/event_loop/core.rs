@@ -1,4 +1,4 @@
-//! A group as its loop thread holds it.
+//! A group as seen by its loop thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,9 +38,9 @@ pub(crate) struct MemberCore {
     pub(crate) target: Target,
     pub(crate) priority: i64,
     pub(crate) role: MemberRole,
-    /// Its clock as it last came with an answer, 0 when it never did; see `freshness.rs`.
+    /// Its clock in its last response, 0 if none; see `freshness.rs`.
     pub(crate) stamp: u64,
-    /// It has said to this process that it has no log; see `greeting.rs`.
+    /// It has reported to this process that it has no log; see `greeting.rs`.
     pub(crate) is_new: bool,
 }
 
@@ -51,10 +51,10 @@ pub(crate) struct Waiting {
     pub(crate) reply: Reply,
 }
 
-/// A ready that is on its way to the disk.
+/// A ready that is being written to disk.
 pub(crate) struct Outstanding {
     pub(crate) number: u64,
-    /// Last entry in it, when it has entries.
+    /// Its last entry, if it has entries.
     pub(crate) last: Option<u64>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Restoring {
     pub(crate) held: Vec<WriteTask>,
 }
 
-/// A group's Raft node and all that its loop thread keeps beside it. Only that thread touches it.
+/// A group's Raft node and the loop thread's state of the group. Only that thread accesses it.
 pub(crate) struct GroupCore {
     pub(crate) shared: Arc<GroupShared>,
     pub(crate) log: LogHandle,
@@ -82,16 +82,16 @@ pub(crate) struct GroupCore {
     pub(crate) queued: Vec<(Entry, Reply)>,
     pub(crate) preparing: FxHashMap<u64, VecDeque<Preparing>>,
     pub(crate) waiting: VecDeque<Waiting>,
-    /// Last entry that was proposed in this leadership.
+    /// Last entry proposed in this leadership.
     pub(crate) proposed: u64,
 
     pub(crate) outstanding: VecDeque<Outstanding>,
-    /// Messages that may go once the ready of that number is on disk.
+    /// Messages to send once the ready of that number is on disk.
     pub(crate) delayed: VecDeque<(u64, Vec<Message>)>,
     pub(crate) persisted: u64,
-    /// What the log has, or will have with the writes on their way.
+    /// The hard state in the log, including writes in flight.
     pub(crate) stored: HardState,
-    /// Last entry handed to the state machine.
+    /// Last entry passed to the state machine.
     pub(crate) handed: u64,
 
     pub(crate) appends: VecDeque<QueuedAppend>,
@@ -111,25 +111,25 @@ pub(crate) struct GroupCore {
     pub(crate) bytes_in_log: u64,
     pub(crate) flushing: bool,
     pub(crate) trim_forced: bool,
-    /// The log is to begin behind this entry.
+    /// The log is to be trimmed up to this entry.
     pub(crate) trim_goal: Option<u64>,
 
     pub(crate) taking_snapshot: bool,
     pub(crate) outgoing: Option<Outgoing>,
-    /// Since when it is sent to no member.
+    /// Time since which no member receives the snapshot.
     pub(crate) outgoing_unused: Option<Instant>,
     pub(crate) sending_to: Vec<u64>,
     pub(crate) incoming: Option<Incoming>,
     pub(crate) restoring: Option<Restoring>,
 
     pub(crate) failed: Option<String>,
-    /// Messages of others that were refused.
+    /// Number of rejected messages from others.
     pub(crate) refused: u64,
-    /// Whether it is in the loop's list of groups to look at.
+    /// The group is in the loop's list of groups to process.
     pub(crate) dirty: bool,
 }
 
-/// The members as a loop needs them.
+/// The members in the loop's form.
 pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
     let core = |member: &Member| MemberCore {
         raft_id: fold(member.peer.node),
@@ -142,17 +142,17 @@ pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
     membership.members.iter().map(core).collect()
 }
 
-/// How far a group's state machine is when it is started.
+/// The state machine's positions at start.
 #[derive(Clone, Copy)]
 pub(crate) struct Reached {
-    /// Replay starts behind it.
+    /// Replay starts after it.
     pub(crate) applied: LogPosition,
-    /// Known to be committed, though it may have to be applied again.
+    /// Known to be committed, but may have to be applied again.
     pub(crate) committed: LogPosition,
 }
 
 impl GroupCore {
-    /// Reads the group from its log (or begins it) and brings log and state machine together.
+    /// Reads the group from its log (or begins it) and aligns log and state machine.
     pub(crate) fn open(
         config: GroupConfig,
         options: &HostOptions,
@@ -186,15 +186,15 @@ impl GroupCore {
         let same = applied.index <= store.last().index
             && store.term(applied.index).is_ok_and(|term| term == applied.term);
         if !same {
-            // The state machine is ahead of the log: it restored a snapshot and the process
-            // ended before the log followed. What it holds is committed.
-            // Entries behind that position, if any, are of a lost branch and go as well.
+            // The state machine is ahead of the log: it restored a snapshot and the process ended
+            // before the log followed. Its contents are committed. Entries after that position, if
+            // any, belong to a lost branch and are removed as well.
             let truncate = Some(applied);
             let drop_through = store.last().index;
             log.write([WriteTask { region, truncate, drop_through, ..Default::default() }]);
             store.reset(applied);
         }
-        // The same entry at the same place: all before it is as it was when that was applied.
+        // Same index and term: all earlier entries are those that were applied.
         if committed.index <= store.last().index
             && store.term(committed.index).is_ok_and(|term| term == committed.term)
         {
@@ -250,7 +250,7 @@ impl GroupCore {
             fetching: Vec::new(),
             reads: Reads::default(),
             trim: config.trim,
-            // What was in the log before counts little: the entry threshold sees it.
+            // The log's earlier size matters little: the entry threshold covers it.
             bytes_in_log: (last + 1 - first) * 64,
             flushing: false,
             trim_forced: false,
@@ -267,12 +267,12 @@ impl GroupCore {
         })
     }
 
-    /// Whether there is no other member.
+    /// Returns `true` if there is no other member.
     pub(crate) fn alone(&self) -> bool {
         self.members.len() == 1
     }
 
-    /// Whether no other member votes.
+    /// Returns `true` if there is no other voter.
     pub(crate) fn sole_voter(&self) -> bool {
         let mut voters = self.members.iter().filter(|m| m.role.votes());
         voters.next().is_some_and(|m| m.raft_id == self.my_id) && voters.next().is_none()
@@ -290,14 +290,14 @@ impl GroupCore {
         self.shared.number
     }
 
-    /// A write of this group that reports as ready `number`.
+    /// A write of this group, reported as ready `number`.
     pub(crate) fn task(&self, number: u64) -> WriteTask {
         let done = Done::Ready { inbox: self.shared.inbox.clone(), number };
         WriteTask { region: self.region(), done, ..Default::default() }
     }
 }
 
-/// Reads the entries that will be replayed once, so that damage is found now.
+/// Reads the entries to be replayed once, so that damage is detected now.
 fn check_tail(log: &LogHandle, region: u64, low: u64, last: u64) -> Result<(), GroupError> {
     const STEP: usize = 4 << 20;
     let mut next = low;

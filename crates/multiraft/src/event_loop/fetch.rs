@@ -16,10 +16,10 @@ use crate::shared::GroupShared;
 use crate::snapshot::{Outgoing, describe_members};
 use crate::store::FetchRequest;
 
-/// How long a snapshot waits for a follower that was lost while it was sent. It holds disk space.
+/// Time a snapshot is kept, on disk, for a follower that was lost during sending.
 const SNAPSHOT_RETENTION: Duration = Duration::from_secs(120);
 
-/// Puts payloads back into entries, until `max_bytes` are reached (at least one entry).
+/// Restores payloads in entries, up to `max_bytes` (at least one entry).
 pub(crate) async fn with_payloads(
     shared: &GroupShared,
     entries: Vec<Entry>,
@@ -46,7 +46,7 @@ pub(crate) async fn with_payloads(
 }
 
 impl GroupCore {
-    /// Begins fetching whatever Raft asked the store for and did not get.
+    /// Starts the fetches that Raft requested from the store.
     pub(crate) fn serve_fetches(&mut self, out: &mut Out) {
         for request in self.node.store().take_fetches() {
             if self.fetching.contains(&request.low) {
@@ -65,7 +65,7 @@ impl GroupCore {
     fn fetch(&self, request: FetchRequest) {
         let (shared, log) = (self.shared.clone(), self.log.clone());
         let FetchRequest { low, high, max_bytes, context } = request;
-        // The newest entries may be in memory only, and those in memory may be complete.
+        // The newest entries may be in memory only, and those in memory may suffice.
         let mut entries = Vec::new();
         let cached = self.node.store().cache.extend_into(low, high, Some(max_bytes), &mut entries);
         let persisted = self.persisted;
@@ -103,19 +103,19 @@ impl GroupCore {
             }
             Ok(_) => {}
             Err(error) => {
-                // Raft asks again with the follower's next heartbeat.
-                tracing::warn!(group = %self.shared.id, %error, "entries not read for a follower");
+                // Raft retries with the follower's next heartbeat.
+                tracing::warn!(group = %self.shared.id, %error, "cannot read entries for a follower");
             }
         }
     }
 
-    /// The state machine gave a snapshot; Raft takes it when it next talks to the follower.
+    /// Handles the state machine's snapshot; Raft takes it at its next message to the follower.
     pub(crate) fn on_snapshot_taken(&mut self, result: Result<Outgoing, MachineError>) {
         self.taking_snapshot = false;
         let outgoing = match result {
             Ok(outgoing) => outgoing,
             Err(error) => {
-                tracing::warn!(group = %self.shared.id, %error, "snapshot not taken");
+                tracing::warn!(group = %self.shared.id, %error, "cannot take snapshot");
                 return;
             }
         };
@@ -135,10 +135,10 @@ impl GroupCore {
             return;
         }
         if ok {
-            // The next follower that needs one gets a fresh one.
+            // The next follower that needs one gets a new one.
             self.drop_outgoing();
         } else {
-            // A stream that was cut off goes on where it was, which needs the same snapshot.
+            // An interrupted stream resumes where it was, which requires the same snapshot.
             self.outgoing_unused = Some(Instant::now());
         }
     }
@@ -149,7 +149,7 @@ impl GroupCore {
         self.node.mut_store().snapshot = None;
     }
 
-    /// Lets go of a snapshot that no follower came back for.
+    /// Releases a snapshot that no follower came back for.
     pub(crate) fn tick_snapshot(&mut self, now: Instant) {
         if !self.sending_to.is_empty() {
             self.outgoing_unused = None;

@@ -1,16 +1,15 @@
-//! Leadership: elections, priorities, hand-overs, and when a leader may serve.
+//! Leadership: elections, priorities, leader transfers, and the time when a leader starts to serve.
 //!
-//! * A group of one elects itself at once. In a larger group the member with the highest
-//!   priority asks for votes as soon as it starts, and goes on asking until a member leads, so
-//!   a new group has a leader within a round trip of its members being up.
-//! * **A replica that was a member before it started neither votes nor asks for votes for one
-//!   lease** (unless the group does without leases). Before it went down it may have confirmed a
-//!   leader's read lease; until that has run out no other member may lead.
-//! * A replica that may lack what it once confirmed takes no part in elections (`catch_up.rs`).
-//! * A leader that sees a healthy member of higher priority hands over to it. It takes no proposals
-//!   while it does, so after an attempt that led to nothing it waits twice as long before the next
-//!   one.
-//! * Members without a vote (`change.rs`) never lead, and a removed one asks for no votes.
+//! * A group of one elects itself at once. In a larger group the member with the highest priority
+//!   starts an election at start, and repeats it until there is a leader, so a new group has a
+//!   leader within a round trip of its members being up.
+//! * **A replica that was a member before it started neither votes nor starts elections for one
+//!   lease** (unless the group does without leases). Before it stopped it may have confirmed a
+//!   leader's read lease; until that has expired no other member may become leader.
+//! * A replica that may lack entries it once confirmed takes no part in elections (`catch_up.rs`).
+//! * A leader that sees a healthy member of higher priority transfers leadership to it. It accepts
+//!   no proposals during the transfer, so it doubles the delay after each failed attempt.
+//! * Members without a vote (`change.rs`) never lead, and a removed one starts no elections.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,15 +26,14 @@ use crate::options::HostOptions;
 use crate::shared::FOREVER;
 use crate::status::LeaderState;
 
-/// The longest wait between two attempts to hand over, in election timeouts.
+/// Maximum delay between two transfer attempts, in election timeouts.
 const MAX_TRANSFER_DELAY: u64 = 32;
 
-/// A replica's part in elections: as one that asks for votes, as the leader, and as one that hands
-/// over.
+/// A replica's role in elections: as candidate, as leader, and as leader in a transfer.
 pub(crate) struct Leadership {
-    /// Ask for votes without waiting for a timeout, until a leader is known.
+    /// Start elections without waiting for a timeout, until there is a known leader.
     eager: bool,
-    /// Ticks left in which this replica takes no part in elections.
+    /// Remaining ticks without a part in elections.
     lockout: usize,
     /// Last entry when this replica became leader: it serves once that is applied.
     serve_from: Option<u64>,
@@ -44,11 +42,11 @@ pub(crate) struct Leadership {
     heartbeat_ticks: u64,
     /// Ticks since leadership was lost with proposals in flight.
     lost: Option<u64>,
-    /// Term in which this replica tried to hand over. The request to take over may arrive
-    /// late and overrules what followers promised, so there is no lease in that term any more.
+    /// Term in which this replica attempted a transfer. The request to take over may arrive late
+    /// and overrides the followers' promises, so there is no lease in that term any more.
     pub(crate) handed_over: u64,
-    /// Tick from which on a member of higher priority may be given the lead, and how many ticks the
-    /// next attempt is to wait for.
+    /// First tick at which leadership may be transferred to a member of higher priority, and the
+    /// delay of the following attempt in ticks.
     hand_over_from: u64,
     hand_over_wait: u64,
     pub(crate) election_timeout: Duration,
@@ -93,21 +91,21 @@ impl Leadership {
         self.election_ticks
     }
 
-    /// Whether votes are neither given nor asked for now.
+    /// Returns `true` while votes are neither given nor requested.
     pub(crate) fn locked_out(&self) -> bool {
         self.lockout > 0
     }
 }
 
 impl GroupCore {
-    /// Right after the start, or when all others are known to be new.
+    /// Starts an election right after the start, or when all others are known to be new.
     pub(crate) fn first_campaign(&mut self) {
         if self.lead.eager && self.may_campaign() {
             self.node.campaign();
         }
     }
 
-    /// Has memory brought that the next tick looks at.
+    /// Prefetches the memory that the next tick reads.
     pub(crate) fn warm(&self) {
         let node = &self.node;
         std::hint::black_box((
@@ -120,19 +118,19 @@ impl GroupCore {
         ));
     }
 
-    /// One tick of the clock, the loop's `number`th. True when something may have come of it.
+    /// Processes tick `number` of the loop. Returns `true` if it may have produced output.
     pub(crate) fn tick(&mut self, now: Instant, number: u64, out: &mut Out) -> bool {
         if self.failed.is_some() {
             return false;
         }
         self.lead.ticks += 1;
         self.lead.lockout = self.lead.lockout.saturating_sub(1);
-        // Raft asks for no votes before it knows that changes of members are applied.
+        // Raft starts no election before it knows that changes of members are applied.
         self.advance_applied();
         let idle = !self.may_campaign() || self.is_removed() || self.behind_its_log();
         let leads = self.node.leads();
-        // A new leader's clock stands until it goes with the loop's: heartbeats of all groups fall
-        // on the same ticks, and those for one node travel in one frame.
+        // A new leader's clock is aligned with the loop's: heartbeats of all groups happen on the
+        // same ticks, and those for one node share a frame.
         let elapsed = self.node.heartbeat_elapsed() as u64;
         let aligned = elapsed == number.wrapping_sub(1) % self.lead.heartbeat_ticks;
         let due = if leads { aligned } else { !idle };
@@ -144,7 +142,7 @@ impl GroupCore {
             if node.has_leader() {
                 self.lead.eager = false;
             } else if node.role() != StateRole::Candidate {
-                // Pre-votes change no member's term, so asking often does no harm.
+                // Pre-votes change no member's term, so frequent ones are harmless.
                 self.node.campaign();
             }
         }
@@ -156,12 +154,12 @@ impl GroupCore {
         }
         self.tick_reads(now);
         self.tick_snapshot(now);
-        // Raft forgets which members answered at every election timeout. A period of its own falls
-        // at every distance from that: with the same period, one that is right behind it sees
-        // none.
+        // Raft resets the members' activity at every election timeout. A different period samples
+        // every distance from that reset: with the same period, a check right after the reset would
+        // see no active member.
         if self.lead.ticks.is_multiple_of(self.lead.election_ticks + 1) {
             if self.shared.health.trouble().is_some() {
-                // A member whose disk has room should lead.
+                // A member with free disk space should lead.
                 self.on_transfer(None);
             } else {
                 self.hand_to_higher_priority();
@@ -176,18 +174,18 @@ impl GroupCore {
         self.node.has_ready() || self.has_waiting_work()
     }
 
-    /// Whether this replica counts in the election of a candidate whose log ends at `last`.
+    /// Returns `true` if this replica may vote for a candidate whose log ends at `last`.
     pub(crate) fn may_elect(&self, last: u64) -> bool {
         !self.lead.locked_out() && self.catch_up.may_elect(last, self.all_are_new())
     }
 
-    /// Whether this replica may ask for votes now.
+    /// Returns `true` if this replica may start an election now.
     fn may_campaign(&self) -> bool {
         self.may_elect(self.node.last_index())
     }
 
-    /// Whether a snapshot is in the log that the state machine does not hold yet. Before it asks
-    /// for votes Raft looks through the entries that are not applied, and these are not there.
+    /// Returns `true` if the log contains a snapshot that the state machine does not hold yet.
+    /// Before an election Raft scans the unapplied entries, and these are missing.
     pub(crate) fn behind_its_log(&self) -> bool {
         self.restoring.is_some() || self.node.applied() + 1 < self.node.store().first()
     }
@@ -226,7 +224,7 @@ impl GroupCore {
         self.node.transfer_leader(to);
     }
 
-    /// Hands leadership to `to`, or to the member that is furthest, or just gives it up.
+    /// Transfers leadership to `to`, or to the most advanced member, or just steps down.
     pub(crate) fn on_transfer(&mut self, to: Option<Uuid>) {
         let node = &self.node;
         if !node.leads() || self.sole_voter() {
@@ -251,7 +249,7 @@ impl GroupCore {
         }
     }
 
-    /// Leader or role changed.
+    /// Handles a change of leader or role.
     pub(crate) fn on_soft_state(&mut self, leader: u64, role: StateRole, out: &mut Out) {
         let (id, term) = (self.node_of(leader), self.node.term());
         let is_me = role == StateRole::Leader && leader == self.my_id;
@@ -259,7 +257,8 @@ impl GroupCore {
         let was_me = before.leader == Some(self.shared.me);
         self.proposed = 0;
         if is_me {
-            // Raft appended an empty entry of the new term; behind it everything is known.
+            // Raft appended an empty entry of the new term; once it is committed, all earlier
+            // commits are known.
             self.lead.serve_from = Some(self.node.last_index());
             self.lead.lost = None;
             self.drop_overwritten();
@@ -276,7 +275,7 @@ impl GroupCore {
             self.end_reads();
             self.end_changes(&ChangeError::Dropped);
             if was_me && !self.waiting.is_empty() {
-                // They may still be committed by the next leader; wait a while for that.
+                // The next leader may still commit them; wait a while for that.
                 self.lead.lost = Some(self.lead.ticks);
             }
         }
@@ -294,7 +293,7 @@ impl GroupCore {
         out.apply(&self.apply, task);
     }
 
-    /// Opens for business when everything from before this leadership is applied.
+    /// Starts to serve when everything from before this leadership is applied.
     pub(crate) fn serve_when_caught_up(&mut self, applied: u64) {
         let Some(from) = self.lead.serve_from else { return };
         if applied < from || !self.node.leads() {

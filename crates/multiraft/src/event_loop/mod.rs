@@ -1,4 +1,4 @@
-//! A loop thread: it owns groups, takes events, and hands on what follows from them.
+//! A loop thread: owns groups, processes events, and passes on the results.
 
 mod catch_up;
 pub(crate) mod change;
@@ -38,15 +38,15 @@ use crate::metrics::{HostMetrics, add};
 use crate::status::{FollowerStatus, GroupStatus, Role};
 use crate::transport::Transport;
 
-/// Groups after which state machines get what is committed so far, while the loop handles the
-/// others.
+/// Number of groups after which committed entries are passed to state machines, while the loop
+/// processes the others.
 const APPLY_BATCH_GROUPS: usize = 8;
 
-/// A tick waits for memory more than for anything else: groups at rest are in no cache. What the
-/// ticks of so many need first is asked for at once.
+/// Number of groups whose memory is prefetched at once for a tick: idle groups are in no cache, so
+/// a tick is bound by memory latency.
 const TICKED_AT_ONCE: usize = 8;
 
-/// Groups that were opened and that no loop thread drives yet; [`Event::Start`] has one begin.
+/// Opened groups that have no loop thread yet; [`Event::Start`] starts one.
 #[derive(Default)]
 pub(crate) struct Opened(Mutex<FxHashMap<u64, GroupCore>>);
 
@@ -59,18 +59,18 @@ impl Opened {
         self.0.lock().remove(&number)
     }
 
-    /// Closes those that no loop thread will drive.
+    /// Closes those that no loop thread will take.
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }
 }
 
-/// A loop thread: its groups, and the queue of events that it takes.
+/// A loop thread: its groups and its queue of events.
 pub(crate) struct Loop {
     inbox: Arc<Inbox<Event>>,
     opened: Arc<Opened>,
     tick: Duration,
-    /// Ticks so far: the heartbeats of all groups fall on the same ones.
+    /// Ticks so far: the heartbeats of all groups happen on the same ones.
     ticks: u64,
     groups: FxHashMap<u64, GroupCore>,
     dirty: Vec<u64>,
@@ -105,7 +105,7 @@ impl Loop {
             let now = Instant::now();
             if now >= next_tick {
                 self.surviving(|this| this.tick_all(now));
-                // After a pause (debugger, sleep) time is not made up for in a burst.
+                // After a pause (debugger, sleep) missed ticks are dropped.
                 next_tick = (next_tick + self.tick).max(now + self.tick / 2);
             }
             self.surviving(Self::drain_dirty);
@@ -116,12 +116,12 @@ impl Loop {
         }
     }
 
-    /// Runs `f`; the thread goes on after a panic in it. (One in a group's code fails that group,
-    /// see [`guarded`], and does not come here.)
+    /// Runs `f`; the thread continues after a panic in it. (A panic in a group's code fails that
+    /// group, see [`guarded`], and does not get here.)
     fn surviving(&mut self, f: impl FnOnce(&mut Self)) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(self))) {
             add(&self.metrics.thread_panics, 1);
-            tracing::error!(panic = panic_text(&*panic), "a raft loop thread panicked and goes on");
+            tracing::error!(panic = panic_text(&*panic), "raft loop thread recovered from a panic");
         }
     }
 
@@ -142,7 +142,7 @@ impl Loop {
     }
 
     fn drain_dirty(&mut self) {
-        // Draining never makes a group dirty: what follows from it comes as an event.
+        // Draining never makes a group dirty: its results arrive as events.
         for (count, number) in std::mem::take(&mut self.dirty).into_iter().enumerate() {
             if let Some(group) = self.groups.get_mut(&number) {
                 group.dirty = false;
@@ -154,16 +154,15 @@ impl Loop {
         }
     }
 
-    /// Runs `f` on a group that is here and works, and marks it for draining. A group that failed
-    /// is not touched: what it has in memory may be half done.
+    /// Runs `f` on a running group, and marks it for draining. A failed group is skipped: its state
+    /// in memory may be inconsistent.
     fn with(&mut self, number: u64, f: impl FnOnce(&mut GroupCore, &mut Out)) {
         if self.groups.get(&number).is_some_and(|group| group.failed.is_none()) {
             self.with_any(number, f);
         }
     }
 
-    /// As [`with`](Self::with), also on a group that failed: for the caller that waits for an
-    /// answer.
+    /// As [`with`](Self::with), also on a failed group: for callers that wait for a response.
     fn with_any(&mut self, number: u64, f: impl FnOnce(&mut GroupCore, &mut Out)) {
         let Some(group) = self.groups.get_mut(&number) else { return };
         guarded(group, &mut self.out, f);
@@ -193,7 +192,7 @@ impl Loop {
                     if self.groups.contains_key(&group) {
                         self.with(group, |g, out| g.on_message(message, out));
                     } else {
-                        tracing::trace!(%from, group, "message for a group that is not here");
+                        tracing::trace!(%from, group, "message for a group that is not running here");
                         add(&self.metrics.messages_dropped, 1);
                     }
                 }
@@ -241,7 +240,7 @@ impl Loop {
             }
             Event::MembersStored { group } => self.with(group, |g, out| g.on_members_stored(out)),
             Event::TrimTo { group, index } => self.with(group, |g, out| g.on_trim_to(index, out)),
-            #[allow(clippy::panic, reason = "that is what was asked for")]
+            #[allow(clippy::panic, reason = "a test requests it")]
             Event::Panic { group } => self.with(group, |_, _| panic!("a test asked for it")),
             Event::TrimWanted { group } => self.with(group, |g, out| g.on_trim_wanted(out)),
         }
@@ -274,8 +273,7 @@ impl Loop {
     }
 }
 
-/// Runs `f`; a panic in it (the Raft library panics on broken invariants) fails this group
-/// only.
+/// Runs `f`; a panic in it (the Raft library panics on broken invariants) fails this group only.
 fn guarded<R>(
     group: &mut GroupCore,
     out: &mut Out,
@@ -285,7 +283,7 @@ fn guarded<R>(
         Ok(result) => Some(result),
         Err(panic) => {
             let reason = format!("panic: {}", panic_text(&*panic));
-            // What it does in the end is not much, but it may stumble over the same.
+            // Failing does little work, but may panic for the same reason.
             let failed = AssertUnwindSafe(|| group.fail(FailureCause::Panic, reason.clone(), out));
             if catch_unwind(failed).is_err() {
                 group.failed.get_or_insert_with(|| reason.clone());

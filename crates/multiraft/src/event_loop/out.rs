@@ -1,5 +1,5 @@
-//! What an iteration of a loop gathers and hands on at its end: one frame per node, one push per
-//! log and per apply thread.
+//! Output of one iteration of a loop, passed on at its end: one frame per node, one push per log
+//! and per apply thread.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::metrics::{HostMetrics, add};
 use crate::transport::frame::encode;
 use crate::transport::{Target, Transport};
 
-/// Payload bytes at which a frame is sent and the next one begun.
+/// Payload bytes at which a frame is sent and the next one started.
 const FRAME_BYTES: usize = 8 << 20;
 
 struct OutboundBatch {
@@ -25,11 +25,11 @@ struct OutboundBatch {
     bytes: usize,
 }
 
-/// Messages, log writes and apply tasks that one iteration of a loop has gathered.
+/// Messages, log writes and apply tasks of one iteration of a loop.
 pub(crate) struct Out {
     me: Uuid,
-    /// What the clock showed when the iteration began: reading the clock for every message of every
-    /// group adds up.
+    /// The clock at the start of the iteration: reading it for every message of every group adds
+    /// up.
     pub(crate) now: u64,
     clock: Clock,
     transport: Arc<dyn Transport>,
@@ -58,7 +58,7 @@ impl Out {
         }
     }
 
-    /// An iteration begins.
+    /// Starts an iteration.
     pub(crate) fn read_clock(&mut self) {
         self.now = self.clock.now();
     }
@@ -94,7 +94,7 @@ impl Out {
         }
     }
 
-    /// Hands everything on.
+    /// Passes on all output.
     pub(crate) fn flush(&mut self) {
         for batch in self.batches.values_mut() {
             if !batch.messages.is_empty() {
@@ -107,7 +107,7 @@ impl Out {
         self.flush_applies();
     }
 
-    /// Hands on what state machines get.
+    /// Passes on the tasks of state machines.
     pub(crate) fn flush_applies(&mut self) {
         for (thread, tasks) in &mut self.applies {
             thread.push_all(tasks);

@@ -1,4 +1,4 @@
-//! The way of a proposal into the log.
+//! The path of a proposal into the log.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::event::{NewProposal, PayloadState, Reply};
 use crate::metrics::add;
 use crate::status::Applied;
 
-/// A proposal whose payload is on its way into the payload store.
+/// A proposal whose payload is being written to the payload store.
 pub(crate) struct Preparing {
     ticket: u64,
     entry: Entry,
@@ -34,7 +34,7 @@ impl GroupCore {
         }
     }
 
-    /// A payload is stored, or not; proposals of one order enter the log in ticket order.
+    /// Handles a stored or failed payload; proposals of one order enter the log in ticket order.
     pub(crate) fn on_prepared(&mut self, order: u64, ticket: u64, result: std::io::Result<()>) {
         let Some(queue) = self.preparing.get_mut(&order) else { return };
         let Some(at) = queue.iter().position(|p| p.ticket == ticket) else { return };
@@ -63,10 +63,9 @@ impl GroupCore {
         ProposeError::NotLeader { hint: hint.and_then(|id| self.node_of(id)) }
     }
 
-    /// Whether what is queued waits for what was proposed before: a leader with followers lets one
-    /// batch gather while another is on its way to the disks of a majority, so that messages,
-    /// writes and wake-ups are few when proposals are many. (Where payloads go their own way,
-    /// proposals are few and large.)
+    /// Returns `true` if queued proposals wait for earlier ones: a leader with followers collects
+    /// one batch while another is being written by a majority, which keeps messages, writes and
+    /// wake-ups few under load. (With external payloads, proposals are few and large.)
     fn gathers(&self) -> bool {
         let node = &self.node;
         let gathers = !self.alone() && self.shared.payloads.is_none();
@@ -74,10 +73,10 @@ impl GroupCore {
         gathers && node.leads() && proposed > node.committed()
     }
 
-    /// Everything queued becomes one proposal message, unless it is to gather.
+    /// Proposes the queue as one message, unless it still collects.
     pub(crate) fn propose_queued(&mut self, out: &Out) {
         let gathers = self.gathers();
-        // The batch that follows tells followers what is committed.
+        // The next batch carries the commit index to followers.
         let follows = gathers && !self.queued.is_empty();
         self.node.skip_bcast_commit(follows);
         if self.queued.is_empty() || gathers {
@@ -106,8 +105,8 @@ impl GroupCore {
         self.waiting.extend((first..).zip(replies).map(waiting));
     }
 
-    /// The callers that wait for `entries`, which are committed. One that waits at an index that
-    /// another leader filled learns that the proposal is lost.
+    /// Removes the callers that wait for the committed `entries`. A caller that waits at an index
+    /// which another leader filled gets an error.
     pub(crate) fn replies_for(&mut self, entries: &[Entry]) -> VecDeque<(u64, Reply)> {
         let mut replies = VecDeque::new();
         if self.waiting.is_empty() {
@@ -125,9 +124,9 @@ impl GroupCore {
         replies
     }
 
-    /// Answers the callers that wait for an entry that the log does not have any more, because
-    /// another leader filled its place, or cut the log there, before this replica led again.
-    /// Nothing may ever be committed that far, and what is waited for next would stand behind it.
+    /// Fails the callers that wait for an entry which the log no longer contains, because another
+    /// leader replaced it, or truncated the log there, before this replica led again. That index
+    /// may never be committed, and later callers would wait behind it.
     pub(crate) fn drop_overwritten(&mut self) {
         let node = &self.node;
         let there = |w: &Waiting| node.term_of(w.index) == Some(w.term);
@@ -144,14 +143,14 @@ impl GroupCore {
         }
     }
 
-    /// Answers all callers that wait: this replica will not.
+    /// Fails all waiting callers: this replica will not commit their proposals.
     pub(crate) fn drop_waiting(&mut self) {
         for waiting in self.waiting.drain(..) {
             waiting.reply.send(Err::<Applied, _>(ProposeError::Dropped));
         }
     }
 
-    /// Answers all waiting callers after the group failed or was stopped.
+    /// Fails all waiting callers after the group failed or was stopped.
     pub(crate) fn refuse_all(&mut self) {
         let error = match &self.failed {
             Some(reason) => ProposeError::Failed(reason.clone()),

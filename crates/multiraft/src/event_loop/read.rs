@@ -1,10 +1,10 @@
 //! Linearizable reads and the lease that makes most of them free.
 //!
-//! A read round is Raft's ReadIndex: a heartbeat that a quorum answers proves that this
-//! replica still led when the round began. We remember when it began: every follower that
-//! answered will not vote for another member for an election timeout from then on, so for a
-//! third of that (room for clocks and for a follower that restarts, see `lead.rs`) no other
-//! can have committed anything and reads need no round at all.
+//! A read round is Raft's ReadIndex: a heartbeat that a quorum answers proves that this replica was
+//! still leader when the round began. The start time is recorded: every follower that responded
+//! will not vote for another member for an election timeout from then on, so for a third of that (a
+//! margin for clocks and for a follower that restarts, see `lead.rs`) no other can have committed
+//! anything, and reads need no round at all.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::consensus::{ReadState, StateRole};
 use crate::error::ReadError;
 use crate::shared::FOREVER;
 
-/// Rounds of a follower that the leader has not answered: a read that comes later waits for the
-/// next one.
+/// Maximum number of a follower's rounds that await the leader: a later read waits for the next
+/// one.
 const MOST_FORWARDED: usize = 2;
 
 type Sender = oneshot::Sender<Result<u64, ReadError>>;
@@ -26,14 +26,14 @@ type Sender = oneshot::Sender<Result<u64, ReadError>>;
 struct Round {
     number: u64,
     started: Instant,
-    /// What the clock of leases showed then, in nanoseconds.
+    /// The reading of the lease clock at that time, in nanoseconds.
     lease_from: u64,
     readers: Vec<Sender>,
 }
 
-/// Readers of a group, by how far they are.
+/// Readers of a group, by progress.
 pub(crate) struct Reads {
-    /// Came in since the last round began.
+    /// Arrived since the last round began.
     queued: Vec<(Instant, Sender)>,
     rounds: VecDeque<Round>,
     /// Have their index and wait until it is applied.
@@ -43,7 +43,7 @@ pub(crate) struct Reads {
 
 impl Default for Reads {
     fn default() -> Self {
-        // An answer to a question from before a restart must not be taken for another's.
+        // A response to a request from before a restart must not be matched with another request.
         let next = uuid::Uuid::new_v4().as_u64_pair().0 >> 1;
         Self { queued: Vec::new(), rounds: VecDeque::new(), indexed: Vec::new(), next }
     }
@@ -90,7 +90,7 @@ impl GroupCore {
         ReadError::NotLeader { hint }
     }
 
-    /// Begins a round for all reads that wait for one.
+    /// Starts a round for all waiting reads.
     pub(crate) fn start_reads(&mut self) {
         if !self.reads.queued.is_empty() {
             self.start_round();
@@ -99,8 +99,8 @@ impl GroupCore {
 
     pub(crate) fn start_round(&mut self) {
         let node = &self.node;
-        // Before it has committed an entry of its own term a leader does not know what is
-        // committed; readers wait. Those of a follower share what it asks of the leader.
+        // Before it has committed an entry of its own term a leader does not have the commit index;
+        // readers wait. Those of a follower share one request to the leader.
         let able = match node.role() {
             StateRole::Leader => node.commit_to_current_term(),
             StateRole::Follower => self.reads.rounds.len() < MOST_FORWARDED,
@@ -114,7 +114,7 @@ impl GroupCore {
         let number = self.reads.next;
         let (started, lease_from) = (Instant::now(), self.shared.now());
         self.reads.rounds.push_back(Round { number, started, lease_from, readers });
-        // The leader tells rounds apart by these bytes, so they name the member, too.
+        // The leader distinguishes rounds by these bytes, so they include the member.
         let mut context = number.to_le_bytes().to_vec();
         context.extend_from_slice(self.shared.me.as_bytes());
         self.node.read_index(context);
@@ -152,7 +152,7 @@ impl GroupCore {
         self.shared.lease_until.fetch_max(until, Ordering::AcqRel);
     }
 
-    /// Answers readers whose index is applied.
+    /// Responds to readers whose index is applied.
     pub(crate) fn on_applied(&mut self, applied: u64) {
         let mut at = 0;
         while at < self.reads.indexed.len() {
@@ -169,7 +169,7 @@ impl GroupCore {
         self.serve_when_caught_up(applied);
     }
 
-    /// Leadership is gone: no lease, and no answer for reads that wait.
+    /// Ends the lease and fails waiting reads after a loss of leadership.
     pub(crate) fn end_reads(&mut self) {
         self.shared.lease_until.store(0, Ordering::Release);
         let error = self.read_refused();
@@ -178,7 +178,7 @@ impl GroupCore {
         }
     }
 
-    /// Once per tick: gives up on old rounds and keeps a used lease alive.
+    /// Times out old rounds and keeps a used lease alive; called once per tick.
     pub(crate) fn tick_reads(&mut self, now: Instant) {
         let timeout = self.lead.election_timeout;
         while let Some(round) =

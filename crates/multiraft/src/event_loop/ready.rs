@@ -1,7 +1,7 @@
-//! What comes out of a group after it was stepped: messages, writes, committed entries.
+//! Output of a stepped group: messages, writes, committed entries.
 //!
-//! Entries go to the disk while the leader's messages are already on their way; everything a
-//! replica *promises* (votes, confirmations) waits until what it promises is on disk.
+//! Entries are written while the leader's messages are already in flight; everything that a replica
+//! *promises* (votes, confirmations) waits until the promise is on disk.
 
 use std::sync::atomic::Ordering;
 
@@ -20,11 +20,11 @@ use crate::machine::LogPosition;
 use crate::metrics::add;
 use crate::snapshot;
 
-/// The commit position is stored when it has moved by this many entries.
+/// Number of entries after which the commit index is stored.
 const COMMIT_STEP: u64 = 16;
 
 impl GroupCore {
-    /// Lets everything out that is there to come.
+    /// Processes all pending output.
     pub(crate) fn drain(&mut self, out: &mut Out) {
         if self.failed.is_some() {
             self.refuse_all();
@@ -33,7 +33,7 @@ impl GroupCore {
         self.advance_applied();
         self.start_reads();
         loop {
-            // What is committed now may have been what the next batch waited for.
+            // Entries committed now may unblock the next batch.
             self.propose_queued(out);
             if !self.node.has_ready() {
                 break;
@@ -47,8 +47,8 @@ impl GroupCore {
         self.count_cache(out);
     }
 
-    /// Notes how far the members are. Before what is committed is handed on, so that a caller that
-    /// gets an answer finds its entry committed here.
+    /// Publishes the members' progress. Before committed entries are passed on, so that a caller
+    /// that gets a response finds its entry committed here.
     fn publish_progress(&self) {
         let board = &self.shared.progress;
         let node = &self.node;
@@ -85,7 +85,7 @@ impl GroupCore {
             if let Some(state) = &task.hard_state {
                 self.stored.clone_from(state);
             }
-            // With the entries that it is about: a start after a crash finds both or none.
+            // With the entries it refers to: a start after a crash finds both or none.
             task.completeness = self.catch_up.take_unsaved();
         }
         let restored = ready.snapshot().get_metadata().clone();
@@ -98,7 +98,7 @@ impl GroupCore {
             match snapshot::members_in(ready.snapshot()) {
                 Ok(membership) => self.set_membership(membership, out),
                 Err(error) => {
-                    let reason = format!("a snapshot without members: {error}");
+                    let reason = format!("snapshot without valid members: {error}");
                     self.fail(FailureCause::Members, reason, out);
                     return;
                 }
@@ -140,20 +140,19 @@ impl GroupCore {
         self.hand_over(committed, out);
     }
 
-    /// Whether a hard state has to go to the disk. How much is committed, Raft finds out again by
-    /// itself; it is stored now and then, so that a replica that is left alone knows about most
-    /// of it.
+    /// Returns `true` if a hard state must be written. Raft recovers the commit index by itself; it
+    /// is stored only now and then, so that a replica without a leader has most of it.
     fn must_store(&self, state: &HardState) -> bool {
         let known = &self.stored;
         (state.term, state.vote) != (known.term, known.vote)
             || state.commit >= known.commit + COMMIT_STEP
     }
 
-    /// Gives committed entries to the state machine, with the callers that wait for them.
+    /// Passes committed entries to the state machine, with the callers that wait for them.
     fn hand_over(&mut self, entries: Vec<Entry>, out: &mut Out) {
         let commit = self.node.committed();
         if self.shared.commit.load(Ordering::Relaxed) != commit {
-            // Before the entries go: a read that sees their effects sees this, too.
+            // Before the entries: a read that sees their effects sees this, too.
             self.shared.commit.store(commit, Ordering::Release);
         }
         let Some(last) = entries.last().map(|e| e.index) else { return };
@@ -161,7 +160,7 @@ impl GroupCore {
         self.shared.applying_bytes.fetch_add(bytes_of(&entries), Ordering::Relaxed);
         let replies = self.replies_for(&entries);
         self.shrink_cache();
-        // Members of a later entry of these do no harm to an earlier one.
+        // Members of a later entry in this batch do no harm to an earlier one.
         self.apply_changes(&entries, out);
         self.to_machine(ApplyTask::Entries { group: self.region(), entries, replies }, out);
     }
@@ -185,7 +184,7 @@ impl GroupCore {
         }
     }
 
-    /// Readies up to `number` are on disk.
+    /// Handles readies on disk up to `number`.
     pub(crate) fn on_persisted(&mut self, number: u64, out: &mut Out) {
         while let Some(first) = self.outstanding.front() {
             if first.number > number {
@@ -207,21 +206,21 @@ impl GroupCore {
         self.shrink_cache();
     }
 
-    /// Sends a message, by way of the snapshot stream or the payload store where it must.
+    /// Sends a message, through the snapshot stream or the payload store where necessary.
     pub(crate) fn send(&mut self, mut message: Message, out: &mut Out) {
-        // Raft has no use for these fields here.
+        // Raft does not use these fields in this message.
         match message.get_msg_type() {
             MessageType::MsgHeartbeat => {
                 let node = &self.node;
-                // Before it has committed an entry of its own a leader does not know what is
-                // committed.
+                // Before it has committed an entry of its own term a leader does not have the
+                // commit index.
                 let known = node.commit_to_current_term();
                 message.index = if known { node.committed() } else { node.last_index() };
                 // See `freshness.rs`.
                 message.log_term = self.member(message.to).map_or(0, |m| m.stamp);
             }
             MessageType::MsgAppend => {
-                // How far a replica must come that may have lost what it confirmed; see
+                // The index that a replica must reach that may have lost entries it confirmed; see
                 // `catch_up.rs`.
                 message.reject_hint = self.lead_from();
             }
@@ -248,7 +247,7 @@ impl GroupCore {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
         );
         if asks {
-            // The node that is asked may not know this candidate.
+            // The receiving node may not know this candidate.
             let known = announcement(message.to, self.my_id, &self.shared.membership.borrow());
             out.send(&target, self.shared.id, known);
         }
@@ -286,7 +285,7 @@ impl GroupCore {
         self.persisted = index;
         self.handed = index;
         let Some(incoming) = self.incoming.take() else {
-            // Raft only restores what we stepped, and that came with its files.
+            // Raft only restores snapshots that we stepped, and those came with their files.
             let reason = String::from("a snapshot arrived without its content");
             self.fail(FailureCause::Machine, reason, out);
             return;
@@ -295,7 +294,7 @@ impl GroupCore {
         self.to_machine(ApplyTask::Restore { group: self.region(), incoming, at }, out);
     }
 
-    /// The state machine holds the snapshot durably: the log may follow.
+    /// Handles a durably restored snapshot: the log may follow.
     pub(crate) fn on_restored(&mut self, at: LogPosition, out: &mut Out) {
         let Some(restoring) = self.restoring.take_if(|r| r.at == at) else { return };
         out.write(&self.log, restoring.task);
@@ -306,7 +305,7 @@ impl GroupCore {
         add(&out.metrics.snapshots_restored, 1);
     }
 
-    /// Stops working on this node, and says why to all callers that wait.
+    /// Fails the group on this node, and all waiting callers with the reason.
     pub(crate) fn fail(&mut self, cause: FailureCause, reason: String, out: &mut Out) {
         if self.failed.is_some() {
             return;
@@ -327,10 +326,10 @@ impl GroupCore {
         self.append_bytes = 0;
     }
 
-    /// The position up to which the state machine has applied, told to Raft.
+    /// Reports the state machine's applied index to Raft.
     pub(crate) fn advance_applied(&mut self) {
         let applied = self.shared.applied.load(Ordering::SeqCst);
-        // After a restore the machine is ahead of what Raft knows to be on disk.
+        // After a restore the machine is ahead of the index that Raft has as persisted.
         let known = applied.min(self.node.committed()).min(self.node.persisted());
         if known > self.node.applied() {
             self.node.advance_apply_to(known);
@@ -338,7 +337,7 @@ impl GroupCore {
         self.on_applied(applied);
     }
 
-    /// Whether anything in `entries` goes through the payload store.
+    /// Returns `true` if any of `entries` has an external payload.
     pub(crate) fn has_external(entries: &[Entry]) -> bool {
         entries.iter().any(is_external)
     }
@@ -348,7 +347,7 @@ impl GroupCore {
         let target = self.target_of(to);
         let matching = self.outgoing.clone().filter(|o| snapshot::id_in(&message) == Some(o.id));
         let (Some(target), Some(outgoing)) = (target, matching) else {
-            // Raft must not be stepped while a ready is being handled.
+            // Raft must not be stepped while a ready is being processed.
             self.shared.inbox.push(Event::SnapshotSent { group, to, ok: false });
             return;
         };
@@ -362,7 +361,7 @@ impl GroupCore {
             let sent = sent.instrument(span).await;
             if let Err(error) = &sent {
                 add(&shared.metrics.snapshot_streams_failed, 1);
-                tracing::warn!(group = %shared.id, to = %target.node, %error, "snapshot not sent");
+                tracing::warn!(group = %shared.id, to = %target.node, %error, "cannot send snapshot");
             }
             let ok = sent.is_ok();
             shared.inbox.push(Event::SnapshotSent { group, to, ok });

@@ -1,13 +1,13 @@
-//! What a node remembers of a group when it starts it: its members, and whether this
-//! replica may lack what it once confirmed.
+//! A node's stored state of a group at its start: its members, and whether this replica may lack
+//! entries it once confirmed.
 //!
-//! A replica that lost its log may have given votes and confirmed entries that it does not know of
-//! any more. It is found out by what is kept elsewhere: the log's manifest names the group, or the
-//! state machine has applied something. What it does then, `catch_up.rs` says. A replica that was
-//! wiped altogether looks like a new one; a new one is treated as if it might have been wiped.
+//! A replica that lost its log may have given votes and confirmed entries without any record of
+//! them. Two records elsewhere reveal it: the log's manifest names the group, or the state machine
+//! has applied something. `catch_up.rs` describes the consequences. A completely wiped replica
+//! looks like a new one; a new one is treated as if it might have been wiped.
 //!
-//! The order of writes matters, for power may fail between two: a group that the manifest names and
-//! the log does not counts as lost. So a new group is in the log before it is in the manifest.
+//! The order of writes matters, for power may fail between two: a group that is in the manifest but
+//! not in the log counts as lost. So a new group is written to the log before the manifest.
 
 use crate::consensus::HardState;
 use crate::error::GroupError;
@@ -19,23 +19,24 @@ use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
 use crate::membership::{Membership, Peer};
 
-/// How far a replica whose loss an operator accepted goes on in terms: further than any that it can
-/// have forgotten, so that no term has two leaders.
+/// Number of terms that a replica skips when an operator has accepted the loss of its log: more
+/// than it can have forgotten, so that no term has two leaders.
 const TERM_GAP: u64 = 1 << 20;
 
-/// What a node remembers of a group.
+/// A node's stored state of a group.
 pub(crate) struct Recalled {
     pub(crate) membership: Membership,
-    /// Whether the group is new in the log.
+    /// The group is new in the log.
     pub(crate) fresh: bool,
     pub(crate) completeness: Completeness,
 }
 
-/// The members of a group, by its log or, when it is new there, by what is known of a log that was
-/// lost or by its configuration, and how complete it is here. All of that is on disk afterwards.
+/// Returns the group's members and the completeness of its log. Members come from the log or, for a
+/// group that is new there, from the manifest of a lost log or the configuration. All of it is on
+/// disk on return.
 ///
 /// # Errors
-/// When the configuration does not fit the log, the only replica's log is lost, or the disk fails.
+/// If the configuration contradicts the log, the only replica's log is lost, or the disk fails.
 pub(crate) fn recall(config: &GroupConfig, applied: LogPosition) -> Result<Recalled, GroupError> {
     let log = &config.log;
     let known = log.meta(fold(config.id));
@@ -59,7 +60,7 @@ pub(crate) fn recall(config: &GroupConfig, applied: LogPosition) -> Result<Recal
         ..Default::default()
     };
     if completeness == Completeness::Accepted {
-        tracing::error!(group = %config.id, applied = applied.index, "goes on without its lost log, as an operator has said");
+        tracing::error!(group = %config.id, applied = applied.index, "continuing without the lost log, as accepted by an operator");
         log.record(config.id, completeness, &meta.membership)?;
         let hard_state = Some(later_term(log, fold(config.id), applied)?);
         let completeness = Completeness::Complete;
@@ -78,9 +79,9 @@ pub(crate) fn recall(config: &GroupConfig, applied: LogPosition) -> Result<Recal
     }
     match log.record(config.id, completeness, &meta.membership) {
         Err(error) if !fresh => {
-            // A full disk, say. The log has it, too; what is missing is that its loss would be
-            // noticed.
-            tracing::warn!(group = %config.id, %error, "a raft group is not in the manifest of its log");
+            // A full disk, for example. The log has it, too; only a loss of the log would go
+            // unnoticed.
+            tracing::warn!(group = %config.id, %error, "cannot add raft group to the manifest of its log");
         }
         recorded => recorded?,
     }
@@ -93,7 +94,7 @@ fn later_term(log: &LogHandle, region: u64, applied: LogPosition) -> Result<Hard
     Ok(HardState { term, vote: 0, commit: known.commit, ..HardState::default() })
 }
 
-/// Whether the replica may lack what it once confirmed.
+/// Determines whether the replica may lack entries it once confirmed.
 fn completeness(
     config: &GroupConfig,
     membership: &Membership,
@@ -104,8 +105,8 @@ fn completeness(
     let recorded = log.recorded(config.id);
     let others = membership.members.len() > 1;
     let sole = membership.voters().all(|m| m.peer.node == config.me);
-    // A log that has others was not lost before it had a manifest: the state machine was another
-    // group's then.
+    // A log that contains other groups was not lost before it had a manifest: the state machine
+    // belonged to another group then.
     let had = recorded.is_some() || (fresh && applied.index > 0 && log.groups().is_empty());
     if recorded == Some(Completeness::Accepted) || (fresh && had && log.loss_is_accepted()) {
         return Ok(Completeness::Accepted);
@@ -123,7 +124,7 @@ fn completeness(
     let last = log.last_index(region).unwrap_or(log.truncated(region).index);
     let known = log.completeness(region).filter(|_| recorded != Some(Completeness::Complete));
     match known.or(recorded) {
-        // It got its last entries from others, and no member is left that could tell it more.
+        // It received its last entries from others, and no other member is left as a source.
         Some(_) if sole => Ok(Completeness::Complete),
         Some(Completeness::Until(index)) => {
             let committed = log.hard_state(region)?.commit.max(applied.index);
@@ -131,7 +132,7 @@ fn completeness(
             Ok(if has_it { Completeness::Complete } else { Completeness::Until(index) })
         }
         Some(known) => Ok(known),
-        // It was started and got nothing yet.
+        // It was started and has received nothing yet.
         None if last == 0 => Ok(Completeness::Unknown { lost: applied.index > 0 }),
         None => Ok(Completeness::Complete),
     }
@@ -157,7 +158,7 @@ fn members(
             let configured = config.joined.clone();
             let configured = configured.unwrap_or_else(|| Membership::first(&config.peers));
             match recorded {
-                // The log was lost, and with it the changes that the state machine is behind.
+                // The log was lost, and with it the changes that the state machine has not applied.
                 Some(kept) if kept.index > configured.index => with_places(kept, &config.peers),
                 _ => configured,
             }
@@ -170,7 +171,7 @@ fn members(
     Ok(membership)
 }
 
-/// Where members are, and their priorities, is what this node's configuration says.
+/// Addresses and priorities of members come from this node's configuration.
 fn with_places(mut membership: Membership, peers: &[Peer]) -> Membership {
     for member in &mut membership.members {
         if let Some(peer) = peers.iter().find(|peer| peer.node == member.peer.node) {

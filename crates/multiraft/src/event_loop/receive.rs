@@ -1,8 +1,8 @@
-//! Messages from other members. `verify.rs` says which of them are taken.
+//! Messages from other members. `verify.rs` decides which ones are accepted.
 //!
-//! Appends whose entries carry payloads wait until the payload store has those; appends
-//! behind them wait, too, so that a group's log stays in order, but the payloads of all of
-//! them are written at the same time. Everything else passes.
+//! Appends whose entries have external payloads wait until the payload store has those; later
+//! appends wait, too, so that a group's log stays in order, but the payloads of all of them are
+//! written concurrently. All other messages pass.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::snapshot::Incoming;
 /// An append that waits for its payloads.
 pub(crate) struct QueuedAppend {
     message: Message,
-    /// Tickets of the payloads on their way: `first..end`.
+    /// Tickets of the payloads in flight: `first..end`.
     first: u64,
     end: u64,
     missing: u64,
@@ -75,7 +75,8 @@ impl GroupCore {
                 self.catch_up.log_refusal(self.shared.id, message.index);
             }
             MessageType::MsgHeartbeat => {
-                // A leader that knows this replica from before its log was lost is ahead of it.
+                // A leader that replicated to this replica before its log was lost has a progress
+                // beyond it.
                 let mut message = message;
                 let committed = self.node.committed();
                 let commit = message.commit.min(self.node.last_index());
@@ -87,11 +88,11 @@ impl GroupCore {
                 self.step(message);
             }
             MessageType::MsgAppend if self.overloaded() => {
-                // The leader sends it again, at the pace that this replica can keep.
+                // The leader resends it, at the pace that this replica can sustain.
                 add(&out.metrics.messages_dropped, 1);
             }
             MessageType::MsgAppend => self.on_append(message, out),
-            // A leader that does not know yet what is committed lets followers ask again.
+            // A leader without a commit index yet lets followers retry.
             MessageType::MsgReadIndex
                 if self.node.leads() && self.node.commit_to_current_term() =>
             {
@@ -104,9 +105,9 @@ impl GroupCore {
         }
     }
 
-    /// Whether Raft's library could not answer, and would panic: it gives its own term with a
-    /// refusal, or that of the request with a vote, and takes none for a mistake. In the first term
-    /// of all it refuses members that rank below it.
+    /// Returns `true` if Raft's library could not respond, and would panic: it responds with its
+    /// own term to refuse, or that of the request to vote, and treats term 0 as a bug. In the first
+    /// term it refuses members of lower priority.
     fn has_no_answer(&self, vote: &Message) -> bool {
         let node = &self.node;
         let theirs = match vote.priority {
@@ -117,8 +118,8 @@ impl GroupCore {
         vote.term == 0 || (node.term() == 0 && refused)
     }
 
-    /// Whether a message of a node that is no member here is to be heard: this one may have missed
-    /// that it became one. Where it is must be known, for the answer.
+    /// Returns `true` if a message from a node that is no member here should be processed: this
+    /// replica may have missed that it became one. Its address must be known, for the response.
     fn may_come(&self, message: &Message) -> bool {
         let kind = matches!(
             message.get_msg_type(),
@@ -133,12 +134,12 @@ impl GroupCore {
         kind && self.target_of(message.from).is_some()
     }
 
-    /// Tells a follower what its read must show. While the lease holds no other can have
-    /// committed anything, and the answer needs no round.
+    /// Sends a follower the index for its read. While the lease holds no other member can have
+    /// committed anything, and the response needs no round.
     fn answer_read(&mut self, mut message: Message, out: &mut Out) {
         if !self.shared.lease_held() {
             if !self.lead.lease.is_zero() {
-                // The next ones are to find a lease.
+                // The next reads should find a lease.
                 self.start_round();
             }
             self.step(message);
@@ -152,7 +153,7 @@ impl GroupCore {
         self.send(answer, out);
     }
 
-    /// Hears from the leader how far it is.
+    /// Records the leader's commit index.
     fn note_leader(&self, message: &Message, now: u64) {
         let leads = matches!(
             message.get_msg_type(),
@@ -163,16 +164,17 @@ impl GroupCore {
             fresh.commit.fetch_max(message.commit, Ordering::Relaxed);
             fresh.heard.store(now, Ordering::Release);
             if message.get_msg_type() == MessageType::MsgHeartbeat {
-                // Nothing behind the index is committed, whatever any member said before.
+                // Nothing after the index is committed, whatever any member reported before.
                 fresh.commit.fetch_min(message.index.max(message.commit), Ordering::Relaxed);
-                // See `send` for these fields. Not all up to the index need be committed, ever.
+                // See `send` for these fields. Not everything up to the index need ever be
+                // committed.
                 let applied = self.shared.applied.load(Ordering::Acquire);
                 fresh.observe(message.term, message.index, message.log_term, now, applied);
             }
         }
     }
 
-    /// Whether the payload store or the state machine is behind by more than may wait.
+    /// Returns `true` if the backlog of the payload store or the state machine exceeds its limit.
     fn overloaded(&self) -> bool {
         let applying = self.shared.applying_bytes.load(Ordering::Relaxed);
         self.append_bytes > self.max_pending_bytes || applying > self.max_pending_bytes
@@ -180,12 +182,12 @@ impl GroupCore {
 
     fn step(&mut self, message: Message) {
         if let Err(error) = self.node.step(message) {
-            tracing::debug!(group = %self.shared.id, %error, "raft message refused");
+            tracing::debug!(group = %self.shared.id, %error, "raft message rejected");
         }
     }
 
-    /// Whether the payload store can keep all new entries whose payloads ride in the log. If not,
-    /// the leader sends them again.
+    /// Returns `true` if the payload store can accept all new entries with payloads in the log. If
+    /// not, the leader resends them.
     fn admits_all(&self, message: &Message) -> bool {
         let Some(payloads) = &self.shared.payloads else { return true };
         let in_log = |e: &&Entry| {
@@ -196,7 +198,7 @@ impl GroupCore {
             if !known && let Err(error) = payloads.admits(&entry.data) {
                 tracing::warn!(
                     group = %self.shared.id, index = entry.index, %error,
-                    "an entry cannot be kept here, the leader will send it again"
+                    "cannot accept an entry; the leader will resend it"
                 );
                 return false;
             }
@@ -207,7 +209,7 @@ impl GroupCore {
     fn on_append(&mut self, mut message: Message, out: &Out) {
         let stale = message.term < self.node.term();
         if !stale {
-            // A leader of an older version says nothing in the second field.
+            // A leader of an older version leaves the second field empty.
             self.catch_up.met_leader(message.term, message.commit.max(message.reject_hint));
         }
         if !stale && !self.admits_all(&message) {
@@ -264,7 +266,7 @@ impl GroupCore {
         append.missing -= 1;
         if let Err(error) = result {
             add(&out.metrics.prepare_failures, 1);
-            tracing::warn!(group = %self.shared.id, %error, "payload not stored, the leader will send it again");
+            tracing::warn!(group = %self.shared.id, %error, "cannot store payload; the leader will resend it");
             append.failed = true;
         }
         self.step_prepared();
@@ -279,7 +281,7 @@ impl GroupCore {
         }
     }
 
-    /// A snapshot has come in whole.
+    /// Handles a completely received snapshot.
     pub(crate) fn on_snapshot_received(&mut self, message: Message, incoming: Incoming, out: &Out) {
         let known = message.from != self.my_id && self.target_of(message.from).is_some();
         let busy = self.restoring.is_some() || self.catch_up.is_silent();
@@ -319,8 +321,8 @@ impl GroupCore {
                     shared.transport.send(&target, frame);
                 }
                 Err(error) => {
-                    // Raft sends it again when the follower says that it misses it.
-                    tracing::warn!(group = %shared.id, %error, "payload not read for a follower");
+                    // Raft resends it when the follower reports the gap.
+                    tracing::warn!(group = %shared.id, %error, "cannot read payload for a follower");
                 }
             }
         });

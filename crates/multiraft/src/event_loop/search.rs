@@ -1,31 +1,31 @@
-//! Looking for a leader: votes are asked for again, soon, while no member leads.
+//! Faster elections: repeated, soon, while there is no leader.
 //!
-//! Raft asks once in an election timeout. Two members that ask at the same time each keep their own
-//! vote, and then both wait for a timeout once more; so does one that asked a moment too early,
-//! while the others still counted on the leader that is gone. Here a node that has begun to ask
-//! goes on, the first in rank soonest, so that two do not go on getting in each other's way (the
-//! idea of Raft's randomized timeouts, section 5.2 of its paper, with ranks for chance). Each try
-//! waits twice as long as the one before, up to the election timeout: a slow network has time to
-//! answer.
+//! Raft starts an election once per election timeout. Two members that start at the same time each
+//! vote for themselves, and then both wait for another timeout; so does one that starts a moment
+//! too early, while the others still wait for the failed leader. Here a node that has started an
+//! election repeats it, the first in rank soonest, so that two do not keep blocking each other (the
+//! idea of Raft's randomized timeouts, section 5.2 of its paper, with ranks instead of chance).
+//! Each delay is twice the previous one, up to the election timeout: a slow network has time to
+//! respond.
 //!
-//! What is asked first is whether votes would be given: that changes no member's term, and a node
-//! that hears of a leader says nothing.
+//! The first step is a pre-vote, which changes no member's term, and a node that has a leader does
+//! not start one.
 
 use super::core::{GroupCore, MemberCore};
 use crate::consensus::StateRole;
 
-/// How long no member has led, and when votes are asked for next.
+/// Time without a leader, and time of the next election.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    /// Ticks since votes were last asked for; none while there is a leader, or its silence is not
-    /// long yet.
+    /// Ticks since the last election; `None` while there is a leader, or while its silence is still
+    /// short.
     since: Option<u64>,
     tries: u32,
 }
 
 impl Search {
-    /// Ticks to wait for an answer. A vote is on disk before it is given, which takes longer than a
-    /// word.
+    /// Ticks to wait for responses. A vote is written to disk first, which takes longer than a
+    /// pre-vote.
     fn wait(&self, state: StateRole, rank: u64, election_ticks: u64) -> u64 {
         let first = match state {
             StateRole::Candidate => election_ticks / 2 + rank,
@@ -36,7 +36,8 @@ impl Search {
 }
 
 impl GroupCore {
-    /// One tick more without a leader, perhaps. `idle`: this replica may not ask for votes.
+    /// Processes one tick, possibly without a leader. `idle`: this replica may not start an
+    /// election.
     pub(crate) fn find_leader(&mut self, idle: bool) {
         let node = &self.node;
         let state = node.role();
@@ -46,7 +47,7 @@ impl GroupCore {
         }
         let asks = node.asks_for_votes();
         let Some(since) = self.search.since.map(|ticks| ticks + 1) else {
-            // A node that was asked by another first has a timeout of its own, which runs.
+            // A node whose vote was requested first has a timeout of its own, which is running.
             self.search.since = asks.then_some(0);
             return;
         };
@@ -57,7 +58,7 @@ impl GroupCore {
         }
     }
 
-    /// How many of the other voters come before this one.
+    /// Number of other voters that rank before this one.
     fn rank(&self) -> u64 {
         let key = |m: &MemberCore| (std::cmp::Reverse(m.priority), m.target.node);
         let Some(mine) = self.member(self.my_id).map(key) else { return 0 };

@@ -1,5 +1,5 @@
-//! The sending side: walks the files and sends piece after piece, from the one on that the receiver
-//! does not have.
+//! The sending side: walks the files and sends piece after piece, starting with the first that the
+//! receiver lacks.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::snapshot::piece::Piece;
 use crate::snapshot::{Content, Outgoing};
 use crate::transport::{Frame, Target};
 
-/// All files below `dir`, by their path relative to it, in a stable order.
+/// All files below `dir`, as relative paths in a stable order.
 fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
@@ -34,12 +34,12 @@ struct Stream<'a> {
     shared: &'a GroupShared,
     to: &'a Target,
     next: Piece,
-    /// The first piece that the peer does not have.
+    /// The first piece that the peer lacks.
     from: u64,
     pace: Pace,
 }
 
-/// Holds a stream back to a number of bytes per second.
+/// Limits a stream to a number of bytes per second.
 struct Pace {
     rate: u64,
     began: Instant,
@@ -71,7 +71,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Learns where a stream that was cut off goes on.
+    /// Requests the position at which an interrupted stream resumes.
     async fn query_position(&mut self) -> Result<(), TransportError> {
         let question = Piece { ask: true, ..self.next.clone() };
         self.from = self.exchange(question.encode()).await?;
@@ -82,7 +82,7 @@ impl Stream<'_> {
         let sent = self.shared.transport.send_snapshot(self.to, frame);
         match tokio::time::timeout(self.shared.request_timeout, sent).await {
             Ok(result) => result,
-            Err(_) => Err(self.error("no answer in time")),
+            Err(_) => Err(self.error("request timed out")),
         }
     }
 
@@ -92,7 +92,7 @@ impl Stream<'_> {
     }
 }
 
-/// Streams a snapshot and then the message that goes with it.
+/// Streams a snapshot and then its Raft message.
 pub(crate) async fn stream(
     shared: &GroupShared,
     to: &Target,
@@ -151,7 +151,7 @@ async fn send_file(
         let mut part = (&mut file).take(piece_bytes as u64);
         while part.read_buf(&mut data).await.map_err(|e| stream.error(e))? > 0 {}
         let end = data.is_empty();
-        // An empty file is a piece, too.
+        // An empty file also makes a piece.
         if end && stream.next.offset > 0 {
             return Ok(());
         }

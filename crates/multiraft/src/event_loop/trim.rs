@@ -1,4 +1,4 @@
-//! When a group's log is cut.
+//! Trimming of a group's log.
 
 use std::sync::atomic::Ordering;
 
@@ -20,7 +20,7 @@ impl GroupCore {
         let applied = self.shared.applied.load(Ordering::Acquire);
         let entries = (applied + 1).saturating_sub(self.node.store().first());
         let first = self.node.store().first();
-        // Not before all that is wanted is applied, and no longer than that takes.
+        // Not before the requested index is applied, and only until then.
         self.trim_goal.take_if(|goal| first > *goal);
         let goal = self.trim_goal.is_some_and(|goal| goal <= applied);
         let due = goal
@@ -45,8 +45,8 @@ impl GroupCore {
         self.maybe_trim(out);
     }
 
-    /// The state machine holds everything up to `at` durably: the log lets go of it, but for
-    /// what followers nearby may still ask for.
+    /// The state machine holds everything up to `at` durably: trims the log, except for entries
+    /// that followers close behind may still need.
     pub(crate) fn on_flushed(&mut self, at: LogPosition, out: &mut Out) {
         self.flushing = false;
         let forced = std::mem::take(&mut self.trim_forced) || self.trim_goal.is_some();
@@ -59,7 +59,7 @@ impl GroupCore {
         }
         let first = self.node.store().first();
         if index < first {
-            // Nothing to gain now; ask again after as much has come in.
+            // No gain at present; ask again after as much has arrived.
             self.bytes_in_log /= 2;
             return;
         }
@@ -74,9 +74,9 @@ impl GroupCore {
         add(&out.metrics.trims, 1);
     }
 
-    /// The last entry that no follower needs any more, unless one lags so far that a snapshot is
-    /// cheaper. What one that is away needs is kept for a shorter stretch, and not when the log as
-    /// a whole is too large.
+    /// The last entry that no follower needs any more, except one that lags so far that a snapshot
+    /// is cheaper. For an unreachable follower fewer entries are kept, and none if the log as a
+    /// whole is too large.
     fn needed_by_followers(&self, flushed: u64, forced: bool) -> u64 {
         let near = self.trim.entries.saturating_mul(4);
         let away = if forced { 0 } else { self.trim.entries };
@@ -85,12 +85,12 @@ impl GroupCore {
         let known = others.filter_map(|m| self.node.progress(m.raft_id).map(|p| (m.role, p)));
         let needed = known.filter_map(|(role, p)| {
             let kept_entries = match (p.active, role) {
-                // Without the entries behind its snapshot it would need another one, and so on.
+                // Without the entries after its snapshot it would need another one, and so on.
                 (true, MemberRole::Joining | MemberRole::Listener) if !forced => u64::MAX,
                 (true, _) => near,
                 (false, _) => away,
             };
-            // A member that is being sent a snapshot goes on behind that.
+            // A member that is receiving a snapshot continues after that.
             let from = match p.sending {
                 Sending::Snapshot { index } => p.matched.max(index),
                 Sending::Probe | Sending::Entries => p.matched,

@@ -1,24 +1,23 @@
-//! Which messages of other members Raft's library gets.
+//! Validation of other members' messages before Raft's library gets them.
 //!
-//! The library trusts its peers. It panics on an append whose entries have a gap, on a question
-//! without a context, on a vote that comes before the log is written, and it adds one to any number
-//! that it is given. A message that no member sends is therefore refused here, counted
-//! (`messages_refused`) and never stepped. What is refused:
+//! The library trusts its peers. It panics on an append whose entries have a gap, on a read request
+//! without a context, and on a vote that arrives before the log is written, and it adds one to any
+//! number that it receives. A message that no correct member sends is therefore rejected here,
+//! counted (`messages_refused`) and never stepped. Rejected are:
 //!
-//! * kinds that members do not send each other, and kinds that the sender's part does not allow;
+//! * message types that members never send, and types that do not fit the sender's role;
 //! * numbers beyond [`LIMIT`], with which the library's arithmetic would overflow;
-//! * terms that contradict each other: no term where one is needed, a log behind its own leader's
-//!   term;
-//! * entries that do not follow each other, or the entry that the message says they follow;
-//! * what a follower says of this leader's log and that the log does not have.
+//! * contradictory terms: no term where one is required, a log of a later term than its leader's;
+//! * entries with a gap between them, or after the entry that the message says they follow;
+//! * a follower's claims about this leader's log that the log contradicts.
 //!
-//! **A term is believed in steps.** A message whose term is more than [`TERM_STEP`] ahead is
-//! refused, and this replica's own term moves that much nearer. One message can therefore not use
-//! up the terms of a group; replicas that are far behind follow within a few messages. A term
-//! beyond [`LIMIT`] moves nothing.
+//! **A term is accepted in steps.** A message whose term is more than [`TERM_STEP`] ahead is
+//! rejected, and this replica's own term advances by one step. One message can therefore not use up
+//! the terms of a group; replicas that lag far behind catch up within a few messages. A term beyond
+//! [`LIMIT`] has no effect.
 //!
-//! Messages that are well formed and not true (another member's confirmation, another leader's
-//! entries) cannot be told without a certificate of the sender.
+//! Well-formed but false messages (another member's confirmation, another leader's entries) cannot
+//! be detected without a certificate of the sender.
 
 use uuid::Uuid;
 
@@ -30,25 +29,26 @@ use crate::membership::Membership;
 use crate::metrics::add;
 use crate::snapshot::members_in;
 
-/// The largest term and the largest index that a member may name. One entry each nanosecond gets
-/// there in a century.
+/// The largest term and index that a member may send. At one entry per nanosecond it is reached in
+/// a century.
 const LIMIT: u64 = 1 << 62;
 
-/// How far ahead of this replica's term that of a message may be.
+/// Maximum lead of a message's term over this replica's term.
 const TERM_STEP: u64 = 1 << 32;
 
-/// Questions of followers that a leader keeps until a majority has answered; see `MsgReadIndex`.
+/// Maximum number of followers' read requests that a leader keeps until a quorum responds; see
+/// `MsgReadIndex`.
 const MOST_READS: usize = 4096;
 
-/// Bytes of a follower's question: number and node, see `read.rs`.
+/// Bytes of a follower's read request: number and node, see `read.rs`.
 const QUESTION: usize = 24;
 
-/// Why a message was refused.
+/// The reason for a rejection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(&'static str);
 
-/// What of this replica a message is held against.
+/// This replica's state for validating a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Here {
     pub(crate) term: u64,
@@ -57,9 +57,9 @@ pub(crate) struct Here {
     /// Last entry that is on disk.
     pub(crate) persisted: u64,
     pub(crate) leads: bool,
-    /// Asks for votes.
+    /// This replica is a candidate.
     pub(crate) asks: bool,
-    /// Questions of followers under way.
+    /// Number of pending read requests of followers.
     pub(crate) reads: usize,
 }
 
@@ -67,68 +67,78 @@ fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Refused> {
     if holds { Ok(()) } else { Err(Refused(otherwise)) }
 }
 
-/// Whether a member may have sent this. Snapshots: [`verify_snapshot`].
+/// Checks that a member may have sent this message. For snapshots see [`verify_snapshot`].
 pub(crate) fn verify(message: &Message, here: Here) -> Result<(), Refused> {
     use MessageType::*;
     let kind = message.get_msg_type();
     verify_numbers(message)?;
     let same_term = message.term == here.term;
     if message.term == 0 {
-        // The library takes a message without a term for one of its own.
-        ensure(matches!(kind, MsgHeartbeatResponse | MsgReadIndex), "it has no term")?;
+        // The library treats a message without a term as one of its own.
+        ensure(matches!(kind, MsgHeartbeatResponse | MsgReadIndex), "message has no term")?;
     }
     match kind {
         MsgAppend => {
-            ensure(!(here.leads && same_term), "this replica leads in its term")?;
+            ensure(!(here.leads && same_term), "this replica is the leader in that term")?;
             verify_append(message)
         }
-        MsgHeartbeat => ensure(!(here.leads && same_term), "this replica leads in its term"),
+        MsgHeartbeat => {
+            ensure(!(here.leads && same_term), "this replica is the leader in that term")
+        }
         MsgAppendResponse if here.leads && same_term => {
             let known = message.index <= here.last
                 && message.commit <= here.last
                 && (!message.reject || message.reject_hint <= here.last);
-            ensure(known, "it confirms entries that this leader does not have")
+            ensure(known, "confirms entries that this leader does not have")
         }
         MsgAppendResponse => Ok(()),
         MsgHeartbeatResponse => {
             let foreign = here.leads && (same_term || message.term == 0);
             ensure(
                 !foreign || message.commit <= here.last,
-                "it has entries committed that this leader does not have",
+                "commit index is beyond this leader's log",
             )
         }
         MsgRequestVote | MsgRequestPreVote => {
-            ensure((message.index == 0) == (message.log_term == 0), "its log has no term")?;
-            ensure(message.log_term <= message.term, "its log is of a later term")?;
-            ensure(message.commit <= message.index, "it has more committed than it has")?;
-            ensure(message.commit_term <= message.log_term, "what it committed is of a later term")
+            ensure(
+                (message.index == 0) == (message.log_term == 0),
+                "its log position has no term",
+            )?;
+            ensure(
+                message.log_term <= message.term,
+                "its log is of a later term than the message",
+            )?;
+            ensure(message.commit <= message.index, "commit index is beyond its log")?;
+            ensure(message.commit_term <= message.log_term, "committed entry is of a later term")
         }
         MsgRequestVoteResponse => {
-            // A candidate asks when its log is on disk. A vote that comes before is an answer to
-            // nothing.
+            // A candidate requests votes once its log is on disk. An earlier vote responds to no
+            // request.
             let asked = message.reject || !here.asks || here.last == here.persisted;
             ensure(asked, "this vote was not requested")?;
-            ensure(message.commit_term <= message.term, "what it committed is of a later term")
+            ensure(message.commit_term <= message.term, "committed entry is of a later term")
         }
         MsgRequestPreVoteResponse => {
-            ensure(message.commit_term <= message.term, "what it committed is of a later term")
+            ensure(message.commit_term <= message.term, "committed entry is of a later term")
         }
         MsgReadIndex => {
             let [entry] = message.get_entries() else {
-                return Err(Refused("a question is one entry"));
+                return Err(Refused("a read request must have one entry"));
             };
-            ensure(sender_of(entry) == Some(message.from), "a request of another member")?;
-            ensure(here.reads < MOST_READS, "too many questions")
+            ensure(sender_of(entry) == Some(message.from), "read request of another member")?;
+            ensure(here.reads < MOST_READS, "too many read requests")
         }
-        MsgReadIndexResp => ensure(message.get_entries().len() == 1, "an answer is one entry"),
-        // A member that is asked to lead has everything, and on disk.
+        MsgReadIndexResp => {
+            ensure(message.get_entries().len() == 1, "a read response must have one entry")
+        }
+        // The target of a leader transfer has the whole log on disk.
         MsgTimeoutNow => ensure(here.last == here.persisted, "the log is not written yet"),
-        _ => Err(Refused("members do not send that")),
+        _ => Err(Refused("members do not send this message type")),
     }
 }
 
 fn verify_numbers(message: &Message) -> Result<(), Refused> {
-    // Heartbeats and their answers carry a clock there, see `send`.
+    // Heartbeats and their responses carry a clock there, see `send`.
     let index = match message.get_msg_type() {
         MessageType::MsgHeartbeatResponse => 0,
         _ => message.index,
@@ -140,18 +150,21 @@ fn verify_numbers(message: &Message) -> Result<(), Refused> {
     let all =
         [message.term, index, log_term, message.commit, message.commit_term, message.reject_hint];
     ensure(all.iter().all(|number| *number <= LIMIT), "a number is out of bounds")?;
-    // Snapshots are sent when the log does not reach back far enough, not when they are asked for.
-    ensure(message.request_snapshot == 0, "members do not ask for snapshots")
+    // Snapshots are sent if the log does not reach back far enough, never on request.
+    ensure(message.request_snapshot == 0, "members do not request snapshots")
 }
 
-/// An append is one run of entries behind the one that it names.
+/// Checks that an append is one run of entries that follows its base entry.
 fn verify_append(message: &Message) -> Result<(), Refused> {
-    // To the library an entry that it does not have is of term 0.
-    ensure((message.index == 0) == (message.log_term == 0), "what its entries follow has no term")?;
+    // The library treats an entry that it does not have as one of term 0.
+    ensure(
+        (message.index == 0) == (message.log_term == 0),
+        "the entry before its entries has no term",
+    )?;
     let (mut index, mut term) = (message.index, message.log_term);
     for entry in message.get_entries() {
         index += 1;
-        ensure(entry.index == index, "its entries do not follow each other")?;
+        ensure(entry.index == index, "its entries are not consecutive")?;
         ensure(entry.term >= term.max(1), "its terms go backwards")?;
         term = entry.term;
         verify_change(entry)?;
@@ -159,40 +172,40 @@ fn verify_append(message: &Message) -> Result<(), Refused> {
     ensure(term <= message.term, "its entries are of a later term")
 }
 
-/// A change of members that cannot be read would stop the group when it is committed.
+/// A malformed change of members would stop the group when it is committed.
 fn verify_change(entry: &Entry) -> Result<(), Refused> {
     match entry.get_entry_type() {
         EntryType::EntryNormal => Ok(()),
-        EntryType::EntryConfChange => Err(Refused("a change of members in an old form")),
+        EntryType::EntryConfChange => Err(Refused("a change of members in an old format")),
         EntryType::EntryConfChangeV2 => {
-            ensure(decode_change(&entry.data).is_ok(), "a change of members cannot be read")?;
+            ensure(decode_change(&entry.data).is_ok(), "malformed change of members")?;
             let members = Membership::decode(entry.context.clone());
-            ensure(members.is_ok_and(|m| m.is_sound()), "it leads to members that cannot be")
+            ensure(members.is_ok_and(|m| m.is_sound()), "change leads to invalid members")
         }
     }
 }
 
-/// The member that a question is from.
+/// The member that sent a read request.
 fn sender_of(question: &Entry) -> Option<u64> {
     let node = question.data.get(QUESTION - 16..).filter(|_| question.data.len() == QUESTION)?;
     Uuid::from_slice(node).ok().map(fold)
 }
 
-/// Whether the message that came with a snapshot's content is one that the library can restore.
+/// Checks that the library can restore the message that came with a snapshot's content.
 pub(crate) fn verify_snapshot(message: &Message, here: Here, me: Uuid) -> Result<(), Refused> {
-    ensure(message.get_msg_type() == MessageType::MsgSnapshot, "it is about no snapshot")?;
+    ensure(message.get_msg_type() == MessageType::MsgSnapshot, "not a snapshot message")?;
     verify_numbers(message)?;
-    ensure(message.term > 0, "it has no term")?;
-    ensure(!(here.leads && message.term == here.term), "this replica leads in its term")?;
+    ensure(message.term > 0, "message has no term")?;
+    ensure(!(here.leads && message.term == here.term), "this replica is the leader in that term")?;
     let metadata = message.get_snapshot().get_metadata();
-    ensure((1..=LIMIT).contains(&metadata.index), "a snapshot of nothing")?;
+    ensure((1..=LIMIT).contains(&metadata.index), "a snapshot without entries")?;
     ensure(
         (1..=message.term).contains(&metadata.term),
-        "a snapshot of no term, or of a later one",
+        "a snapshot without a term, or of a later one",
     )?;
     let members = members_in(message.get_snapshot());
-    let members = members.map_err(|_| Refused("its members cannot be read"))?;
-    ensure(members.is_sound() && members.contains(me), "its members cannot be")?;
+    let members = members.map_err(|_| Refused("malformed members"))?;
+    ensure(members.is_sound() && members.contains(me), "invalid members")?;
     let (told, expected) = (metadata.get_conf_state(), members.conf_state());
     let sorted = |ids: &[u64]| {
         let mut ids = ids.to_vec();
@@ -202,7 +215,7 @@ pub(crate) fn verify_snapshot(message: &Message, here: Here, me: Uuid) -> Result
     let same = sorted(&told.voters) == sorted(&expected.voters)
         && sorted(&told.learners) == sorted(&expected.learners);
     let plain = told.voters_outgoing.is_empty() && told.learners_next.is_empty();
-    ensure(same && plain && !told.auto_leave, "its members are two lists that differ")
+    ensure(same && plain && !told.auto_leave, "its two lists of members differ")
 }
 
 impl GroupCore {
@@ -218,18 +231,18 @@ impl GroupCore {
         }
     }
 
-    /// Refuses a message, and says so now and then.
+    /// Rejects a message, and logs some of the rejections.
     pub(crate) fn refuse(&mut self, message: &Message, why: Refused, out: &Out) {
         add(&out.metrics.messages_refused, 1);
         self.refused += 1;
         if self.refused.is_power_of_two() {
             let (group, from, kind) = (self.shared.id, message.from, message.get_msg_type());
-            tracing::warn!(%group, from = %format_args!("{from:016x}"), ?kind, term = message.term, index = message.index, refused = self.refused, "raft message refused: {why}");
+            tracing::warn!(%group, from = %format_args!("{from:016x}"), ?kind, term = message.term, index = message.index, refused = self.refused, "raft message rejected: {why}");
         }
     }
 
-    /// Whether the term of a message is too far ahead to be believed at once. Of one that would
-    /// change this replica's term it moves a step nearer.
+    /// Returns `true` if the term of a message is too far ahead to be accepted at once. If the
+    /// message would change this replica's term, the term advances by one step.
     pub(crate) fn is_far_ahead(&mut self, message: &Message) -> bool {
         let mine = self.node.term();
         if message.term <= mine.saturating_add(TERM_STEP) {
@@ -254,7 +267,7 @@ impl GroupCore {
 }
 
 /// See [`GroupCore::is_far_ahead`].
-pub(crate) const FAR_AHEAD: Refused = Refused("its term is too far ahead to be believed at once");
+pub(crate) const FAR_AHEAD: Refused = Refused("its term is too far ahead to be accepted at once");
 
 #[cfg(test)]
 mod tests {

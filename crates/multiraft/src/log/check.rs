@@ -1,17 +1,19 @@
-//! Tells a torn tail from corruption, and cuts it, before the log engine opens a directory.
+//! Distinguishes a torn tail from corruption, and truncates it, before the log engine opens a
+//! directory.
 //!
-//! The engine would cut the newest file at its first broken batch, and at the first read of it that
-//! fails. So it is told to cut nothing (`RecoveryMode::AbsoluteConsistency`), and what may go is
-//! cut here: a torn tail. Every write, trims included, is synced before the next one begins, so a
-//! crash can only damage the last batch, which was not acknowledged. To cut what was synced
-//! would silently drop acknowledged entries and votes. Two things tell the difference:
+//! The engine would truncate the newest file at its first broken batch, and at the first failed
+//! read. So it is configured to truncate nothing (`RecoveryMode::AbsoluteConsistency`), and the one
+//! thing that may be truncated, a torn tail, is truncated here. Every write, trims included, is
+//! synced before the next one begins, so a crash can only damage the last batch, which was not
+//! acknowledged. Truncating synced data would silently drop acknowledged entries and votes. Two
+//! checks tell the difference:
 //!
-//! * how far the files are known to be synced (`synced.rs`): what is broken before that was
+//! * the recorded synced position of the files (`synced.rs`): a broken batch before that was
 //!   acknowledged;
-//! * behind a torn batch nothing valid follows. So we walk the newest file, and when a batch is
-//!   broken look for any valid batch behind it; one is enough to refuse. This finds all damage but
-//!   that of the last batch, whatever is known of syncs. (It holds for the files that writes go to.
-//!   The engine moves old entries in several writes, and syncs them all in the end.)
+//! * no valid batch follows a torn one. So the newest file is walked, and a broken batch is
+//!   followed by a search for any valid batch; one is enough to reject the log. This finds all
+//!   damage except that of the last batch, without any record of syncs. (It holds for append files.
+//!   The engine moves old entries in several writes, and syncs them all at the end.)
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use super::engine_files::{
 use super::synced::Synced;
 use crate::error::LogError;
 
-/// Whether `dir` has files of a log with anything but a header in them.
+/// Returns `true` if `dir` contains log files with more than a header.
 pub(super) fn any_data(dir: &Path) -> std::io::Result<bool> {
     for (_, path) in files(dir, APPEND)?.into_iter().chain(files(dir, REWRITE)?) {
         if std::fs::metadata(path)?.len() > FILE_HEADER as u64 {
@@ -33,7 +35,7 @@ pub(super) fn any_data(dir: &Path) -> std::io::Result<bool> {
     Ok(false)
 }
 
-/// What is missing or broken in `dir` of what was synced.
+/// Describes missing or broken data in `dir` that had been synced.
 pub(super) fn damage(dir: &Path, synced: &Synced) -> std::io::Result<Option<(PathBuf, String)>> {
     for (suffix, reached) in [(APPEND, synced.append), (REWRITE, synced.rewrite)] {
         if reached.file == 0 {
@@ -44,22 +46,24 @@ pub(super) fn damage(dir: &Path, synced: &Synced) -> std::io::Result<Option<(Pat
             let detail = format!("file {}{suffix} was synced and is missing", reached.file);
             return Ok(Some((dir.to_owned(), detail)));
         }
-        // When only newer ones are left nothing of it was needed any more.
+        // If only newer files are left, the synced file was no longer needed.
         let Some((seq, path)) = files.into_iter().find(|(seq, _)| *seq == reached.file) else {
             continue;
         };
         let good = valid_to(&std::fs::read(&path)?, seq) as u64;
         if good < reached.offset {
-            let detail =
-                format!("damaged bytes at offset {good}, up to {} was synced", reached.offset);
+            let detail = format!(
+                "damaged bytes at offset {good}, but the file was synced up to {}",
+                reached.offset
+            );
             return Ok(Some((path, detail)));
         }
     }
     Ok(None)
 }
 
-/// Holds a log's directory as the engine does while it is open, so that no other process writes to
-/// files that are looked at.
+/// Locks a log's directory as the engine does while it is open, so that no other process writes to
+/// files during the check.
 pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
     let path = dir.join(LOCK);
     let io =
@@ -73,15 +77,15 @@ pub(super) fn lock(dir: &Path) -> Result<File, LogError> {
     }
 }
 
-/// So often a log that seems to be in use is looked at again, in a second or more: a machine that
-/// stands still shortens no wait.
+/// Number of attempts to open a log that seems to be in use, over at least a second: a count,
+/// because a stalled machine must not shorten the wait.
 const LOOKS: u32 = 50;
-/// The time between two looks.
+/// Delay between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Opens something of a log, once more while it seems to be in use. A process that this one begins
-/// has a copy of every lock until it runs its own program: a log that was closed meanwhile is free
-/// a moment later.
+/// Opens something of a log, and retries while it seems to be in use. A child process holds a copy
+/// of every lock until it executes its own program: a log that was closed in the meantime is free a
+/// moment later.
 pub(super) fn unless_in_use<T>(open: impl Fn() -> Result<T, LogError>) -> Result<T, LogError> {
     for _ in 0..LOOKS {
         match open() {
@@ -92,14 +96,14 @@ pub(super) fn unless_in_use<T>(open: impl Fn() -> Result<T, LogError>) -> Result
     open()
 }
 
-/// Brings `dir` into the state of a log whose last write was done or not begun. With `fsync`, what
-/// a process that was killed had only written is durable afterwards: it counts as synced from now
-/// on.
+/// Brings `dir` into the state of a log whose last write either completed or did not begin. With
+/// `fsync`, data that a killed process had only written is made durable: it counts as synced from
+/// now on.
 ///
-/// With `first`, nothing of the log was acknowledged: whatever is damaged in the files that writes
-/// go to is what is left of a first write, and is cut.
+/// With `first`, nothing in the log was acknowledged: damaged data in the append files is the rest
+/// of a first write, and is truncated.
 ///
-/// Says what is damaged, if anything is; then nothing was cut.
+/// Returns the damage, if any; then nothing was truncated.
 pub(super) fn recover_tail(
     dir: &Path,
     fsync: bool,
@@ -119,7 +123,7 @@ pub(super) fn recover_tail(
         let file = OpenOptions::new().write(true).open(&path)?;
         let len = file.metadata()?.len();
         if len > end {
-            tracing::info!(file = %path.display(), len, end, "a raft log file ends behind its last whole write");
+            tracing::info!(file = %path.display(), len, end, "raft log file truncated after its last complete write");
             file.set_len(end)?;
         }
         if fsync || len > end {
@@ -132,24 +136,24 @@ pub(super) fn recover_tail(
 /// The newest file of a queue.
 enum Newest {
     None,
-    /// It ends here. What follows, if anything does, was never acknowledged.
+    /// It ends here. Any following data was never acknowledged.
     Ends(PathBuf, u64),
-    /// Which file is damaged, and how.
+    /// The damaged file, and the kind of damage.
     Damaged(PathBuf, String),
 }
 
-/// Looks at the newest file of a queue.
+/// Examines the newest file of a queue.
 ///
-/// A newest file that was never begun goes first: the engine makes the next file, and the process
-/// ends, or a full disk keeps the engine from writing the header, and it goes on with the file
-/// before once there is room. That one is the newest in truth, and may have a tail.
+/// A newest file without a header is removed first: either the process ended after the engine
+/// created the file, or a full disk prevented the header, and the engine continued with the
+/// previous file once there was space. That one is actually the newest, and may have a tail.
 fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
     let mut files = files(dir, suffix)?;
     while let Some((seq, path)) = files.pop() {
         let data = std::fs::read(&path)?;
         let end = valid_to(&data, seq);
         let begun = has_header(&data) || any_batch(&data, 0, seq).is_some();
-        // What is found behind the damaged header of a first write was not acknowledged either.
+        // Data after the damaged header of a first write was not acknowledged either.
         if begun && (end > 0 || !first) {
             let behind = match suffix == APPEND && !first {
                 true => any_batch(&data, end + 1, seq),
@@ -166,11 +170,11 @@ fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
                 None => Newest::Ends(path, end as u64),
             });
         }
-        // The files before a later one go only when that one is in use.
+        // Files before a later one are removed only once that one is in use.
         if files.is_empty() && seq > 1 {
             return Ok(Newest::Damaged(path, String::from("no header")));
         }
-        tracing::warn!(file = %path.display(), "a raft log file that was never begun, or only with a first write that was not acknowledged, is removed");
+        tracing::warn!(file = %path.display(), "removing a raft log file without acknowledged data");
         std::fs::remove_file(&path)?;
     }
     Ok(Newest::None)
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
     use std::cell::{Cell, RefCell};
 
-    /// A process that another thread begins has a copy of the lock until it runs its own program.
+    /// A child process of another thread has a copy of the lock until it executes its own program.
     #[test]
     fn a_log_that_is_free_a_moment_later_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();
@@ -196,7 +200,7 @@ mod tests {
         });
         assert!(opened.is_ok());
         assert_eq!(looks.get(), 4, "it is free at the fourth look");
-        // One that stays in use is not waited for for ever.
+        // A lock that stays in use is not awaited forever.
         assert!(matches!(unless_in_use(|| lock(dir.path())), Err(LogError::InUse { .. })));
     }
 }

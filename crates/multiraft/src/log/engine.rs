@@ -1,5 +1,5 @@
-//! The engine under a log: how it is opened, what its errors mean, how it is dropped. The rest of
-//! the crate names raft-engine by this file, but for its own files (`engine_files.rs`).
+//! The engine below a log: opening, error conversion, dropping. Apart from its own files
+//! (`engine_files.rs`), the rest of the crate uses raft-engine only through this file.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -16,7 +16,7 @@ use crate::consensus::Entry;
 use crate::error::LogError;
 use crate::options::LogOptions;
 
-/// Lets the engine number Raft's entries.
+/// Gives the engine the indexes of Raft's entries.
 pub(crate) struct EntryExt;
 
 impl MessageExt for EntryExt {
@@ -27,15 +27,15 @@ impl MessageExt for EntryExt {
     }
 }
 
-/// The engine. It syncs once more when it is dropped, and panics when that fails: a log that has
-/// failed must not take its process along.
+/// The engine. On drop it syncs once more, and panics if that fails: a failed log must not abort
+/// the process.
 pub(crate) struct Guarded(ManuallyDrop<Engine>);
 
 impl Guarded {
-    /// Opens the engine in `dir`; `written` hears of what it writes.
+    /// Opens the engine in `dir`; `written` records its writes.
     ///
     /// # Errors
-    /// When another process has the directory, or its files cannot be read or are damaged.
+    /// If another process uses the directory, or its files cannot be read or are damaged.
     pub(super) fn open(
         dir: &Path,
         options: &LogOptions,
@@ -56,7 +56,7 @@ impl Deref for Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: it is not used after this.
+        // SAFETY: it is not used afterwards.
         let engine = unsafe { ManuallyDrop::take(&mut self.0) };
         if catch_unwind(AssertUnwindSafe(|| drop(engine))).is_err() {
             tracing::error!("the last fsync of a raft log failed");
@@ -67,11 +67,10 @@ impl Drop for Guarded {
 fn config(dir: &Path, options: &LogOptions) -> Config {
     Config {
         dir: dir.to_string_lossy().into_owned(),
-        // `check.rs` has cut what may be cut. In any other mode the engine cuts where a read fails,
-        // too.
+        // `check.rs` has truncated a torn tail. Any other mode truncates at a failed read, too.
         recovery_mode: RecoveryMode::AbsoluteConsistency,
         recovery_threads: 2,
-        // Payloads are outside and commands are small: compressing costs more than it saves.
+        // Payloads are outside and commands are small: compression would cost more than it saves.
         batch_compression_threshold: ReadableSize(0),
         target_file_size: ReadableSize(options.file_size),
         purge_threshold: ReadableSize(options.purge_threshold.max(options.file_size)),
@@ -80,7 +79,7 @@ fn config(dir: &Path, options: &LogOptions) -> Config {
     }
 }
 
-/// What an error of the engine in `dir` means.
+/// Converts an error of the engine in `dir`.
 pub(super) fn log_error(dir: &Path, error: EngineError) -> LogError {
     let path = dir.to_owned();
     let detail = error.to_string();
@@ -94,7 +93,7 @@ pub(super) fn log_error(dir: &Path, error: EngineError) -> LogError {
     }
 }
 
-/// What the engine has of a group, by the number that the group has in it.
+/// The engine's record of a group, by the group's engine number.
 pub(super) fn meta(engine: &Engine, region: u64) -> Option<PersistedGroup> {
     engine.get(region, format::META).and_then(|m| PersistedGroup::decode(&m))
 }

@@ -1,35 +1,35 @@
-//! What is known of raft-engine's own files, which it documents nowhere: **version 0.4.2**, file
-//! format 2 (and 1, to read). Nothing else in this crate knows a byte of them.
+//! Undocumented format of raft-engine's files: **version 0.4.2**, file format 2 (and 1, for
+//! reading). Nothing else in this crate depends on their bytes.
 //!
-//! The engine by itself would cut what it cannot read, acknowledged or not.
-//! `check.rs` therefore reads its files before it does, and `synced.rs` notes how far they were
-//! synced, by what the engine's `internals` say of each write.
+//! The engine itself would truncate data that it cannot read, acknowledged or not. `check.rs`
+//! therefore reads its files first, and `synced.rs` records their synced position, from the
+//! engine's `internals` events about each write.
 //!
-//! * A directory: `LOCK`, held by `flock` while the engine is open; `N.raftlog`, files that writes
-//!   go to, and `N.rewrite`, files that the engine moves old entries to, with a number of 16
-//!   decimal digits each, the highest the newest; `N.raftlog.reserved`, empty files for later.
+//! * A directory: `LOCK`, held by `flock` while the engine is open; `N.raftlog`, append files, and
+//!   `N.rewrite`, files for entries that the engine moves, with a number of 16 decimal digits each,
+//!   the highest the newest; `N.raftlog.reserved`, empty files for later.
 //! * A file: magic (53 bytes), version, alignment (u64 each, big endian), then batches: `len << 8 |
 //!   compression` and footer offset (u64 big endian), entries and their crc32, footer and its crc32
-//!   xor the file's number (little endian). A recycled file holds batches of its former life behind
-//!   the valid ones; the number in the crc makes those invalid. Files are allocated ahead with
-//!   zeros.
-//! * A file of version 1 has neither alignment nor number in the crc: the engine made such a one
-//!   when it opened a file that was never begun.
+//!   xor the file's number (little endian). A recycled file still contains batches of its previous
+//!   use after the valid ones; the number in the crc makes those invalid. Files are preallocated
+//!   with zeros.
+//! * A file of version 1 has neither alignment nor number in the crc: the engine writes one when it
+//!   opens a file without a header.
 //!
-//! The workspace pins the version exactly. Before another one is taken, compare with 0.4.2:
+//! The workspace pins the version exactly. Before an upgrade, compare with 0.4.2:
 //!
 //! 1. `src/file_pipe_log/format.rs`: names of files and of the lock, header, versions;
-//! 2. `src/log_batch.rs`: header of a batch, how its parts are sealed, which compressions there are
-//!    (`valid_batch` refuses all but 0 and 1);
-//! 3. `src/config.rs`: which format version and which alignment are written by default (version 2
-//!    without alignment, else `header` finds no header), and what `AbsoluteConsistency` refuses;
+//! 2. `src/log_batch.rs`: header of a batch, how its parts are sealed, available compressions
+//!   (`valid_batch` rejects all but 0 and 1);
+//! 3. `src/config.rs`: the default format version and alignment (version 2 without alignment, else
+//!   `header` finds no header), and the checks of `AbsoluteConsistency`;
 //! 4. `src/event_listener.rs` and `FileBlockHandle`: `on_append_log_file` is called for each write,
-//!    before `write` returns, with the file and the range that it went to;
-//! 5. `src/engine.rs`: that a write syncs when it is asked to, and that one that fails with
-//!    `TryAgain`, or for want of room, leaves nothing behind.
+//!   before `write` returns, with the file and the written range;
+//! 5. `src/engine.rs`: a write syncs on request, and one that fails with `TryAgain`, or for lack of
+//!   space, leaves nothing behind.
 //!
-//! The test below, `check.rs`, `tests/damage.rs` and `tests/crash.rs` hold all that against files
-//! that the engine wrote; `make simulate ARGS="--faults disks"` does so with losses of power.
+//! The test below, `check.rs`, `tests/damage.rs` and `tests/crash.rs` verify all that with files
+//! written by the engine; `make simulate ARGS="--faults disks"` does so with power losses.
 
 use std::path::{Path, PathBuf};
 
@@ -46,9 +46,9 @@ pub(super) const FILE_HEADER: usize = MAGIC.len() + 16;
 const FILE_HEADER_1: usize = MAGIC.len() + 8;
 const BATCH_HEADER: usize = 16;
 
-/// Files that writes go to.
+/// Suffix of append files.
 pub(super) const APPEND: &str = ".raftlog";
-/// Files that the engine moves old entries to.
+/// Suffix of files for entries that the engine moves.
 pub(super) const REWRITE: &str = ".rewrite";
 
 /// The files of a queue, each with its number, oldest first.
@@ -66,13 +66,13 @@ pub(super) fn files(dir: &Path, suffix: &str) -> std::io::Result<Vec<(u64, PathB
     Ok(files)
 }
 
-/// Whether a file was begun.
+/// Returns `true` if the file has a header.
 pub(super) fn has_header(data: &[u8]) -> bool {
     header(data).is_some()
 }
 
-/// How long a file's header is, and what the checksums of its batches are changed by: its number in
-/// version 2 without alignment, the version that we have written; nothing in version 1.
+/// Length of a file's header, and the modifier of its batch checksums: the file's number in version
+/// 2 without alignment, which is the version we write; none in version 1.
 fn header(data: &[u8]) -> Option<(usize, Signature)> {
     let rest = data.strip_prefix(MAGIC)?;
     match u64::from_be_bytes(*rest.first_chunk()?) {
@@ -82,7 +82,7 @@ fn header(data: &[u8]) -> Option<(usize, Signature)> {
     }
 }
 
-/// What a file's checksums are changed by.
+/// The modifier of a file's checksums.
 #[derive(Clone, Copy)]
 enum Signature {
     None,
@@ -98,13 +98,13 @@ impl Signature {
     }
 }
 
-/// Where the first whole batch of file `seq` is, from an offset on.
+/// Offset of the first complete batch of file `seq` at or after an offset.
 pub(super) fn any_batch(data: &[u8], from: usize, seq: u64) -> Option<usize> {
     let (_, signature) = header(data).unwrap_or((0, Signature::Number));
     (from..data.len()).find(|at| valid_batch(data, *at, signature.of(seq)).is_some())
 }
 
-/// Up to where file `seq` is good.
+/// End of the valid data of file `seq`.
 pub(super) fn valid_to(data: &[u8], seq: u64) -> usize {
     let Some((mut at, signature)) = header(data) else { return 0 };
     while let Some(len) = valid_batch(data, at, signature.of(seq)) {
@@ -135,21 +135,21 @@ fn valid_batch(data: &[u8], at: usize, signature: u32) -> Option<usize> {
     Some(len)
 }
 
-/// Whether `block` ends with the crc of the rest, xor `signature`.
+/// Checks that `block` ends with the crc of the rest, xor `signature`.
 fn sealed(block: &[u8], signature: u32) -> Option<()> {
     let (content, crc) = block.split_last_chunk::<4>()?;
     let expected = u32::from_le_bytes(*crc) ^ signature;
     (checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32 == expected).then_some(())
 }
 
-/// An end of data in one of a queue's files; file 0 is none.
+/// An end of data in one of a queue's files; file 0 stands for none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FilePosition {
     pub(super) file: u64,
     pub(super) offset: u64,
 }
 
-/// Where the engine's last write to each queue ends.
+/// End of the engine's last write to each queue.
 #[derive(Default)]
 pub(super) struct Written {
     append: Mutex<FilePosition>,
@@ -187,7 +187,7 @@ mod tests {
     use crate::log::engine::Guarded;
     use crate::options::LogOptions;
 
-    /// Fails with a version of the engine whose files are others.
+    /// Fails with an engine version that has another file format.
     #[test]
     fn what_the_engine_writes_is_what_this_file_knows() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of what becomes of the first write of a log when it fails, or power does: `synced.rs`.
+//! Tests of a failed first write of a log, and of a power loss during it: `synced.rs`.
 
 use tokio::sync::oneshot;
 
@@ -8,9 +8,8 @@ use super::write::{Done, WriteTask};
 use super::{LogHandle, power_loss};
 use crate::options::LogOptions;
 
-/// A log that was used for the first time, with one write; its directory as it was before that
-/// write, and what a sync that failed and a loss of power may leave of the file: the write without
-/// that of the header.
+/// Creates a log with one write; returns its directory as it was before that write, and the file as
+/// a failed sync and a power loss may leave it: the write without the header's.
 fn first_write(options: LogOptions) -> (tempfile::TempDir, tempfile::TempDir, Vec<u8>) {
     let (root, before) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let dir = root.path().join("log");
@@ -28,7 +27,7 @@ fn first_write(options: LogOptions) -> (tempfile::TempDir, tempfile::TempDir, Ve
 #[test]
 fn what_power_left_of_a_first_write_goes_unless_it_was_acknowledged() {
     let (root, before, torn) = first_write(LogOptions::default());
-    // Its sync failed, and power after it.
+    // Its sync failed, and then the power.
     let copied = before.path().join("log");
     std::fs::write(newest(&copied), &torn).unwrap();
     let log = LogHandle::open(&copied, LogOptions::default()).unwrap();
@@ -66,7 +65,7 @@ fn a_log_without_syncs_never_says_that_nothing_was_acknowledged() {
     let dir = root.path().join("log");
     std::fs::write(newest(&dir), &torn).unwrap();
     LogHandle::open(&dir, LogOptions::default()).unwrap_err();
-    // One that begins with syncs, and goes on without.
+    // It begins with syncs, and continues without.
     let copied = before.path().join("log");
     let log = LogHandle::open(&copied, LogOptions::default()).unwrap();
     log.core.identity.synced.begin().unwrap();
@@ -90,5 +89,5 @@ fn a_first_write_is_not_acknowledged_before_that_is_noted() {
     let (sender, written) = oneshot::channel();
     log.write([WriteTask { done: Done::Waiter(sender), ..entry_of(1, 1) }]);
     written.blocking_recv().unwrap_err();
-    assert!(log.failure().is_some_and(|why| why.contains("how far the log is synced")));
+    assert!(log.failure().is_some_and(|why| why.contains("synced position")));
 }

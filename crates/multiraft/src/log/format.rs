@@ -1,9 +1,9 @@
-//! What a log keeps for each group beside its entries: its members, and where its
-//! entries begin.
+//! Records that a log keeps for each group in addition to its entries: its members, and the start
+//! of its entries.
 //!
-//! Four records per group, under one-byte keys: [`META`] (the members), [`HARD`] (Raft's
-//! term and vote, a protobuf `HardState`), [`TRUNCATED`] (position before the first entry),
-//! [`COMPLETENESS`] (whether this replica may lack what it once confirmed).
+//! Four records per group, under one-byte keys: [`META`] (the members), [`HARD`] (Raft's term and
+//! vote, a protobuf `HardState`), [`TRUNCATED`] (position before the first entry), [`COMPLETENESS`]
+//! (a flag for entries that this replica once confirmed and may lack).
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -23,19 +23,19 @@ const FIXED: u8 = 1;
 /// Members as of an entry.
 const VERSION: u8 = 2;
 
-/// A group as its log remembers it.
+/// A group as recorded in its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersistedGroup {
     /// The group.
     pub id: Uuid,
-    /// Which member this node is.
+    /// The member that is this node.
     pub me: Uuid,
     /// All members.
     pub membership: Membership,
 }
 
 impl PersistedGroup {
-    /// Where all members are.
+    /// The addresses of all members.
     pub fn peers(&self) -> Vec<Peer> {
         self.membership.members.iter().map(|m| m.peer.clone()).collect()
     }
@@ -113,7 +113,7 @@ mod tests {
             assert_eq!(PersistedGroup::decode(&bytes[..cut]), None, "cut at {cut}");
         }
         assert_eq!(PersistedGroup::decode(&bytes), Some(group.clone()));
-        // As it was written before members could change.
+        // The format from before members could change.
         let mut golden = vec![1u8];
         golden.extend_from_slice(&1u128.to_be_bytes());
         golden.extend_from_slice(&2u128.to_be_bytes());

@@ -1,4 +1,4 @@
-//! What the log keeps besides its entries, for fuzzing.
+//! Fuzz targets for the records of the log other than entries.
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum};
@@ -10,7 +10,7 @@ use super::synced::Synced;
 use crate::membership::Membership;
 use crate::membership::Peer;
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub(crate) fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let numbers = vec![(0..16).collect(), vec![2, 9, 0, 0, 0, 0, 0, 0, 0]];
     vec![
@@ -21,7 +21,7 @@ pub(crate) fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     ]
 }
 
-/// The content with the checksum that it has to have: what is behind it is of interest.
+/// Appends the valid checksum, so that the fuzzer gets past it.
 fn with_checksum(content: &[u8]) -> Vec<u8> {
     let crc = checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32;
     [content, &crc.to_le_bytes()].concat()

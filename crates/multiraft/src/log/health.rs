@@ -1,17 +1,17 @@
-//! Why a log cannot be written.
+//! Health of a log's writes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Why a log cannot be written at present; outlives the log itself.
+/// The reason why a log cannot be written at present; outlives the log itself.
 #[derive(Debug, Default)]
 pub(crate) struct LogHealth {
     reason: Mutex<Option<String>>,
-    /// Whether there is a reason, to be looked at without the lock.
+    /// True if there is a reason; readable without the lock.
     any: AtomicBool,
-    /// Why the log failed for good.
+    /// The reason for a permanent failure.
     pub(super) failed: watch::Sender<Option<String>>,
 }
 
@@ -27,7 +27,7 @@ impl LogHealth {
         self.reason.lock().clone()
     }
 
-    /// The log fails; says whether it had not before.
+    /// Records a permanent failure; returns `true` if it is the first.
     pub(super) fn fail(&self, reason: &str) -> bool {
         let first = self.failed.send_if_modified(|failed| {
             let first = failed.is_none();
@@ -41,7 +41,7 @@ impl LogHealth {
     }
 
     pub(super) fn set(&self, reason: Option<String>) {
-        // What has failed stays so, also when a write that was under way goes well.
+        // A permanent failure stays, even if a write in flight succeeds.
         let reason = reason.or_else(|| self.failure());
         self.any.store(reason.is_some(), Ordering::Relaxed);
         *self.reason.lock() = reason;

@@ -1,16 +1,16 @@
-//! Whether the log in a directory is the one that its manifest is about.
+//! Verifies that the log in a directory is the one of its manifest.
 //!
-//! | manifest | id in the directory | log files | what that is |
+//! | manifest | id in the directory | log files | meaning |
 //! | --- | --- | --- | --- |
 //! | none | none | none | a new log |
 //! | none | none | some | a log of a version without manifests |
-//! | none | some | | the manifest was lost, with the state machines perhaps: the log stands for itself |
-//! | some | the same | as far as they were synced | as it should be |
+//! | none | some | | the manifest was lost, as perhaps the state machines: log accepted |
+//! | some | the same | up to the synced position | normal |
 //! | some | | none | **the log was lost** |
-//! | some | another, or none | some | the log of something else: refused |
+//! | some | another, or none | some | another log: rejected |
 //!
-//! A log that was lost is not begun anew before a group starts on it ([`Identity::adopt`]): a disk
-//! that was only not mounted can still come back.
+//! A lost log is not recreated before a group starts on it ([`Identity::adopt`]): a disk that was
+//! only not mounted can still come back.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,22 +23,22 @@ use super::manifest::{Completeness, Manifest, ManifestFile, replace};
 use super::synced::SyncedFile;
 use crate::error::LogError;
 
-/// The file in the log's directory that holds its id.
+/// The file in the log's directory with its id.
 pub(super) const ID: &str = "ID";
 
-/// What a directory and its manifest say of the log in it.
+/// Identity of a log according to its directory and manifest.
 pub(crate) struct Identity {
     dir: PathBuf,
     pub(crate) manifest: ManifestFile,
-    /// How far the files must reach.
+    /// The required extent of the files.
     pub(super) synced: SyncedFile,
-    /// Whether what is acknowledged is synced.
+    /// Acknowledged writes are synced.
     fsync: bool,
-    /// An operator goes on without what a lost log had.
+    /// An operator has accepted the loss of the log.
     pub(crate) accepted: bool,
-    /// Whether a group has started since the directory was opened.
+    /// A group has started since the directory was opened.
     adopted: AtomicBool,
-    /// Held while a group adopts the log: several start at a time.
+    /// Held while a group adopts the log: several may start concurrently.
     adopting: Mutex<()>,
 }
 
@@ -48,22 +48,21 @@ fn beside(manifest: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-/// Where it is noted how far the log is synced.
+/// The file of the log's synced position.
 pub(super) fn synced_path(manifest: &Path) -> PathBuf {
     beside(manifest, ".synced")
 }
 
-/// The file by which an operator says that a group is to go on without what its lost log had.
+/// The file with which an operator accepts that a group continues without its lost log.
 pub(crate) fn accept_path(manifest: &Path) -> PathBuf {
     beside(manifest, ".accept-loss")
 }
 
 impl Identity {
-    /// Brings directory and manifest together, without changing either if there is a log that is
-    /// known.
+    /// Compares directory and manifest, without changing either if there is a known log.
     ///
     /// # Errors
-    /// When files cannot be read or written, or the log is another one.
+    /// If files cannot be read or written, or the log is another one.
     pub(super) fn establish(dir: &Path, path: &Path, fsync: bool) -> Result<Self, LogError> {
         let io = |error: std::io::Error| LogError::Io {
             path: dir.to_owned(),
@@ -96,14 +95,14 @@ impl Identity {
                 return Err(foreign(detail));
             }
             (None, Some(id)) => {
-                tracing::warn!(log = %dir.display(), manifest = %path.display(), "a raft log has no manifest; it gets one");
+                tracing::warn!(log = %dir.display(), manifest = %path.display(), "creating the manifest of a raft log without one");
                 (Manifest::new(id), true)
             }
             (None, None) => {
                 let new = Manifest::new(Uuid::new_v4());
                 if files {
-                    // First this, for a log of an older version: files without an id would be those
-                    // of another log.
+                    // The id is written first, for a log of an older version: files without an id
+                    // would count as those of another log.
                     write_id(dir, new.log).map_err(io)?;
                 }
                 (new, true)
@@ -124,10 +123,10 @@ impl Identity {
         Ok(Self { dir, manifest, synced, fsync, accepted, adopted, adopting })
     }
 
-    /// The log is about to be used: from now on it is the one that the manifest is about.
+    /// Makes this the log of the manifest, just before its first use.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If that cannot be written.
     pub(crate) fn adopt(&self) -> Result<(), LogError> {
         let _one = self.adopting.lock();
         self.manifest.persist()?;
@@ -146,18 +145,19 @@ impl Identity {
         Ok(())
     }
 
-    /// Writes what has changed since, if the log is in use.
+    /// Writes changes of the manifest, if the log is in use.
     pub(super) fn persist(&self) {
         if !self.adopted.load(Ordering::Acquire) {
             return;
         }
         if let Err(error) = self.manifest.persist() {
-            // It still says less than is true: after a restart the replica asks its leader again.
-            tracing::warn!(%error, "the manifest of a raft log was not written");
+            // The file is outdated in the safe direction: after a restart the replica catches up
+            // with its leader again.
+            tracing::warn!(%error, "cannot write the manifest of a raft log");
         }
     }
 
-    /// What an operator allowed is recorded, and not allowed once more.
+    /// Records the operator's consent, and removes it so that it is used only once.
     fn use_up_acceptance(&self) {
         let path = accept_path(self.manifest.path());
         match std::fs::remove_file(&path) {
@@ -169,12 +169,12 @@ impl Identity {
     }
 }
 
-/// The manifest of the log that takes the place of a lost one.
+/// The manifest of a log that replaces a lost one.
 fn lost(dir: &Path, known: Manifest) -> Manifest {
     if !known.groups.is_empty() {
         tracing::error!(
             log = %dir.display(), groups = known.groups.len(),
-            "the raft log that was here is lost: its groups do not vote until they have what their leaders have committed"
+            "the raft log is lost: its groups do not vote until they hold all entries committed by their leaders"
         );
     }
     let mark = |kept: Completeness| match kept {

@@ -1,18 +1,18 @@
-//! What is known of a log outside of its directory.
+//! Record of a log outside of its directory.
 //!
-//! A replica that finds an empty log directory cannot tell by it whether there was a log before. If
-//! it took the log for a new one it would vote and confirm entries as if it had never done so
-//! before. The manifest is a small file that lies with the state machines' tables, on another disk
-//! perhaps. It holds the log's id, which is in the log's directory, too (`identity.rs`), for each
-//! group whether its log has everything that this replica ever confirmed, and its members:
-//! a replica that goes on with its tables alone would else take those for members that its
-//! configuration names, whichever nodes came and went since.
+//! A replica that finds an empty log directory cannot tell from it whether there was a log before.
+//! If it took the log for a new one it would vote and confirm entries as if it had never done so
+//! before. The manifest is a small file next to the state machines' tables, possibly on another
+//! disk. It contains the log's id, which is in the log's directory, too (`identity.rs`), and for
+//! each group a flag for the completeness of its log, and its members: a replica that continues
+//! with its tables alone would otherwise use the members of its configuration, regardless of later
+//! changes.
 //!
-//! It is replaced as a whole: written beside, synced, renamed. That happens when a group starts on
-//! the log for the first time, when its members have changed, before the state machine gets past
-//! the change, and, without a wait for it, when a replica that lacked something has it. What a
-//! replica may lack is in the log itself, too, in one batch with the entries that it gets: there it
-//! is never older than those.
+//! It is replaced as a whole: written to a temporary file, synced, renamed. That happens when a
+//! group starts on the log for the first time, when its members have changed, before the state
+//! machine gets past the change, and, asynchronously, when a replica has caught up. The log itself
+//! also contains the completeness, in one batch with the entries: there it is never older than
+//! those.
 //!
 //! Format, little endian: magic, version (u8), the log's id (16), count (u32), then per group: id
 //! (16), kind (u8), index (u64); then count (u32) and per group whose members are known: id (16),
@@ -34,28 +34,28 @@ const MAGIC: &[u8] = b"RAFT-LOG-MANIFEST";
 const VERSION: u8 = 2;
 const WITHOUT_MEMBERS: u8 = 1;
 
-/// Whether a replica's log has everything that the replica ever confirmed.
+/// Completeness of a replica's log: it may lack entries that the replica once confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Completeness {
-    /// It has.
+    /// Nothing is missing.
     Complete,
-    /// It may lack something; no leader has told yet how far it must come. `lost`: there was a log
-    /// before. Otherwise the replica is new, or its disks were emptied: that looks the same.
+    /// Entries may be missing; no leader has reported the index to reach yet. `lost`: there was a
+    /// log before. Otherwise the replica is new, or its disks were emptied: that looks the same.
     Unknown { lost: bool },
-    /// It lacks nothing once it holds what is committed up to this index.
+    /// Complete once it holds everything committed up to this index.
     Until(u64),
-    /// The log was lost, and an operator has decided to go on without it.
+    /// The log was lost, and an operator has accepted that.
     Accepted,
 }
 
 impl Completeness {
-    /// As the log keeps it, and the manifest.
+    /// Encodes it for the log and the manifest.
     pub(crate) fn encode(self) -> Vec<u8> {
         let (kind, index) = self.code();
         [&[kind][..], &index.to_le_bytes()].concat()
     }
 
-    /// What [`encode`](Self::encode) wrote.
+    /// Decodes the output of [`encode`](Self::encode).
     pub(crate) fn decode(data: &[u8]) -> Option<Self> {
         let (kind, index) = data.split_first()?;
         Self::of(*kind, u64::from_le_bytes(index.try_into().ok()?)).ok()
@@ -76,19 +76,19 @@ impl Completeness {
             (1, 0 | 1) => Ok(Self::Unknown { lost: index == 1 }),
             (2, index) => Ok(Self::Until(index)),
             (3, 0) => Ok(Self::Accepted),
-            _ => Err(FrameError(format!("completeness {kind} {index} is not known"))),
+            _ => Err(FrameError(format!("unknown completeness {kind} {index}"))),
         }
     }
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     /// Identity of the log.
     pub(crate) log: Uuid,
     /// The groups that the log has or had.
     pub(crate) groups: BTreeMap<Uuid, Completeness>,
-    /// Their members, as far as they are known.
+    /// Their members, as far as known.
     pub(crate) members: BTreeMap<Uuid, Membership>,
 }
 
@@ -125,11 +125,11 @@ impl Manifest {
         }
         let mut reader = Reader(data.slice(..content.len()));
         if reader.bytes(MAGIC.len())? != MAGIC {
-            return Err(FrameError(String::from("no manifest of a raft log")));
+            return Err(FrameError(String::from("not a manifest of a raft log")));
         }
         let version = reader.u8()?;
         if version != VERSION && version != WITHOUT_MEMBERS {
-            return Err(FrameError(format!("version {version} is not known")));
+            return Err(FrameError(format!("unknown version {version}")));
         }
         let mut manifest = Self::new(reader.uuid()?);
         for _ in 0..reader.u32()? {
@@ -146,10 +146,10 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Reads the file, if there is one.
+    /// Reads the file, if it exists.
     ///
     /// # Errors
-    /// When it cannot be read, or is damaged.
+    /// If it cannot be read, or is damaged.
     pub(crate) fn read(path: &Path) -> Result<Option<Self>, LogError> {
         let data = match std::fs::read(path) {
             Ok(data) => data,
@@ -177,7 +177,7 @@ struct Known {
 }
 
 impl ManifestFile {
-    /// `changed`: the file does not say so yet.
+    /// `changed`: the file does not contain the current state yet.
     pub(crate) fn new(path: PathBuf, manifest: Manifest, changed: bool) -> Self {
         let known = Mutex::new(Known { manifest, changed });
         Self { path, known, writing: Mutex::new(()) }
@@ -196,19 +196,19 @@ impl ManifestFile {
         self.known.lock().manifest.groups.get(&group).copied()
     }
 
-    /// Takes note of a group; on disk with the next [`persist`](Self::persist).
+    /// Records a group; on disk with the next [`persist`](Self::persist).
     pub(crate) fn set(&self, group: Uuid, completeness: Completeness) {
         let mut known = self.known.lock();
         let before = known.manifest.groups.insert(group, completeness);
         known.changed |= before != Some(completeness);
     }
 
-    /// The members of a group, as far as they are known.
+    /// The members of a group, as far as known.
     pub(crate) fn members(&self, group: Uuid) -> Option<Membership> {
         self.known.lock().manifest.members.get(&group).cloned()
     }
 
-    /// Notes the members of a group; on disk with the next [`persist`](Self::persist).
+    /// Records the members of a group; on disk with the next [`persist`](Self::persist).
     pub(crate) fn set_members(&self, group: Uuid, members: &Membership) {
         let mut known = self.known.lock();
         if known.manifest.members.get(&group) != Some(members) {
@@ -217,17 +217,17 @@ impl ManifestFile {
         }
     }
 
-    /// A group was erased from the log.
+    /// Removes a group that was erased from the log.
     pub(crate) fn forget(&self, group: Uuid) {
         let mut known = self.known.lock();
         known.changed |= known.manifest.groups.remove(&group).is_some();
         known.changed |= known.manifest.members.remove(&group).is_some();
     }
 
-    /// Writes what has changed. Returns when it is on disk.
+    /// Writes changes. Returns when they are on disk.
     ///
     /// # Errors
-    /// When it cannot be written; the file is as it was then.
+    /// If it cannot be written; the file is unchanged then.
     pub(crate) fn persist(&self) -> Result<(), LogError> {
         let _writing = self.writing.lock();
         let manifest = {

@@ -1,13 +1,13 @@
 //! One log per disk, shared by all groups on it.
 //!
-//! [`LogHandle`] is the cheap handle; `queue.rs` has what waits for the disk, `write.rs` the thread
-//! that writes it, `purge.rs` the one that gives space back, `read.rs` what is read of it,
-//! `check.rs` what refuses a damaged directory and cuts a torn tail, `format.rs` the records beside
-//! the entries, `regions.rs` the numbers that groups have in the engine, `health.rs` why it cannot
-//! be written. Outside of the directory are `manifest.rs`, by which `identity.rs` knows that a log
-//! was lost, and `synced.rs`, by which `check.rs` knows what was synced. The engine (`engine.rs`)
-//! is raft-engine: append-only files, an index in memory, files recycled so that a write does not
-//! change file metadata. What is known of its files is in `engine_files.rs` alone.
+//! [`LogHandle`] is the cheap handle; `queue.rs` holds pending writes, `write.rs` is the writer
+//! thread, `purge.rs` reclaims space, `read.rs` reads the log, `check.rs` rejects a damaged
+//! directory and truncates a torn tail, `format.rs` defines the records in addition to the entries,
+//! `regions.rs` assigns the engine's numbers to groups, `health.rs` records why it cannot be
+//! written. Two files are outside of the directory: `manifest.rs`, with which `identity.rs` detects
+//! a lost log, and `synced.rs`, with which `check.rs` detects damage to synced data. The engine
+//! (`engine.rs`) is raft-engine: append-only files, an index in memory, files recycled so that a
+//! write does not change file metadata. Only `engine_files.rs` depends on the format of its files.
 
 mod check;
 mod engine;
@@ -73,12 +73,12 @@ pub(crate) struct LogCore {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and
-/// the last group on it are gone.
+/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and the
+/// last group on it are dropped.
 #[derive(Clone)]
 pub struct LogHandle {
     pub(crate) core: Arc<LogCore>,
-    /// The log's threads hold the core as well; this is what only handles hold.
+    /// Held by handles only; the log's threads hold the core as well.
     _owner: Arc<Owner>,
 }
 
@@ -92,12 +92,12 @@ impl Drop for Owner {
 }
 
 impl LogCore {
-    /// The log has failed: its groups stop, and what is queued is not written.
+    /// Fails the log: its groups stop, and queued writes are dropped.
     pub(crate) fn give_up(&self, reason: String) {
         if !self.health.fail(&reason) {
             return;
         }
-        tracing::error!(log = %self.dir.display(), %reason, "raft log gave up; its groups stop on this node");
+        tracing::error!(log = %self.dir.display(), %reason, "raft log failed; its groups stop on this node");
         for (group, inbox) in self.groups.lock().iter() {
             inbox.push(Event::LogFailed { group: *group, reason: reason.clone() });
         }
@@ -134,11 +134,11 @@ impl LogHandle {
         if let Some((path, detail)) = check::recover_tail(dir, options.fsync, first).map_err(io)? {
             return Err(LogError::Corrupt { path, detail });
         }
-        // What is left of a first write is as good as acknowledged from now on.
+        // The rest of a first write counts as acknowledged from now on.
         if !options.fsync || check::any_data(dir).map_err(io)? {
             identity.synced.may_acknowledge().map_err(io)?;
         }
-        // Snapshots that were on their way when the process ended are of no use.
+        // Snapshots that were in flight when the process ended are useless.
         let _ = std::fs::remove_dir_all(dir.join(SNAPSHOTS));
         let written = Arc::<Written>::default();
         // The engine locks the directory itself.
@@ -172,12 +172,12 @@ impl LogHandle {
         Ok(Self { core, _owner })
     }
 
-    /// Where it is.
+    /// The log's directory.
     pub fn dir(&self) -> &Path {
         &self.core.dir
     }
 
-    /// Its counters.
+    /// The log's counters.
     pub fn metrics(&self) -> &Arc<LogMetrics> {
         &self.core.metrics
     }
@@ -187,27 +187,28 @@ impl LogHandle {
         self.core.engine.get_used_size()
     }
 
-    /// Why writes fail at present: the disk is full, or the log has [failed](Self::failure).
+    /// The reason why writes fail at present: the disk is full, or the log has
+    /// [failed](Self::failure).
     pub fn trouble(&self) -> Option<String> {
         self.core.health.trouble()
     }
 
-    /// Whether it takes writes.
+    /// Fails if the log accepts no writes.
     pub(crate) fn check_open(&self) -> Result<(), LogError> {
         if !self.core.queue.is_closed() {
             return Ok(());
         }
-        let detail = self.trouble().unwrap_or_else(|| String::from("it was closed"));
+        let detail = self.trouble().unwrap_or_else(|| String::from("log is closed"));
         Err(LogError::Closed { path: self.core.dir.clone(), detail })
     }
 
-    /// Why the log failed, if it did: a write or an fsync of its disk failed, which is final. Its
-    /// groups stop on this node.
+    /// The reason for a permanent failure: a write or an fsync of its disk failed. Its groups stop
+    /// on this node.
     pub fn failure(&self) -> Option<String> {
         self.core.health.failure()
     }
 
-    /// Waits until the log has failed, and says why; for ever when it never does.
+    /// Waits until the log has failed, and returns the reason; never completes otherwise.
     pub fn failed(&self) -> impl Future<Output = String> + Send + use<> {
         let mut failed = self.core.health.failed.subscribe();
         async move {
@@ -219,41 +220,39 @@ impl LogHandle {
         }
     }
 
-    /// Fails the log, for a reason found elsewhere: its groups stop on this node.
+    /// Fails the log for a reason detected elsewhere: its groups stop on this node.
     pub fn fail(&self, reason: &str) {
         self.core.give_up(reason.to_owned());
     }
 
-    /// Waits until everything that was handed to the log so far is on disk.
+    /// Waits until all writes queued so far are on disk.
     ///
     /// # Errors
-    /// When the log gives up before.
+    /// If the log fails before.
     pub async fn sync(&self) -> Result<(), LogError> {
         let (sender, written) = oneshot::channel();
         self.write([WriteTask { done: Done::Waiter(sender), ..Default::default() }]);
         written.await.map_err(|_| LogError::Io {
             path: self.core.dir.clone(),
-            detail: self.trouble().unwrap_or_else(|| String::from("the log was closed")),
+            detail: self.trouble().unwrap_or_else(|| String::from("log is closed")),
         })
     }
 
-    /// Writes what is queued, then stops the log's threads. Groups on it must be stopped
-    /// before.
+    /// Writes what is queued, then stops the log's threads. Stop the log's groups first.
     pub fn close(&self) {
         self.core.queue.close();
         self.core.purge.close();
         let threads = std::mem::take(&mut *self.core.threads.lock());
         for thread in threads {
             if thread.join().is_err() {
-                tracing::error!(log = %self.core.dir.display(), "a log thread panicked");
+                tracing::error!(log = %self.core.dir.display(), "raft log thread panicked");
             }
         }
         self.core.identity.persist();
         self.core.identity.synced.sync();
     }
 
-    /// Queues writes. They are dropped, with the callers that wait for them, when the log is
-    /// closed.
+    /// Queues writes. They are dropped, with their waiting callers, if the log is closed.
     pub(crate) fn write(&self, tasks: impl IntoIterator<Item = WriteTask>) {
         self.core.queue.push(&self.core.regions, tasks);
     }
@@ -261,32 +260,32 @@ impl LogHandle {
     /// Queues a write and waits until it is on disk.
     ///
     /// # Errors
-    /// When the log gives up before.
+    /// If the log fails before.
     pub(crate) fn write_and_wait(&self, task: WriteTask) -> Result<(), LogError> {
         let (sender, written) = std::sync::mpsc::sync_channel(1);
         self.write([WriteTask { done: Done::Thread(sender), ..task }]);
         written.recv().map_err(|_| LogError::Closed {
             path: self.core.dir.clone(),
-            detail: self.trouble().unwrap_or_else(|| String::from("the log was closed")),
+            detail: self.trouble().unwrap_or_else(|| String::from("log is closed")),
         })
     }
 
-    /// What is known outside of the log of what a group may lack here; nothing of one that was
+    /// The completeness of a group's log as recorded outside of the log; `None` for one that was
     /// never on it.
     pub(crate) fn recorded(&self, group: Uuid) -> Option<Completeness> {
         self.core.identity.manifest.get(group)
     }
 
-    /// The members of a group, as far as that is known outside of the log.
+    /// The members of a group, as far as recorded outside of the log.
     pub(crate) fn recorded_members(&self, group: Uuid) -> Option<Membership> {
         self.core.identity.manifest.members(group)
     }
 
-    /// Records outside of the log what a group may lack here, and its members; returns when that
-    /// is on disk.
+    /// Records a group's completeness and members outside of the log; returns when they are on
+    /// disk.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If they cannot be written.
     pub(crate) fn record(
         &self,
         group: Uuid,
@@ -298,31 +297,31 @@ impl LogHandle {
         self.core.identity.adopt()
     }
 
-    /// As [`record`](Self::record), soon, and without waiting for it.
+    /// As [`record`](Self::record), but asynchronously.
     pub(crate) fn note(&self, group: Uuid, completeness: Completeness) {
         self.core.identity.manifest.set(group, completeness);
         self.core.purge.push(());
     }
 
-    /// A group is not on the log any more.
+    /// Removes the record of a group that is not on the log any more.
     pub(crate) fn forget(&self, group: Uuid) {
         self.core.identity.manifest.forget(group);
     }
 
-    /// From now on this is the log that its manifest is about.
+    /// Makes this the log of its manifest.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If that cannot be written.
     pub(crate) fn adopt(&self) -> Result<(), LogError> {
         self.core.identity.adopt()
     }
 
-    /// Whether an operator goes on without what a lost log had.
+    /// Returns `true` if an operator has accepted the loss of the log.
     pub(crate) fn loss_is_accepted(&self) -> bool {
         self.core.identity.accepted
     }
 
-    /// The file by which an operator says so.
+    /// The file with which an operator accepts it.
     pub(crate) fn accept_path(&self) -> PathBuf {
         identity::accept_path(self.core.identity.manifest.path())
     }
@@ -334,7 +333,7 @@ impl LogHandle {
 
 const SNAPSHOTS: &str = "snapshots";
 
-/// Where a log's manifest is by default.
+/// Default path of a log's manifest.
 fn default_manifest(dir: &Path) -> PathBuf {
     let mut path = dir.as_os_str().to_owned();
     path.push(".manifest");

@@ -1,7 +1,7 @@
-//! Losses of power, for tests: what a log's files hold afterwards.
+//! Simulated power losses for tests: the contents of a log's files afterwards.
 //!
-//! The disk has what a file's last fdatasync covered. Of what was written since it may have any
-//! sectors, in any order.
+//! The disk has everything that a file's last fdatasync covered. Later writes may be there or not,
+//! sector by sector, in any order.
 
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 
 const SECTOR: usize = 512;
 
-/// Watched directories and, of each file below them, the content as of its last fdatasync.
+/// Watched directories and, for each file below them, its content as of its last fdatasync.
 static WATCHED: Mutex<Vec<(PathBuf, HashMap<PathBuf, Vec<u8>>)>> = Mutex::new(Vec::new());
 
-/// Takes the place of the C library's `fdatasync` in this test binary.
+/// Replaces the C library's `fdatasync` in this test binary.
 #[unsafe(no_mangle)]
 extern "C" fn fdatasync(fd: libc::c_int) -> libc::c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: the argument is passed on unchanged.
     let done = unsafe { libc::syscall(libc::SYS_fdatasync, fd) } as libc::c_int;
     if done == 0 {
         let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
@@ -30,20 +30,19 @@ extern "C" fn fdatasync(fd: libc::c_int) -> libc::c_int {
     done
 }
 
-/// From now on it is known what is synced of the files below `dir`.
+/// Starts to record the synced content of the files below `dir`.
 pub(crate) fn watch(dir: &Path) {
     WATCHED.lock().push((dir.to_owned(), HashMap::new()));
 }
 
-/// What was synced of a file below a watched directory.
+/// The synced content of a file below a watched directory.
 pub(crate) fn synced(path: &Path) -> Vec<u8> {
     let watched = WATCHED.lock();
     let known = watched.iter().find_map(|(_, files)| files.get(path));
     known.cloned().unwrap_or_default()
 }
 
-/// A file's content after a loss of power in which the disk had all but the first sector of what
-/// was not synced.
+/// A file's content after a power loss that lost only the first sector of its unsynced data.
 pub(crate) fn without_first_sector(mut now: Vec<u8>, synced: &[u8]) -> Vec<u8> {
     let was = |at: usize| synced.get(at).copied().unwrap_or(0);
     if let Some(first) = (0..now.len()).find(|at| was(*at) != now[*at]) {
@@ -55,7 +54,7 @@ pub(crate) fn without_first_sector(mut now: Vec<u8>, synced: &[u8]) -> Vec<u8> {
     now
 }
 
-/// Copies a directory with everything below it.
+/// Copies a directory recursively.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

@@ -1,6 +1,6 @@
-//! Gives a log's space back: files without live entries are recycled, and groups whose old
-//! entries hold a file back are asked to flush and trim. Writes what is kept outside of the log's
-//! directory, besides.
+//! Reclaims a log's space: files without live entries are recycled, and groups whose old entries
+//! keep a file alive are asked to flush and trim. Also writes the records outside of the log's
+//! directory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) fn run(core: Arc<LogCore>) {
         if core.health.failure().is_some() {
             continue;
         }
-        // The engine panics when an fsync fails.
+        // The engine panics if an fsync fails.
         let purged = catch_unwind(AssertUnwindSafe(|| core.engine.purge_expired_files()));
         let Ok(purged) = purged else {
             core.give_up(String::from("fsync failed"));
@@ -37,7 +37,7 @@ pub(super) fn run(core: Arc<LogCore>) {
         };
         match purged {
             Ok(regions) => {
-                // The engine has synced what it moved.
+                // The engine has synced the entries it moved.
                 let moved = core.written.rewrite();
                 if core.options.fsync && moved.file > 0 {
                     core.identity.synced.note_rewritten(moved);

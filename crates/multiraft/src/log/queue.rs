@@ -1,9 +1,8 @@
-//! What waits for the next fsync, encoded out already.
+//! Pending writes for the next fsync, already encoded.
 //!
-//! The thread that has something to write encodes it itself, while the disk is still busy with what
-//! came before. The writer thread then finds one batch that is ready, and all it does between two
-//! fsyncs is to hand that to the engine: encoding dozens of groups there would keep the disk
-//! waiting.
+//! The thread that queues a write encodes it itself, while the disk is still busy with the previous
+//! one. The writer thread then finds one complete batch and only passes it to the engine between
+//! two fsyncs: encoding dozens of groups there would keep the disk waiting.
 
 use std::collections::VecDeque;
 
@@ -13,16 +12,16 @@ use super::engine::{EngineError, LogBatch};
 use super::regions::Regions;
 use super::write::WriteTask;
 
-/// Batches whose buffers are kept for later ones.
+/// Number of written batches whose buffers are kept for reuse.
 const SPARE: usize = 2;
 
-/// Tasks that go to the disk together.
+/// Tasks that are written together.
 #[derive(Default)]
 pub(super) struct EncodedBatch {
     pub(super) batch: LogBatch,
-    /// Each with the number that its group has in the engine, if it has one.
+    /// Each with its group's engine number, if it has one.
     pub(super) tasks: Vec<(Option<u64>, WriteTask)>,
-    /// Why it cannot be written.
+    /// The reason why it cannot be written.
     pub(super) broken: Option<EngineError>,
     bytes: usize,
 }
@@ -36,7 +35,7 @@ impl EncodedBatch {
         self.tasks.push((region, task));
     }
 
-    /// Encodes everything again, after a write that failed.
+    /// Encodes everything again after a failed write.
     pub(super) fn encode_again(&mut self) -> Result<(), EngineError> {
         self.batch = LogBatch::default();
         for (region, task) in &self.tasks {
@@ -64,7 +63,7 @@ struct State {
 pub(crate) struct WriteQueue {
     state: Mutex<State>,
     wake: Condvar,
-    /// A batch does not grow beyond this many bytes, except by its first task.
+    /// Maximum size of a batch in bytes, unless its first task is larger.
     max_bytes: usize,
 }
 
@@ -73,7 +72,7 @@ impl WriteQueue {
         Self { max_bytes, ..Self::default() }
     }
 
-    /// Adds tasks; they are dropped when the log is closed.
+    /// Adds tasks; drops them if the log is closed.
     pub(super) fn push(
         &self,
         regions: &Mutex<Regions>,
@@ -82,7 +81,7 @@ impl WriteQueue {
         let mut state = self.state.lock();
         if state.closed {
             drop(state);
-            // A caller that waits for a task learns from its end that it is not written.
+            // A caller that waits for a task sees it dropped, and so not written.
             tasks.into_iter().for_each(drop);
             return;
         }
@@ -108,7 +107,7 @@ impl WriteQueue {
         }
     }
 
-    /// The next batch, waiting for it. `None` when the log is closed and everything was taken.
+    /// Waits for the next batch. `None` when the log is closed and everything was taken.
     pub(super) fn pop(&self) -> Option<EncodedBatch> {
         let mut state = self.state.lock();
         loop {
@@ -124,7 +123,7 @@ impl WriteQueue {
         }
     }
 
-    /// Gives a batch back that was written, for its buffers.
+    /// Returns a written batch for reuse of its buffers.
     pub(super) fn reuse(&self, mut encoded: EncodedBatch) {
         encoded.clear();
         let mut state = self.state.lock();
@@ -133,7 +132,7 @@ impl WriteQueue {
         }
     }
 
-    /// Whether tasks are still accepted.
+    /// Returns `true` once no tasks are accepted.
     pub(super) fn is_closed(&self) -> bool {
         self.state.lock().closed
     }

@@ -1,4 +1,4 @@
-//! What is read of a log: groups, their state, their entries.
+//! Reads from a log: groups, their state, their entries.
 
 use uuid::Uuid;
 
@@ -11,24 +11,24 @@ use crate::id::fold;
 use crate::machine::LogPosition;
 
 impl LogHandle {
-    /// The groups it holds, to open them again after a restart.
+    /// The groups in the log, for reopening them after a restart.
     pub fn groups(&self) -> Vec<PersistedGroup> {
         let engine = &self.core.engine;
         engine.raft_groups().into_iter().filter_map(|region| meta(engine, region)).collect()
     }
 
-    /// Whether it holds a group: its members are on disk.
+    /// Returns `true` if the log holds a group: its members are on disk.
     pub fn holds(&self, group: Uuid) -> bool {
         self.meta(fold(group)).is_some_and(|known| known.id == group)
     }
 
-    /// What the log says of what a group may lack here.
+    /// The completeness of a group as recorded in the log.
     pub(crate) fn completeness(&self, group: u64) -> Option<Completeness> {
         let value = self.core.engine.get(self.region(group)?, format::COMPLETENESS)?;
         Completeness::decode(&value)
     }
 
-    /// Under which number the engine has a group, if it has it.
+    /// The engine's number of a group, if it has one.
     fn region(&self, group: u64) -> Option<u64> {
         self.core.regions.lock().get(group)
     }
@@ -48,7 +48,7 @@ impl LogHandle {
         value.and_then(|v| format::decode_position(&v)).unwrap_or_default()
     }
 
-    /// The last entry of a group, if it has any.
+    /// The last entry of a group, if any.
     pub(crate) fn last_index(&self, group: u64) -> Option<u64> {
         self.core.engine.last_index(self.region(group)?)
     }
@@ -59,8 +59,8 @@ impl LogHandle {
         found.map_err(|e| self.read_error(e))
     }
 
-    /// Entries from `low` up to (not including) `high`, at least one if there is one, as many
-    /// as fit `max_bytes`.
+    /// Entries from `low` up to (not including) `high`, at least one if there is one, limited to
+    /// `max_bytes`.
     pub(crate) fn entries(
         &self,
         group: u64,

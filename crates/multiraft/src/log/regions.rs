@@ -1,26 +1,26 @@
-//! Under which number the engine keeps a group.
+//! The engine's numbers of groups.
 //!
-//! Not under the group's own: the engine never quite forgets a number (what says that a group was
-//! erased becomes an empty table in memory when old files are purged), so that a process in which
-//! groups come and go would grow for ever. The numbers of groups that are erased are given to
-//! others instead, and there are only as many as there were groups at a time.
+//! These are not derived from the group: the engine never completely forgets a number (the record
+//! of an erased group becomes an empty table in memory when old files are purged), so a process in
+//! which groups come and go would grow forever. The numbers of erased groups are reused instead, so
+//! that there are only as many as the largest number of groups at one time.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The numbers that the engine keeps groups under. Groups are named by their folded ids.
+/// The engine's numbers of groups. Groups are identified by their folded ids.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     of_group: FxHashMap<u64, u64>,
     of_region: FxHashMap<u64, u64>,
-    /// Numbers in the engine that belong to no group we know, or to one that is being erased: not
-    /// to be touched.
+    /// Numbers in the engine that belong to no known group, or to one that is being erased: not to
+    /// be used.
     reserved: FxHashSet<u64>,
     free: Vec<u64>,
     last: u64,
 }
 
 impl Regions {
-    /// What an engine holds: its numbers, each with its group.
+    /// Loads the numbers in an engine, each with its group.
     pub(crate) fn load(held: impl IntoIterator<Item = (u64, Option<u64>)>) -> Self {
         let mut regions = Self::default();
         for (region, group) in held {
@@ -37,7 +37,7 @@ impl Regions {
         self.of_region.insert(region, group);
     }
 
-    /// The number of a group that the engine has something of.
+    /// The number of a group that the engine has records of.
     pub(crate) fn get(&self, group: u64) -> Option<u64> {
         self.of_group.get(&group).copied()
     }
@@ -47,7 +47,7 @@ impl Regions {
         self.of_region.get(&region).copied()
     }
 
-    /// The number of a group, which gets one if it has none.
+    /// The number of a group; assigns one if it has none.
     pub(crate) fn claim(&mut self, group: u64) -> u64 {
         if let Some(region) = self.get(group) {
             return region;
@@ -67,8 +67,8 @@ impl Regions {
         }
     }
 
-    /// A group is being erased: what is written for it from now on is of a new one. Its number
-    /// is still taken.
+    /// Retires the number of a group that is being erased: later writes for that group are those of
+    /// a new one. The number stays reserved.
     pub(crate) fn retire(&mut self, group: u64) -> Option<u64> {
         let region = self.of_group.remove(&group)?;
         self.of_region.remove(&region);
@@ -76,7 +76,7 @@ impl Regions {
         Some(region)
     }
 
-    /// The group that had a number is erased: the number may be used again.
+    /// Releases the number of an erased group for reuse.
     pub(crate) fn release(&mut self, region: u64) {
         if self.reserved.remove(&region) {
             self.free.push(region);

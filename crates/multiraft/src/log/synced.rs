@@ -1,21 +1,21 @@
-//! How far a log's files are known to be synced.
+//! The synced position of a log's files.
 //!
-//! After a loss of power the last batch of a log may be torn: its write was never acknowledged. A
-//! batch that *was* synced and is damaged looks just the same. So after every sync the log notes,
-//! in a file outside of its directory, how far it has come. The note itself is not synced before
-//! the write is acknowledged, which would cost a second sync for each. It is in the operating
-//! system's hands as soon as it is written, so a process that is killed loses nothing of it; it is
-//! synced every few seconds besides. After a loss of power it may be some seconds old: what was
-//! synced after it cannot be told from what was not.
+//! After a power loss the last batch of a log may be torn: its write was never acknowledged. A
+//! damaged batch that *was* synced looks the same. So after every sync the log records its position
+//! in a file outside of its directory. That record is not itself synced before the write is
+//! acknowledged, which would cost a second sync each time. It is in the page cache as soon as it is
+//! written, so a killed process loses nothing of it; it is also synced every few seconds. After a
+//! power loss it may be some seconds old: data synced later is indistinguishable from unsynced
+//! data.
 //!
-//! The first note is another matter. A log that is about to be used for the first time gets a note
-//! that nothing was acknowledged ([`SyncedFile::begin`]), which is synced, and its first write is
-//! not acknowledged before the file is replaced by one that says how far it is synced. So whatever
-//! an fsync that failed and a loss of power leave of a first write, it can go.
+//! The first record differs. Before its first use a log gets a record that nothing was acknowledged
+//! ([`SyncedFile::begin`]), which is synced, and its first write is not acknowledged before the
+//! file is replaced by one with the synced position. So whatever a failed fsync and a power loss
+//! leave of a first write may be removed.
 //!
-//! Two slots of the file are written in turn, in sectors of their own. Each is the number of the
-//! note (u64), the log's id (16), then for the append queue and the rewrite queue the number of a
-//! file and an offset in it (u64 each), and a CRC-32 of that (u32), little endian.
+//! The file has two slots, in sectors of their own, written alternately. Each contains the number
+//! of the record (u64), the log's id (16), then for the append queue and the rewrite queue the
+//! number of a file and an offset in it (u64 each), and a CRC-32 of that (u32), little endian.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -33,14 +33,14 @@ use crate::error::FrameError;
 const SLOT: usize = 512;
 const CONTENT: usize = 8 + 16 + 4 * 8;
 
-/// What is synced of a log. With file 0 of the append queue, read from a file: nothing of the log
-/// was acknowledged.
+/// The synced position of a log. File 0 of the append queue, read from a file, means that nothing
+/// in the log was acknowledged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Synced {
     pub(super) log: Uuid,
-    /// Of the files that writes go to.
+    /// Of append files.
     pub(super) append: FilePosition,
-    /// Of the files that the engine moves old entries to.
+    /// Of the files for entries that the engine moves.
     pub(super) rewrite: FilePosition,
 }
 
@@ -74,7 +74,7 @@ impl Synced {
         fields().ok()
     }
 
-    /// Reads the last note, if there is one.
+    /// Reads the last record, if any.
     pub(super) fn read(path: &Path) -> std::io::Result<Option<Self>> {
         Ok(Self::read_numbered(path)?.map(|(_, synced)| synced))
     }
@@ -90,7 +90,7 @@ impl Synced {
     }
 }
 
-/// Where the note of a number is in the file.
+/// Offset of the slot of a record number.
 fn slot_offset(number: u64) -> usize {
     if number % 2 == 0 { SLOT } else { 0 }
 }
@@ -102,23 +102,23 @@ pub(super) struct SyncedFile {
 }
 
 struct State {
-    /// From the first note on.
+    /// Set from the first record on.
     file: Option<File>,
     number: u64,
     known: Synced,
-    /// The file says that nothing of the log was acknowledged.
+    /// The file records that nothing in the log was acknowledged.
     promised: bool,
-    /// Notes have been written since the file was last synced.
+    /// Records were written since the file was last synced.
     changed: bool,
-    /// A write or sync failed: the file is left as it is. What it says is true, but no longer new.
+    /// A write or sync failed: the file stays as it is. Its contents are true, but outdated.
     failed: bool,
 }
 
 impl State {
-    /// Makes the file as a whole: later notes take no more room and change no sizes.
+    /// Creates the file as a whole: later records need no space and change no sizes.
     fn make(&mut self, path: &Path) -> std::io::Result<()> {
         self.number = Synced::read_numbered(path)?.map_or(0, |(number, _)| number) + 1;
-        // With one slot alone: none is left that says that nothing was acknowledged.
+        // With one slot only: no record is left that nothing was acknowledged.
         let mut content = vec![0; 2 * SLOT];
         let slot = self.known.encode(self.number);
         let at = slot_offset(self.number);
@@ -137,11 +137,11 @@ impl State {
 }
 
 impl SyncedFile {
-    /// Notes will go on from what the file says, if it is about `log`. Until the first one it is
-    /// left alone.
+    /// Continues from the records in the file, if it belongs to `log`. The file stays unchanged
+    /// until the first record.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn read(path: PathBuf, log: Uuid) -> std::io::Result<Self> {
         let found = Synced::read(&path)?.filter(|synced| synced.log == log);
         let promised = found.is_some_and(|synced| synced.append.file == 0);
@@ -151,21 +151,21 @@ impl SyncedFile {
         Ok(Self { path, state: Mutex::new(state) })
     }
 
-    /// How far the log is synced, as far as that is known.
+    /// The synced position, as far as known.
     pub(super) fn known(&self) -> Synced {
         self.state.lock().known
     }
 
-    /// Whether it is certain that nothing of the log was acknowledged.
+    /// Returns `true` if it is certain that nothing in the log was acknowledged.
     pub(super) fn nothing_acknowledged(&self) -> bool {
         self.state.lock().promised
     }
 
-    /// The log is about to be used for the first time: nothing of it was acknowledged, unless a
-    /// note says so already. That is on disk when this returns.
+    /// Records, before the first use of the log, that nothing in it was acknowledged, unless there
+    /// is such a record already. It is on disk on return.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub(super) fn begin(&self) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if state.known.append.file > 0 {
@@ -176,10 +176,10 @@ impl SyncedFile {
         Ok(())
     }
 
-    /// What the log holds may be acknowledged from now on, whether or not it is noted how far.
+    /// Allows acknowledgements from now on, independent of records of the synced position.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub(super) fn may_acknowledge(&self) -> std::io::Result<()> {
         let mut state = self.state.lock();
         if std::mem::take(&mut state.promised) {
@@ -190,11 +190,11 @@ impl SyncedFile {
         Ok(())
     }
 
-    /// Notes how far what was appended is synced.
+    /// Records the synced position of the append queue.
     ///
     /// # Errors
-    /// When the file still says that nothing of the log was acknowledged, and cannot be replaced.
-    /// Any other failure means only that the note is not new any more.
+    /// If the file still records that nothing in the log was acknowledged, and cannot be replaced.
+    /// After any other failure the record is only outdated.
     pub(super) fn note_appended(&self, position: FilePosition) -> std::io::Result<()> {
         let mut state = self.state.lock();
         state.known.append = position.max(state.known.append);
@@ -207,8 +207,8 @@ impl SyncedFile {
         Ok(())
     }
 
-    /// Notes how far what the engine moved is synced. While the file says that nothing of the log
-    /// was acknowledged, it goes on to say so.
+    /// Records the synced position of the rewrite queue. While the file records that nothing in the
+    /// log was acknowledged, that stays.
     pub(super) fn note_rewritten(&self, position: FilePosition) {
         let mut state = self.state.lock();
         state.known.rewrite = position.max(state.known.rewrite);
@@ -217,7 +217,7 @@ impl SyncedFile {
         }
     }
 
-    /// Writes what is known. A failure means that the note is not new any more.
+    /// Writes the current position. After a failure the record is outdated.
     fn write(&self, state: &mut State) {
         if state.failed {
             return;
@@ -229,12 +229,12 @@ impl SyncedFile {
         self.check(state, written);
     }
 
-    /// Makes the notes durable. Blocks on the disk, and holds up no other thread.
+    /// Makes the records durable. Blocks on the disk, but blocks no other thread.
     pub(super) fn sync(&self) {
         let file = {
             let mut state = self.state.lock();
             if state.file.is_none() {
-                // It could not be made, on a full disk perhaps: the next note tries it again.
+                // It could not be created, on a full disk perhaps: the next record retries it.
                 state.failed = false;
             }
             if state.failed || !std::mem::take(&mut state.changed) {
@@ -248,7 +248,7 @@ impl SyncedFile {
 
     fn check(&self, state: &mut State, done: std::io::Result<()>) {
         if let Err(error) = done {
-            tracing::warn!(path = %self.path.display(), %error, "how far a raft log is synced is not noted any more");
+            tracing::warn!(path = %self.path.display(), %error, "the synced position of a raft log is no longer recorded");
             state.failed = true;
         }
     }
@@ -276,7 +276,7 @@ mod tests {
         file.sync();
         let last = Synced { append: position(1, 800), rewrite: position(3, 7), ..first };
         assert_eq!(Synced::read(&path).unwrap(), Some(last), "it never goes back");
-        // One note is torn: the one before it is still there.
+        // One record is torn: the previous one is still there.
         file.note_appended(position(2, 100)).unwrap();
         let good = std::fs::read(&path).unwrap();
         for slot in [0, SLOT] {
@@ -287,7 +287,7 @@ mod tests {
             assert!([position(1, 800), position(2, 100)].contains(&known.append), "{known:?}");
         }
         std::fs::write(&path, &good).unwrap();
-        // The next process goes on with higher numbers.
+        // The next process continues with higher numbers.
         drop(file);
         let file = SyncedFile::read(path.clone(), first.log).unwrap();
         file.note_appended(position(2, 200)).unwrap();
@@ -305,7 +305,7 @@ mod tests {
         assert!(read().nothing_acknowledged());
         let other = SyncedFile::read(path.clone(), Uuid::from_u128(6)).unwrap();
         assert!(!other.nothing_acknowledged(), "it is about another log");
-        // The file cannot be replaced: the write it is about must not be acknowledged.
+        // The file cannot be replaced: the write it covers must not be acknowledged.
         let beside = dir.path().join("synced.new");
         std::fs::create_dir(&beside).unwrap();
         let file = read();
@@ -317,7 +317,7 @@ mod tests {
         std::fs::remove_dir(&beside).unwrap();
         file.note_appended(position).unwrap();
         assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged());
-        // No slot says it any more, whichever is damaged.
+        // No slot contains it any more, whichever is damaged.
         let good = std::fs::read(&path).unwrap();
         let slots = good.chunks(SLOT).filter_map(Synced::decode);
         assert_eq!(slots.map(|(_, synced)| synced.append).collect::<Vec<_>>(), [position]);

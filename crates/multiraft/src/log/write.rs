@@ -1,5 +1,5 @@
-//! The writer thread of a log: everything that queued up during the last fsync goes out with
-//! the next one, whichever group it belongs to. `queue.rs` has it encoded out by then.
+//! The writer thread of a log: everything queued during the last fsync, of any group, is written
+//! with the next one. `queue.rs` has encoded it by then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::inbox::Inbox;
 use crate::machine::LogPosition;
 use crate::metrics::add;
 
-/// How long to wait before a write that failed (disk full) is tried again.
+/// Delay before the retry of a failed write (disk full).
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// One group's part of a write.
@@ -30,30 +30,30 @@ pub(crate) struct WriteTask {
     pub(crate) meta: Option<Vec<u8>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
-    /// Whether this replica may lack what it once confirmed.
+    /// Completeness of the replica's log.
     pub(crate) completeness: Option<Completeness>,
-    /// Drops the entries up to here.
+    /// Drops the entries up to this position.
     pub(crate) truncate: Option<LogPosition>,
-    /// With `truncate`: drops entries further on, too, up to here.
+    /// With `truncate`: also drops later entries, up to this index.
     pub(crate) drop_through: u64,
     /// Removes the group.
     pub(crate) erase: bool,
-    /// What to notify when it is on disk.
+    /// Notification once it is on disk.
     pub(crate) done: Done,
 }
 
-/// See [`WriteTask::done`].
+/// Notification of a write; see [`WriteTask::done`].
 #[derive(Default)]
 pub(crate) enum Done {
     #[default]
     Unawaited,
-    /// A loop, with the number of the ready.
+    /// To a loop, with the number of the ready.
     Ready { inbox: Arc<Inbox<Event>>, number: u64 },
-    /// A loop that waits for the members to be on disk.
+    /// To a loop that waits for the members to be on disk.
     Members { inbox: Arc<Inbox<Event>> },
-    /// A caller that waits.
+    /// To a waiting task.
     Waiter(oneshot::Sender<()>),
-    /// A thread that waits.
+    /// To a waiting thread.
     Thread(std::sync::mpsc::SyncSender<()>),
 }
 
@@ -73,8 +73,8 @@ impl WriteTask {
             && self.truncate.is_none()
     }
 
-    /// The engine's number of the group. A group that is new gets one; one that is erased loses
-    /// its own, which is free once the erasure is on disk.
+    /// The engine's number of the group. A new group gets one; an erased one loses its number,
+    /// which is free once the erasure is on disk.
     pub(super) fn region_in(&self, regions: &mut Regions) -> Option<u64> {
         if self.erase {
             return regions.retire(self.region);
@@ -85,7 +85,7 @@ impl WriteTask {
         Some(regions.claim(self.region))
     }
 
-    /// Encodes it. `region`: see [`region_in`](Self::region_in).
+    /// Encodes the task. `region`: see [`region_in`](Self::region_in).
     pub(super) fn add_to(
         &self,
         region: Option<u64>,
@@ -133,22 +133,22 @@ enum WriteError {
     Earlier(String),
     #[error("fsync failed")]
     Sync,
-    #[error("closed while the log could not be written")]
+    #[error("log was closed while it could not be written")]
     Closed,
-    #[error("how far the log is synced cannot be written: {0}")]
+    #[error("cannot record the synced position of the log: {0}")]
     Note(std::io::Error),
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
-/// Writes and syncs, again and again while the disk is full. Any other error is final: it is
-/// unknown what is on disk, and a later fsync that succeeds says nothing about it.
+/// Writes and syncs, with retries while the disk is full. Any other error is final: the contents of
+/// the disk are unknown, and a later successful fsync proves nothing.
 fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), WriteError> {
     if let Some(error) = encoded.broken.take() {
         return Err(error.into());
     }
-    // Also when no caller waits for it: `check.rs` takes it for granted that what is behind a write
-    // that power failed in was never begun.
+    // Also without a waiting caller: `check.rs` relies on it that no write began after one during
+    // which power failed.
     let sync = core.options.fsync;
     loop {
         if let Some(reason) = core.health.failure() {
@@ -183,21 +183,21 @@ fn write_until_done(core: &LogCore, encoded: &mut EncodedBatch) -> Result<(), Wr
                 }
                 let reason = error.to_string();
                 if core.health.trouble().as_ref() != Some(&reason) {
-                    tracing::error!(log = %core.dir.display(), %reason, "raft log write failed, trying again until it works");
+                    tracing::error!(log = %core.dir.display(), %reason, "raft log write failed, retrying until it succeeds");
                     core.health.set(Some(reason));
                 }
                 if core.queue.is_closed() {
                     return Err(WriteError::Closed);
                 }
                 std::thread::sleep(RETRY_DELAY);
-                // The engine empties a batch that it has written, and only that.
+                // The engine clears a batch only after writing it.
                 encoded.encode_again()?;
             }
         }
     }
 }
 
-/// Notes how far the log is synced; of its first write again and again while that disk is full.
+/// Records the log's synced position; for its first write retries while that disk is full.
 fn note_synced(core: &LogCore) -> Result<(), WriteError> {
     while let Err(error) = core.identity.synced.note_appended(core.written.append()) {
         let reason = error.to_string();
@@ -208,7 +208,7 @@ fn note_synced(core: &LogCore) -> Result<(), WriteError> {
             return Err(WriteError::Closed);
         }
         if core.health.trouble().as_ref() != Some(&reason) {
-            tracing::error!(log = %core.dir.display(), %reason, "how far a raft log is synced cannot be noted, trying again until it works");
+            tracing::error!(log = %core.dir.display(), %reason, "cannot record the synced position of a raft log, retrying until it succeeds");
             core.health.set(Some(reason));
         }
         std::thread::sleep(RETRY_DELAY);
@@ -216,7 +216,7 @@ fn note_synced(core: &LogCore) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Whether there is only no room: another attempt may succeed, and nothing was written.
+/// Returns `true` if the disk is only full: nothing was written, and a retry may succeed.
 fn is_full(error: &EngineError) -> bool {
     match error {
         EngineError::TryAgain(_) => true,
@@ -230,7 +230,7 @@ fn no_room(error: &std::io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Numbers of groups that are gone may be used again.
+/// Releases the numbers of erased groups.
 fn release_erased(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
     let erased = tasks.iter().filter(|(_, task)| task.erase);
     for region in erased.filter_map(|(region, _)| *region) {
@@ -238,8 +238,7 @@ fn release_erased(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
     }
 }
 
-/// Members that have changed are known outside of the log, too, before a state machine gets past
-/// the change.
+/// Records changed members outside of the log, too, before a state machine gets past the change.
 fn record_members(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
     let changed = tasks.iter().filter(|(_, task)| matches!(task.done, Done::Members { .. }));
     let groups = changed.filter_map(|(_, task)| PersistedGroup::decode(task.meta.as_ref()?));
@@ -253,7 +252,7 @@ fn record_members(core: &LogCore, tasks: &[(Option<u64>, WriteTask)]) {
     }
 }
 
-/// Notifies the callers that wait, and each loop once.
+/// Notifies the waiting callers, and each loop once.
 fn notify(tasks: &mut [(Option<u64>, WriteTask)]) {
     let mut loops: Vec<(Arc<Inbox<Event>>, Readies)> = Vec::new();
     for (_, task) in tasks {
@@ -328,7 +327,7 @@ pub(super) mod tests {
         while log.metrics().writes.load(std::sync::atomic::Ordering::Relaxed) < 2 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Power fails while the next write is on its way to the disk.
+        // Power fails during the next write.
         let copy = tempfile::tempdir().unwrap();
         power_loss::copy(root.path(), copy.path());
         let path = newest(&dir);

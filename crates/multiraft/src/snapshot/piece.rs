@@ -1,9 +1,9 @@
 //! One piece of a snapshot on the wire.
 //!
 //! Header, little endian: version (u8), group (16), snapshot (16), number of the piece (u64), flags
-//! (u8: 1 in memory, 2 last of all, 4 no piece but the question which one is next), path (block;
-//! empty for a snapshot in memory), offset in the file (u64), crc32c of the data (u32), and with
-//! the last piece the Raft message (block, else empty). The data is the frame's payload.
+//! (u8: 1 in memory, 2 last of all, 4 no piece but a query for the next one), path (block; empty
+//! for a snapshot in memory), offset in the file (u64), crc32c of the data (u32), and with the last
+//! piece the Raft message (block, else empty). The data is the frame's payload.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -20,7 +20,7 @@ const IN_MEMORY: u8 = 1;
 const LAST: u8 = 2;
 const QUERY: u8 = 4;
 
-/// A piece of a snapshot, or the question which one is next.
+/// A piece of a snapshot, or a query for the next expected piece.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) group: Uuid,
@@ -28,7 +28,7 @@ pub(crate) struct Piece {
     pub(crate) number: u64,
     pub(crate) in_memory: bool,
     pub(crate) last: bool,
-    /// Nothing is in it: the sender asks where a stream that was cut off goes on.
+    /// It is empty: the sender queries where an interrupted stream resumes.
     pub(crate) ask: bool,
     pub(crate) path: PathBuf,
     pub(crate) offset: u64,
@@ -61,14 +61,14 @@ impl Piece {
         let mut reader = Reader(header);
         let version = reader.u8()?;
         if version != VERSION {
-            return Err(FrameError(format!("version {version} is not known")));
+            return Err(FrameError(format!("unknown version {version}")));
         }
         let (group, snapshot, number) = (reader.uuid()?, reader.uuid()?, reader.u64()?);
         let flags = reader.u8()?;
         let path = std::str::from_utf8(&reader.block()?).map(PathBuf::from);
         let path = path.map_err(|e| FrameError(format!("path: {e}")))?;
         if !inside(&path) {
-            return Err(FrameError(format!("path {} leads outside", path.display())));
+            return Err(FrameError(format!("path {} is outside of the directory", path.display())));
         }
         let (offset, expected, message) = (reader.u64()?, reader.u32()?, reader.block()?);
         reader.end()?;
@@ -81,7 +81,7 @@ impl Piece {
     }
 }
 
-/// Whether a path stays below the directory it is joined to.
+/// Returns `true` if a path stays below the directory it is joined to.
 fn inside(path: &Path) -> bool {
     path.components().all(|c| matches!(c, Component::Normal(_)))
 }

@@ -1,4 +1,4 @@
-//! The receiving side: collects pieces until the snapshot is whole.
+//! The receiving side: collects pieces until the snapshot is complete.
 
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -14,7 +14,7 @@ use super::{Incoming, Scratch};
 use crate::consensus::{Message, decode_message};
 use crate::error::ReceiveError;
 
-/// Most bytes of a snapshot that is sent in memory.
+/// Maximum size of a snapshot that is sent in memory.
 const IN_MEMORY_BYTES: usize = 256 << 20;
 
 enum Partial {
@@ -22,7 +22,7 @@ enum Partial {
     Files {
         dir: Scratch,
         written: Vec<PathBuf>,
-        /// Bytes of the last file.
+        /// Size of the last file.
         end: u64,
     },
 }
@@ -33,14 +33,14 @@ struct Receiving {
     content: Partial,
 }
 
-/// Snapshots on their way to this host, one per group: a newer one replaces an older.
+/// Snapshots in transfer to this host, one per group: a newer one replaces an older.
 #[derive(Default)]
 pub(crate) struct Receiver {
     groups: Mutex<FxHashMap<Uuid, Receiving>>,
 }
 
 impl Receiver {
-    /// Which piece of a snapshot is next: 0 when nothing of it is here.
+    /// The next expected piece of a snapshot: 0 if none has arrived.
     pub(crate) fn next(&self, group: Uuid, snapshot: Uuid) -> u64 {
         let groups = self.groups.lock();
         groups.get(&group).filter(|r| r.snapshot == snapshot).map_or(0, |r| r.next)
@@ -52,7 +52,7 @@ impl Receiver {
         piece: Piece,
         snapshots: &Path,
     ) -> Result<Option<(Message, Incoming)>, ReceiveError> {
-        // Out of the map while the disk is busy, so that other groups are not held up.
+        // Removed from the map during disk writes, so that other groups are not blocked.
         let known = self.groups.lock().remove(&piece.group);
         let mut receiving = match known.filter(|r| r.snapshot == piece.snapshot) {
             Some(receiving) if receiving.next == piece.number => receiving,
@@ -79,7 +79,7 @@ fn begin(piece: &Piece, snapshots: &Path) -> Result<Receiving, ReceiveError> {
         Partial::Memory(BytesMut::new())
     } else {
         let dir = snapshots.join(piece.snapshot.to_string());
-        // A try that was cut off may have left files.
+        // An interrupted attempt may have left files.
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir)
             .map_err(|error| ReceiveError::Io { path: dir.clone(), error })?;

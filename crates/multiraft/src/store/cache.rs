@@ -1,12 +1,12 @@
-//! The newest entries of one group in memory, bounded in bytes.
+//! The newest entries of one group in memory, limited in bytes.
 
 use std::collections::VecDeque;
 
 use crate::consensus::Entry;
 
-/// What an entry is counted as.
+/// Size of an entry for the limit.
 pub(crate) fn size(entry: &Entry) -> u64 {
-    // The rest is the entry itself and its place in the queue.
+    // The constant covers the entry itself and its slot in the queue.
     (entry.data.len() + entry.context.len() + 96) as u64
 }
 
@@ -26,7 +26,7 @@ impl Cache {
         self.bytes
     }
 
-    /// Adds entries, replacing those at and behind the first one's index.
+    /// Adds entries, replacing those at and after the first one's index.
     pub(crate) fn append(&mut self, entries: &[Entry]) {
         let Some(first) = entries.first() else { return };
         while self.entries.back().is_some_and(|last| last.index >= first.index) {
@@ -51,7 +51,7 @@ impl Cache {
         }
     }
 
-    /// Drops the oldest entries, none behind `index`, until `max_bytes` are left.
+    /// Drops the oldest entries, none after `index`, until `max_bytes` are left.
     pub(crate) fn shrink(&mut self, max_bytes: u64, index: u64) {
         while self.bytes > max_bytes && self.entries.front().is_some_and(|e| e.index <= index) {
             if let Some(entry) = self.entries.pop_front() {
@@ -60,8 +60,8 @@ impl Cache {
         }
     }
 
-    /// Adds the entries `low..high` (at least one, then as many as fit `max_bytes` with those
-    /// already in `into`) to `into`. False when `low` is not here.
+    /// Adds the entries `low..high` to `into` (at least one, the rest limited to `max_bytes`
+    /// including those already in `into`). Returns `false` if `low` is not cached.
     pub(crate) fn extend_into(
         &self,
         low: u64,

@@ -1,10 +1,10 @@
 //! A group's log as Raft reads it: recent entries from memory, older ones from the disk's log.
 //!
-//! Entries are put into the cache before Raft hands them over for writing, and stay there at
-//! least until they are written and handed to the state machine, so Raft's own reads never
-//! touch the disk in normal running. Old entries for a lagging follower (and payloads that
-//! live outside of the log) are read in the background: [`GroupStorage::entries`] notes what
-//! it needs, the loop fetches it and asks Raft to try again.
+//! Entries are cached before Raft passes them on for writing, and stay there at least until they
+//! are written and passed to the state machine, so Raft's own reads never touch the disk in normal
+//! operation. Old entries for a lagging follower (and payloads outside of the log) are read in the
+//! background: [`GroupStorage::entries`] records the missing range, the loop fetches it and makes
+//! Raft retry.
 
 mod cache;
 mod terms;
@@ -33,8 +33,7 @@ pub(crate) struct FetchRequest {
     pub(crate) context: GetEntriesContext,
 }
 
-/// A group's log behind Raft's `Storage`: the entry cache, terms by index, and what is to be
-/// fetched.
+/// A group's log as Raft's `Storage`: the entry cache, terms by index, and pending fetches.
 pub(crate) struct GroupStorage {
     log: LogHandle,
     region: u64,
@@ -44,7 +43,7 @@ pub(crate) struct GroupStorage {
     last: LogPosition,
     terms: Terms,
     pub(crate) cache: Cache,
-    /// Fetched for followers, taken when Raft asks again.
+    /// Fetched for followers, taken when Raft retries.
     fetched: RefCell<Vec<Vec<Entry>>>,
     fetches: RefCell<Vec<FetchRequest>>,
     /// Metadata of a snapshot that can be sent.
@@ -53,7 +52,7 @@ pub(crate) struct GroupStorage {
 }
 
 impl GroupStorage {
-    /// Reads what the log holds for a group. `hard_state.commit` may be raised by the caller.
+    /// Reads a group's state from the log. The caller may raise `hard_state.commit`.
     pub(crate) fn load(
         log: LogHandle,
         region: u64,
@@ -104,12 +103,12 @@ impl GroupStorage {
         self.terms.first_of(term)
     }
 
-    /// Sets what Raft is told to be committed when it starts.
+    /// Sets the initial commit index for Raft.
     pub(crate) fn set_commit(&mut self, index: u64) {
         self.hard_state.commit = index;
     }
 
-    /// Sets what Raft is told of the members, also by a snapshot that can be sent.
+    /// Sets Raft's members, also in a snapshot that can be sent.
     pub(crate) fn set_members(&mut self, membership: &Membership) {
         self.conf_state = membership.conf_state();
         if let Some(snapshot) = &mut self.snapshot {
@@ -117,7 +116,7 @@ impl GroupStorage {
         }
     }
 
-    /// Takes entries that Raft appended, possibly over a conflicting tail.
+    /// Adds entries that Raft appended, possibly over a conflicting tail.
     pub(crate) fn append(&mut self, entries: &[Entry]) {
         for entry in entries {
             self.terms.set_last(entry.index, entry.term);
@@ -126,12 +125,12 @@ impl GroupStorage {
         self.cache.append(entries);
         let mut fetched = self.fetched.borrow_mut();
         if let Some(first) = entries.first() {
-            // Fetched entries may be of the overwritten tail.
+            // Fetched entries may belong to the overwritten tail.
             fetched.retain(|run| run.last().is_some_and(|e| e.index < first.index));
         }
     }
 
-    /// Forgets entries up to `at`, which the state machine holds durably.
+    /// Drops entries up to `at`, which the state machine holds durably.
     pub(crate) fn truncate(&mut self, at: LogPosition) {
         if at.index <= self.truncated.index {
             return;
@@ -145,7 +144,7 @@ impl GroupStorage {
         }
     }
 
-    /// Begins anew behind a snapshot or the state machine's own position.
+    /// Restarts the log after a snapshot or the state machine's own position.
     pub(crate) fn reset(&mut self, at: LogPosition) {
         self.truncated = at;
         self.last = at;
@@ -166,10 +165,10 @@ impl GroupStorage {
         self.snapshot_requested.take()
     }
 
-    /// Entries that were requested.
+    /// Stores requested entries.
     pub(crate) fn put_fetched(&mut self, entries: Vec<Entry>) {
         let mut fetched = self.fetched.borrow_mut();
-        // A few followers at most wait at a time; what no follower came for goes.
+        // A few followers at most wait at a time; the oldest unused entries are dropped.
         if fetched.len() >= 8 {
             fetched.remove(0);
         }
@@ -236,7 +235,7 @@ impl Storage for GroupStorage {
             if !for_follower {
                 return Ok(entries);
             }
-            // A follower gets payloads too; send what is complete.
+            // A follower needs payloads too; send the complete entries.
             if let Some(stripped) = entries.iter().position(is_stripped) {
                 entries.truncate(stripped);
             }
@@ -272,7 +271,7 @@ impl Storage for GroupStorage {
     }
 
     fn snapshot(&self, request_index: u64, _to: u64) -> Result<Snapshot> {
-        // It must connect to the log: a snapshot from before the last trim is of no use.
+        // It must connect to the log: a snapshot from before the last trim is useless.
         let floor = request_index.max(self.truncated.index);
         match &self.snapshot {
             Some(snapshot) if snapshot.get_metadata().index >= floor => Ok(snapshot.clone()),

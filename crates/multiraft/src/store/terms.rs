@@ -1,5 +1,5 @@
-//! The term of every entry, in a few words: terms only grow along a log, so runs of equal
-//! term say it all.
+//! The term of every entry, in compact form: terms only grow along a log, so runs of equal term
+//! suffice.
 
 /// Runs of equal term.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Terms {
         Ok(terms)
     }
 
-    /// Notes that the entry at `index` has `term` and is the last one.
+    /// Records that the entry at `index` has `term` and is the last one.
     pub(crate) fn set_last(&mut self, index: u64, term: u64) {
         while self.runs.last().is_some_and(|(first, _)| *first >= index) {
             self.runs.pop();
@@ -47,18 +47,18 @@ impl Terms {
         }
     }
 
-    /// The term at `index`, which the caller knows to be in the log.
+    /// The term at `index`, which must be in the log.
     pub(crate) fn get(&self, index: u64) -> Option<u64> {
         let after = self.runs.partition_point(|(first, _)| *first <= index);
         self.runs.get(after.checked_sub(1)?).map(|(_, term)| *term)
     }
 
-    /// Where the last run begins, when it is of `term`.
+    /// Start of the last run, if it has this `term`.
     pub(crate) fn first_of(&self, term: u64) -> Option<u64> {
         self.runs.last().filter(|(_, last)| *last == term).map(|(first, _)| *first)
     }
 
-    /// Forgets what is only about entries before `first`.
+    /// Drops runs that end before `first`.
     pub(crate) fn trim(&mut self, first: u64) {
         let keep = self.runs.partition_point(|(start, _)| *start <= first).saturating_sub(1);
         self.runs.drain(..keep);

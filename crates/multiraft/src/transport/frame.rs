@@ -1,17 +1,18 @@
 //! The frame that carries the messages of all groups from one node to another.
 //!
-//! Header, little endian: version (u8), sender (16), count (u32), then per message: group
-//! (16), length and bytes of the protobuf `Message`, number of payloads (u32) and for each the
-//! entry it belongs to, its offset in the frame's payload and its length (u32 each).
+//! Header, little endian: version (u8), sender (16), count (u32), then per message: group (16),
+//! length and bytes of the protobuf `Message`, number of payloads (u32) and for each the entry it
+//! belongs to, its offset in the frame's payload and its length (u32 each).
 //!
-//! Payloads of [`PART`] bytes and more do not go through protobuf: they are taken out of their
-//! entries and travel as parts of the frame's payload, where the receiver cuts them out
-//! without copying. Large ones begin at a multiple of 4 KiB, so that a receiver that keeps its
-//! frames aligned can write them with O_DIRECT as they are.
+//! Payloads of [`PART`] bytes and more bypass protobuf: they are taken out of their entries and
+//! sent as parts of the frame's payload, where the receiver slices them out without copying. Large
+//! ones begin at a multiple of 4 KiB, so that a receiver with aligned frames can write them with
+//! O_DIRECT unchanged.
 //!
-//! A payload that stays in the log is copied out of a large frame. It may be in the entry cache for
-//! long, and as a part of the frame it would keep all of it, and its share of the memory budget:
-//! with the budget used up no further frame of the leader is taken, and nothing leaves the cache.
+//! A payload that stays in the log is copied out of a large frame. It may stay in the entry cache
+//! for long, and as a slice it would keep the whole frame alive, and its share of the memory
+//! budget: with the budget used up no further frame of the leader is accepted, and nothing leaves
+//! the cache.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -25,7 +26,7 @@ use crate::error::FrameError;
 const VERSION: u8 = 1;
 /// Payloads below this are cheaper inside the message.
 const PART: usize = 2 << 10;
-/// Payloads from here on are worth aligning.
+/// Minimum size of aligned payloads.
 const ALIGN_FROM: usize = 64 << 10;
 const ALIGN: usize = 4 << 10;
 static ZEROS: [u8; ALIGN] = [0; ALIGN];
@@ -33,7 +34,7 @@ static ZEROS: [u8; ALIGN] = [0; ALIGN];
 /// Messages of one frame: its sender, and each message with its group.
 pub(crate) type Decoded = (Uuid, Vec<(Uuid, Message)>);
 
-/// Puts messages into a frame.
+/// Encodes messages into a frame.
 pub(crate) fn encode(from: Uuid, messages: Vec<(Uuid, Message)>) -> Frame {
     let mut header = BytesMut::with_capacity(64 + messages.len() * 128);
     let mut payload = Vec::new();
@@ -71,16 +72,16 @@ pub(crate) fn encode(from: Uuid, messages: Vec<(Uuid, Message)>) -> Frame {
     Frame { header: header.freeze(), payload }
 }
 
-/// Takes the messages out of a frame.
+/// Decodes the messages of a frame.
 pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameError> {
     let mut reader = Reader(header);
     let version = reader.u8()?;
     if version != VERSION {
-        return Err(FrameError(format!("version {version} is not known")));
+        return Err(FrameError(format!("unknown version {version}")));
     }
     let from = reader.uuid()?;
     let count = reader.u32()?;
-    // A short frame may say that it has many.
+    // A short frame may claim a large count.
     let mut messages = Vec::with_capacity(count.min(64) as usize);
     for _ in 0..count {
         let group = reader.uuid()?;
@@ -95,7 +96,7 @@ pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameErr
                     entry.context = payload.slice(range);
                 }
                 Some(entry) => entry.context = Bytes::copy_from_slice(&payload[range]),
-                None => return Err(FrameError(format!("payload at {range:?} has no place"))),
+                None => return Err(FrameError(format!("payload at {range:?} has no entry"))),
             }
         }
         messages.push((group, message));
@@ -104,7 +105,7 @@ pub(crate) fn decode(header: Bytes, payload: &Bytes) -> Result<Decoded, FrameErr
     Ok((from, messages))
 }
 
-/// Asks for the payload of an entry.
+/// A request for the payload of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FetchRequest {
     pub(crate) group: Uuid,
@@ -124,7 +125,7 @@ impl FetchRequest {
         let mut reader = Reader(data);
         let version = reader.u8()?;
         if version != VERSION {
-            return Err(FrameError(format!("version {version} is not known")));
+            return Err(FrameError(format!("unknown version {version}")));
         }
         let (group, header) = (reader.uuid()?, reader.block()?);
         reader.end()?;
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(seen, 3);
     }
 
-    /// Bytes that say when they are let go.
+    /// Bytes that report their release.
     struct Watched {
         bytes: Bytes,
         _held: std::sync::Arc<()>,

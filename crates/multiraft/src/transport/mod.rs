@@ -1,9 +1,9 @@
-//! How messages travel between hosts.
+//! Messages between hosts.
 //!
-//! A host hands all messages of all its groups for one node to the [`Transport`] as one frame;
-//! the other side gives it to [`RaftHost::receive`](crate::RaftHost::receive). Frames may be
-//! lost, Raft repeats what matters; they must not be reordered much (it costs resends).
-//! Snapshot pieces and payload fetches are calls with an answer.
+//! A host passes all messages of all its groups for one node to the [`Transport`] as one frame; the
+//! other side passes it to [`RaftHost::receive`](crate::RaftHost::receive). Frames may be lost,
+//! because Raft resends; they should rarely be reordered (it costs resends). Snapshot pieces and
+//! payload fetches are calls with a response.
 
 pub(crate) mod frame;
 
@@ -16,7 +16,7 @@ pub use crate::error::TransportError;
 /// Encoded messages: a header, and payload parts that are never copied into it.
 #[derive(Debug, Clone, Default)]
 pub struct Frame {
-    /// What to do with the payload.
+    /// Describes the payload.
     pub header: Bytes,
     /// Parts of the payload, sent back to back.
     pub payload: Vec<Bytes>,
@@ -28,7 +28,7 @@ impl Frame {
         self.header.len() + self.payload.iter().map(Bytes::len).sum::<usize>()
     }
 
-    /// Whether nothing is in it.
+    /// Returns `true` for an empty frame.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -37,9 +37,9 @@ impl Frame {
 /// Another node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// Which node.
+    /// The node's id.
     pub node: Uuid,
-    /// Where it listens ("host:port"), as the group's [`Peer`](crate::Peer) says.
+    /// Its address ("host:port"), from the group's [`Peer`](crate::Peer).
     pub address: String,
 }
 
@@ -48,15 +48,15 @@ pub trait Transport: Send + Sync + 'static {
     /// Sends a frame one way. Never blocks: a transport whose queue is full drops the frame.
     fn send(&self, to: &Target, frame: Frame);
 
-    /// Sends one piece of a snapshot and waits until the peer has it; its answer is the number of
-    /// the piece that comes next.
+    /// Sends one piece of a snapshot and waits until the peer has it; the response is the number of
+    /// the next expected piece.
     fn send_snapshot(
         &self,
         to: &Target,
         frame: Frame,
     ) -> BoxFuture<'static, Result<u64, TransportError>>;
 
-    /// Asks a peer for the payload of an entry; `request` is opaque.
+    /// Requests the payload of an entry from a peer; `request` is opaque.
     fn fetch_payload(
         &self,
         to: &Target,
