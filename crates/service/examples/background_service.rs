@@ -1,4 +1,4 @@
-//! A background service: it runs at an interval, reports its progress, and stops with the server.
+//! A background service that runs at an interval, reports its progress, and stops with the server.
 //!
 //! ```text
 //! cargo run --release --example background_service
@@ -12,10 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use service::{BackgroundService, BackgroundServices, MetricsRegistry, Progress, Role, Shutdown};
 
-/// Entries that one run deletes at most: a run is short, so that a shutdown waits for it briefly.
+/// Maximum number of entries deleted per run: runs are short, so that a shutdown need not wait
+/// long.
 const BATCH: u64 = 4;
 
-/// Deletes expired entries, of which this example only has a count.
+/// Deletes expired entries; this example only counts them.
 struct ExpiryService {
     expired: AtomicU64,
 }
@@ -36,7 +37,7 @@ impl BackgroundService for ExpiryService {
         self.expired.fetch_sub(deleted, Ordering::Relaxed);
         println!("deleted {deleted} entries, {} left", left - deleted);
         match left > BATCH {
-            // The next run begins at once, without the interval.
+            // The next run starts at once, without the interval.
             true => Progress::more(deleted),
             false => Progress::done(deleted),
         }
@@ -45,14 +46,14 @@ impl BackgroundService for ExpiryService {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // A server has one registry and one shutdown, which all of its services share.
+    // A server has one registry and one shutdown, shared by all its services.
     let registry = MetricsRegistry::new(Role::new("om", "om1"));
     let shutdown = Shutdown::new();
     let services = BackgroundServices::new(&registry, shutdown.clone());
 
     let expiry = Arc::new(ExpiryService { expired: AtomicU64::new(10) });
     services.spawn(expiry.clone());
-    // As `o3 admin` does it: run now instead of after the interval.
+    // As `o3 admin` does: run now instead of after the interval.
     services.run("ExpiryService");
     while expiry.expired.load(Ordering::Relaxed) > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,5 +1,5 @@
-//! Which users may administer a server. As in Ozone, users are judged where authorization is on;
-//! here `ozone.acl.enabled` says so for every role.
+//! Administrators of a server. As in Ozone, users are checked only if authorization is enabled;
+//! here `ozone.acl.enabled` enables it for every role.
 
 use config::Configuration;
 use config::keys::{hdds, om};
@@ -7,27 +7,27 @@ use types::Principals;
 
 use crate::groups::{GroupSettings, Groups, own_user};
 
-/// The right that a command needs.
+/// The right required by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// None.
     Everyone,
-    /// To see everything: administrators and read-only administrators have it.
+    /// Read access to everything: administrators and read-only administrators have it.
     ReadOnlyAdmin,
-    /// To change anything: administrators have it.
+    /// Write access to everything: administrators have it.
     Admin,
 }
 
-/// What the configuration says about users.
+/// Settings about administrators.
 #[derive(Debug, Clone, Default)]
 pub struct AdminPolicy {
-    /// Whether requests are judged by user at all: `ozone.acl.enabled`.
+    /// Enables checks by user: `ozone.acl.enabled`.
     pub enabled: bool,
     /// `ozone.administrators` and their groups.
     pub admins: Principals,
     /// `ozone.readonly.administrators` and their groups.
     pub read_only_admins: Principals,
-    /// How the groups of users are found out.
+    /// Source of users' groups.
     pub groups: GroupSettings,
 }
 
@@ -47,15 +47,15 @@ impl AdminPolicy {
     }
 }
 
-/// A user does not have the right that is needed.
+/// The user lacks the required right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Access denied for user {user}. Superuser privilege is required.")]
 pub struct AccessDenied {
-    /// The user; empty when the request names none.
+    /// The user; empty if the request names none.
     pub user: String,
 }
 
-/// Judges requests by user.
+/// Checks the rights of requests by user.
 #[derive(Debug)]
 pub struct AdminAccess {
     policy: AdminPolicy,
@@ -63,7 +63,7 @@ pub struct AdminAccess {
 }
 
 impl AdminAccess {
-    /// Judges by `policy`; the user that this process runs as is an administrator, too.
+    /// Applies `policy`; the user of this process is an administrator, too.
     pub fn new(mut policy: AdminPolicy) -> Self {
         let groups = Groups::new(&policy.groups);
         policy.admins.users.push(own_user());
@@ -73,7 +73,7 @@ impl AdminAccess {
     /// Checks that a user has a right. A request without a user has none.
     ///
     /// # Errors
-    /// When the user does not have it.
+    /// If the user lacks it.
     pub fn check(&self, right: Right, user: Option<&str>) -> Result<(), AccessDenied> {
         let policy = &self.policy;
         if !policy.enabled || right == Right::Everyone {

@@ -1,32 +1,32 @@
-//! How old numbers are that only grow, such as indexes of a log.
+//! Ages of increasing numbers, such as log indexes.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Samples kept; when there are more, every other one goes.
+/// Maximum number of samples; above it every other one is dropped.
 const MOST_SAMPLES: usize = 2_048;
-/// Samples are at least so far apart.
+/// Minimum interval between samples.
 const RESOLUTION: Duration = Duration::from_secs(1);
 
-/// When which number was the highest.
+/// Samples of the highest number over time.
 #[derive(Debug, Default)]
 pub struct Ages {
     samples: Mutex<VecDeque<(Instant, u64)>>,
 }
 
-/// How old a number is, to the second or so.
+/// The age of a number, to about a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Age {
-    /// It is as old at least.
+    /// The minimum age.
     pub at_least: Duration,
-    /// It was there when the first number was noted: it may be older.
+    /// The number existed at the first sample: it may be older.
     pub since_start: bool,
 }
 
 impl Ages {
-    /// No number is higher at this moment.
+    /// Records the highest number at this moment.
     pub fn note(&self, highest: u64) {
         self.note_at(highest, Instant::now());
     }
@@ -41,7 +41,7 @@ impl Ages {
         }
         samples.push_back((now, highest));
         if samples.len() > MOST_SAMPLES {
-            // The first one says what was there at the start.
+            // The first sample contains the state at the start.
             let mut index = 0;
             samples.retain(|_| {
                 index += 1;
@@ -50,7 +50,7 @@ impl Ages {
         }
     }
 
-    /// The highest number that is as old as `least`, as far as is known; `None` when none is.
+    /// The highest number of at least this age, as far as known; `None` if there is none.
     pub fn as_old_as(&self, least: Duration) -> Option<u64> {
         self.as_old_as_at(least, Instant::now())
     }
@@ -62,7 +62,7 @@ impl Ages {
         Some(last.1)
     }
 
-    /// How old a number is that is there.
+    /// The age of an existing number.
     pub fn of(&self, number: u64) -> Age {
         self.of_at(number, Instant::now())
     }

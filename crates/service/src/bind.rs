@@ -1,21 +1,21 @@
-//! A port that cannot be had.
+//! A port that cannot be bound.
 
 use std::io;
 
-/// Why an endpoint could not be opened, with the key to change.
+/// The reason why an endpoint could not be opened, with the key to change.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address} ({key}): {}", reason(.source, .key))]
 pub struct BindError {
     /// The configuration key that names the address or port.
     pub key: &'static str,
-    /// What was to be bound.
+    /// The address.
     pub address: String,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
 impl BindError {
-    /// From its parts.
+    /// Creates an error from its parts.
     pub fn new(key: &'static str, address: impl ToString, source: io::Error) -> Self {
         BindError { key, address: address.to_string(), source }
     }

@@ -1,11 +1,11 @@
-//! Users and groups of this machine, from its account files, as Ozone's Unix group mapping tells:
-//! which group a new volume, bucket or key is shared with, which entries of an ACL are about a
-//! user, and which users administer a server.
+//! Users and groups of this machine from its account files, as in Ozone's Unix group mapping: the
+//! group of a new volume, bucket or key, the ACL entries that apply to a user, and the
+//! administrators of a server.
 //!
-//! What the configuration itself says of a user's groups comes first.
+//! Groups of users in the configuration take precedence.
 //!
-//! The files are read rather than the system's resolver asked: that one may wait for a directory
-//! server, and a request must not. A user that the files do not know is in no group.
+//! The files are read directly, without the system's resolver: that one may block on a directory
+//! server, and a request must not. A user missing from the files is in no group.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -17,24 +17,24 @@ use config::keys::hdds;
 use config::{Configuration, StaticGroups};
 use moka::sync::Cache;
 
-/// Users remembered.
+/// Maximum number of cached users.
 const MOST_USERS: u64 = 10_000;
-/// The longest that an answer may be used; the cache takes no time of centuries.
+/// Maximum cache lifetime; the cache does not accept lifetimes of centuries.
 const LONGEST_TIME_TO_LIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How groups are found out.
+/// Settings of group lookups.
 #[derive(Debug, Clone)]
 pub struct GroupSettings {
-    /// Whether the account files of the machine are asked (`hadoop.security.group.mapping`).
+    /// Reads the machine's account files (`hadoop.security.group.mapping`).
     pub files: bool,
-    /// Groups of users for whom nothing is asked (`hadoop.user.group.static.mapping.overrides`).
+    /// Groups of users that are not looked up (`hadoop.user.group.static.mapping.overrides`).
     pub overrides: StaticGroups,
-    /// How long an answer may be used (`hadoop.security.groups.cache.secs`).
+    /// Cache lifetime of a lookup (`hadoop.security.groups.cache.secs`).
     pub time_to_live: Duration,
 }
 
 impl GroupSettings {
-    /// Reads them from the configuration, which accepts no other mappings than these.
+    /// Reads the settings from the configuration, which accepts no other mappings than these.
     pub fn from_configuration(conf: &Configuration) -> Self {
         let mapping = conf.get(&hdds::HADOOP_SECURITY_GROUP_MAPPING).to_ascii_lowercase();
         let seconds = conf.get(&hdds::HADOOP_SECURITY_GROUPS_CACHE_SECS);
@@ -52,7 +52,7 @@ impl Default for GroupSettings {
     }
 }
 
-/// Which users are in which groups.
+/// The groups of users.
 #[derive(Debug)]
 pub struct Groups {
     files: Option<Files>,
@@ -74,7 +74,7 @@ impl Files {
 }
 
 impl Groups {
-    /// Finds them out as `settings` say.
+    /// Creates a lookup with these `settings`.
     pub fn new(settings: &GroupSettings) -> Self {
         Self::of_files(settings.files.then(Files::of_machine), settings)
     }
@@ -87,7 +87,7 @@ impl Groups {
         Self { files, overrides: overrides.collect(), known }
     }
 
-    /// Those of these groups that are not known, so that nobody can be found to be in them.
+    /// Returns those of these groups that do not exist, so that they have no members.
     pub fn unknown<'a>(&self, groups: &'a [String]) -> Vec<&'a str> {
         let file = self.files.as_ref().and_then(|files| read(&files.groups)).unwrap_or_default();
         let known = |group: &str| {
@@ -132,7 +132,7 @@ impl Groups {
     }
 }
 
-/// The user that this process runs as; an administrator of its server.
+/// The user of this process, who is an administrator of its server.
 pub fn own_user() -> String {
     let named = |variable| std::env::var(variable).ok().filter(|user| !user.is_empty());
     let user = named("USER").or_else(|| named("LOGNAME"));

@@ -15,7 +15,7 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 /// A connection of a gRPC port, within the port's limits.
 pub struct Incoming(Guarded<TcpStream>);
 
-/// What `listener` accepts within the limits; what is above them is closed.
+/// Accepts connections of `listener` within the limits and closes excess ones.
 pub fn incoming(
     listener: TcpListener,
     connections: Arc<Connections>,
@@ -27,14 +27,14 @@ pub fn incoming(
             let (socket, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Out of file descriptors, most likely: serving the others frees some.
-                    tracing::warn!(%error, "cannot accept a connection");
+                    // Most likely out of file descriptors: serving the others frees some.
+                    tracing::warn!(%error, "cannot accept connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };
             let Some(open) = connections.open(peer.ip()) else {
-                tracing::debug!(%peer, "too many connections");
+                tracing::debug!(%peer, "connection refused: too many connections");
                 continue;
             };
             let _ = socket.set_nodelay(true);

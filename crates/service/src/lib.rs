@@ -1,22 +1,23 @@
-//! What every daemon is made of. Nothing here knows an Ozone noun besides the names of its files.
+//! Building blocks of every daemon. Independent of Ozone's terms, except for the names of its
+//! files.
 //!
-//! * [`Shutdown`]: the one signal everything that runs listens to.
-//! * [`Role`] and [`MetricsRegistry`]: what a server is, and its own set of metrics, even with
+//! * [`Shutdown`]: the stop signal of all tasks.
+//! * [`Role`] and [`MetricsRegistry`]: the role of a server, and its own set of metrics, even with
 //!   several roles in a process.
 //! * [`RpcMetrics`]: queue length, queueing and processing time per method.
 //! * [`StatusServer`]: `/` for people, `/metrics` and `/prom` for Prometheus, `/status.json` for
 //!   scripts.
 //! * [`AuditLog`]: one line per operation, written in the background.
-//! * [`BackgroundService`]: work that goes on by itself, in [`BackgroundServices`] that can list,
-//!   run and pause it.
-//! * [`Pace`]: how that makes way for clients.
-//! * [`AdminAccess`]: which users may administer the server.
-//! * [`Ages`]: how old numbers are that only grow.
+//! * [`BackgroundService`]: periodic work, in [`BackgroundServices`] that can list, run and pause
+//!   it.
+//! * [`Pace`]: throttling of that work in favour of clients.
+//! * [`AdminAccess`]: the administrators of the server.
+//! * [`Ages`]: ages of increasing numbers.
 //! * [`DataDir`] and [`VersionFile`]: a directory that belongs to one process, one cluster and one
 //!   layout.
 //! * [`Groups`]: users and groups of this machine, from its account files.
 //! * [`grpc`]: connections of a gRPC port, within its limits.
-//! * [`BindError`]: a port that cannot be had, told with the key that names it.
+//! * [`BindError`]: a port that cannot be bound, with the configuration key of the port.
 //! * [`logging`]: structured logs on stderr.
 
 mod admin_access;

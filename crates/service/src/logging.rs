@@ -11,7 +11,7 @@ use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// How a line looks.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// One readable line, coloured on a terminal.
@@ -21,15 +21,15 @@ pub enum Format {
     Json,
 }
 
-/// Why logging could not be set up, or a level not be changed.
+/// Errors of setting up logging, or of changing a level.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggingError {
-    /// The filter is not one.
+    /// The filter is malformed.
     #[error("log filter '{filter}' is malformed: {reason}")]
     Filter {
-        /// As it was given.
+        /// The given filter.
         filter: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Logging was set up in this process already.
@@ -38,28 +38,28 @@ pub enum LoggingError {
     /// There is no such level.
     #[error("{0} is not one of TRACE, DEBUG, INFO, WARN, ERROR, OFF")]
     Level(String),
-    /// What names a part of the process has other letters.
-    #[error("{0} is not the name of a part of this process")]
+    /// The name of a module contains invalid characters.
+    #[error("{0} is not the name of a module of this process")]
     Target(String),
     /// Logging was not set up in this process.
     #[error("logging is not set up")]
     NotSet,
 }
 
-/// The filter of this process, to be changed while it runs.
+/// The filter of this process, which can be changed at run time.
 struct Filter {
     apply: Box<dyn Fn(EnvFilter) -> bool + Send + Sync>,
-    /// As it was configured, and what was changed since: the last one of a name counts.
+    /// The configured directives and later changes: the last one for a name counts.
     directives: Mutex<String>,
 }
 
 static FILTER: OnceLock<Filter> = OnceLock::new();
 
-/// Sets up logging for the whole process, and hands spans to `exporter`. `RUST_LOG` overrides the
+/// Sets up logging for the whole process, and passes spans to `exporter`. `RUST_LOG` overrides the
 /// filter.
 ///
 /// # Errors
-/// When the filter is malformed, or logging is set up already.
+/// If the filter is malformed, or logging is set up already.
 pub fn init(filter: &str, format: Format, exporter: Option<&Exporter>) -> Result<(), LoggingError> {
     let filter = std::env::var("RUST_LOG")
         .ok()
@@ -76,7 +76,7 @@ pub fn init(filter: &str, format: Format, exporter: Option<&Exporter>) -> Result
         Format::Json => Box::new(lines.json().flatten_event(true)),
     };
     let (set, apply): (_, Box<dyn Fn(EnvFilter) -> bool + Send + Sync>) = match exporter {
-        // A filter for all costs less than one for each layer.
+        // One filter for all layers costs less than one per layer.
         None => {
             let (parsed, handle) = reload::Layer::new(parsed);
             let set = Registry::default().with(lines).with(parsed).try_init();
@@ -90,7 +90,7 @@ pub fn init(filter: &str, format: Format, exporter: Option<&Exporter>) -> Result
         }
     };
     set.map_err(|_| LoggingError::AlreadySet)?;
-    // Set once: logging is.
+    // Set once, as logging is.
     let _ = FILTER.set(Filter { apply, directives: Mutex::new(filter) });
     Ok(())
 }
@@ -100,7 +100,8 @@ fn parse(filter: &str) -> Result<EnvFilter, LoggingError> {
         .map_err(|e| LoggingError::Filter { filter: filter.to_owned(), reason: e.to_string() })
 }
 
-/// Names of Ozone's classes, and what is for them here; the first that a name begins with counts.
+/// Prefixes of Ozone's class names, and the modules that correspond to them; the first match
+/// counts.
 const CLASSES: [(&str, &str); 8] = [
     ("org.apache.hadoop.ozone.om", "om"),
     ("org.apache.hadoop.hdds.scm", "scm"),
@@ -112,8 +113,8 @@ const CLASSES: [(&str, &str); 8] = [
     ("org.apache.hadoop", ""),
 ];
 
-/// The part of the process that a name means: one of ours (`om`, `om::dispatch`), or the class of
-/// Ozone's that does the same. Empty for all that has no level of its own.
+/// The module that a name stands for: one of ours (`om`, `om::dispatch`), or the counterpart of an
+/// Ozone class. Empty for names without a level of their own.
 pub fn target_of(name: &str) -> String {
     let class = CLASSES.iter().find(|(class, _)| name.starts_with(class));
     match class {
@@ -123,7 +124,7 @@ pub fn target_of(name: &str) -> String {
     }
 }
 
-/// The level of a part of the process, as far as whole parts have one.
+/// The level of a module, as far as whole modules have one.
 pub fn level(target: &str) -> String {
     let Some(filter) = FILTER.get() else { return "OFF".to_owned() };
     level_in(&filter.directives.lock(), target)
@@ -135,7 +136,7 @@ fn level_in(directives: &str, target: &str) -> String {
         let (name, level) = match directive.split_once('=') {
             Some((name, level)) => (name, level),
             None if directive.parse::<LevelFilter>().is_ok() => ("", directive),
-            // A name alone is on for everything.
+            // A bare name enables every level.
             None => (directive, "TRACE"),
         };
         let inside = target.strip_prefix(name);
@@ -148,10 +149,10 @@ fn level_in(directives: &str, target: &str) -> String {
     best.1
 }
 
-/// Gives a part of the process another level, until the process ends.
+/// Sets the level of a module until the process ends.
 ///
 /// # Errors
-/// When there is no such level, the name is none, or logging is not set up.
+/// If the level or the name is invalid, or logging is not set up.
 pub fn set_level(target: &str, level: &str) -> Result<(), LoggingError> {
     let known = match level.to_ascii_uppercase().as_str() {
         "ALL" => "trace",
@@ -179,7 +180,7 @@ pub fn set_level(target: &str, level: &str) -> Result<(), LoggingError> {
     Ok(())
 }
 
-/// The directives with another one for `target`.
+/// The directives with the one for `target` replaced.
 fn with(directives: &str, target: &str, level: &str) -> String {
     let others = directives.split(',').map(str::trim).filter(|directive| {
         let of = match directive.split_once('=') {

@@ -1,8 +1,8 @@
-//! Numbers and times as people read them.
+//! Human-readable numbers and times.
 
 use std::time::Duration;
 
-/// Bytes with a binary unit and three digits or so: `1.50 GB`, as Ozone's tools write them.
+/// Formats bytes with a binary unit and about three digits: `1.50 GB`, as in Ozone's tools.
 pub fn readable_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KB", "MB", "GB", "TB", "PB"];
     let mut scaled = bytes as f64;
@@ -16,7 +16,7 @@ pub fn readable_bytes(bytes: u64) -> String {
     if bytes < 1024 { format!("{bytes} B") } else { format!("{scaled:.2} {unit}") }
 }
 
-/// A time with one unit: `61 s`, `5 h`.
+/// Formats a time with one unit: `61 s`, `5 h`.
 pub fn readable_duration(time: Duration) -> String {
     let millis = time.as_millis();
     match millis {

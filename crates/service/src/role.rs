@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// A role in the cluster and which of its kind: `datanode` `6f1c…`.
+/// A role in the cluster and the id of its server: `datanode` `6f1c…`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Role {
     /// `om`, `scm`, `datanode`, `s3g`: also the prefix of the role's metrics.
     pub name: &'static str,
-    /// Which one of them; may be empty.
+    /// The server's id; may be empty.
     pub id: String,
 }
 
 impl Role {
-    /// From its parts.
+    /// Creates a role from its parts.
     pub fn new(name: &'static str, id: impl Into<String>) -> Self {
         Role { name, id: id.into() }
     }

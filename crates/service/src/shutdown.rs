@@ -1,8 +1,8 @@
-//! The one signal to stop.
+//! The shutdown signal.
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-/// Triggered once, seen by all clones and children.
+/// Triggered once, visible to all clones and children.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     token: CancellationToken,
@@ -14,12 +14,12 @@ impl Shutdown {
         Shutdown::default()
     }
 
-    /// Tells everything to stop. May be called again.
+    /// Triggers the shutdown. May be called again.
     pub fn trigger(&self) {
         self.token.cancel();
     }
 
-    /// Whether it was triggered.
+    /// Returns `true` if it was triggered.
     pub fn is_triggered(&self) -> bool {
         self.token.is_cancelled()
     }
@@ -29,12 +29,12 @@ impl Shutdown {
         self.token.cancelled()
     }
 
-    /// One that is triggered with this one, or alone.
+    /// A child that is triggered with this one, or alone.
     pub fn child(&self) -> Shutdown {
         Shutdown { token: self.token.child_token() }
     }
 
-    /// Runs `work` until it ends or the shutdown is triggered; `None` then.
+    /// Runs `work` until it ends, or returns `None` if the shutdown is triggered first.
     pub async fn until<F: Future>(&self, work: F) -> Option<F::Output> {
         self.token.run_until_cancelled(work).await
     }

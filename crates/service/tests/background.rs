@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use service::{BackgroundService, BackgroundServices, MetricsRegistry, Progress, Role, Shutdown};
 use tokio::sync::mpsc;
 
-/// Tells of each of its runs, and answers them as it was told to.
+/// Reports each of its runs, and returns the configured result.
 struct Probe {
     interval: Duration,
     runs: AtomicU64,
@@ -49,7 +49,7 @@ fn start(interval: Duration, answer: fn(u64) -> Progress) -> Fixture {
 
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// Waits until the list shows what is wanted: a run is entered into it right after it ends.
+/// Waits until the list satisfies `wanted`: a run is entered into it right after it ends.
 async fn listed(services: &BackgroundServices, wanted: impl Fn(&service::ServiceStatus) -> bool) {
     testkit::until("the list to show it", async || {
         let status = services.list().remove(0);
@@ -93,7 +93,7 @@ async fn a_paused_service_runs_only_when_told_to() {
     );
 }
 
-/// Lets the loop of the service do what it can.
+/// Lets the loop of the service do its pending work.
 async fn let_run() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -115,7 +115,7 @@ async fn a_paused_service_does_what_it_was_woken_for_once_it_is_resumed() {
     assert!(f.services.pause("Probe") && f.services.resume("Probe"));
     let_run().await;
     assert!(f.seen.try_recv().is_err(), "it ran although no run was due");
-    // What somebody asked for was all that there was to do.
+    // The requested run was all the work there was.
     assert!(f.services.pause("Probe") && f.services.wake("Probe"));
     let_run().await;
     assert!(f.services.run("Probe"));

@@ -124,7 +124,7 @@ fn permissions(value: &str) -> DirPermissions {
 fn a_directory_gets_its_permissions_whether_or_not_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("above/om");
-    // Bits that any umask takes away are among those that are given.
+    // The given bits include some that any umask clears.
     for value in ["777", "700", "rwxr-x---", "500"] {
         data_dir::make(&path, permissions(value)).unwrap();
         assert_eq!(mode(&path), permissions(value).mode(), "{value}");

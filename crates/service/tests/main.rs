@@ -1,4 +1,4 @@
-//! What every daemon is made of, from outside.
+//! Building blocks of every daemon, from outside.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod audit;

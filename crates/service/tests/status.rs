@@ -41,7 +41,7 @@ async fn get(address: SocketAddr, path: &str) -> String {
     get_of(address, "x", path).await
 }
 
-/// The same of a host of that name.
+/// The same with another `Host` header.
 async fn get_of(address: SocketAddr, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream

@@ -1,4 +1,4 @@
-//! The file an audit log is written to, put aside when it is large.
+//! The file of an audit log, rotated when it is large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -43,7 +43,8 @@ impl LogFile {
         Ok(())
     }
 
-    /// `audit.log` becomes `audit.log.1`, that `audit.log.2`, and so on; the oldest goes.
+    /// Renames `audit.log` to `audit.log.1`, that to `audit.log.2`, and so on; the oldest is
+    /// deleted.
     fn rotate(&mut self) -> io::Result<()> {
         for number in (1..self.keep).rev() {
             let from = self.numbered(number);

@@ -1,10 +1,10 @@
-//! The shape of an audit line.
+//! Format of an audit line.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::AuditEvent;
 
-/// The text of the present second, worked out once a second.
+/// The formatted current second, computed once per second.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     second: u64,
@@ -56,7 +56,7 @@ pub(super) fn write(line: &mut Vec<u8>, clock: &mut Clock, logger: &str, event: 
     line.extend_from_slice(b" |\n");
 }
 
-/// A name may hold anything; a line stays one line and cannot be made to look like another.
+/// Names may contain anything; escaping keeps one line and prevents forged fields.
 fn text(line: &mut Vec<u8>, value: &str) {
     if value.bytes().all(|b| b >= b' ' && b != 0x7f) {
         line.extend_from_slice(value.as_bytes());

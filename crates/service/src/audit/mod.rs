@@ -3,9 +3,9 @@
 //! ```text
 //! 2026-01-31 10:00:00,123 | INFO  | OMAudit | user=ann | ip=10.0.0.7 | op=CREATE_VOLUME {volume=vol1} | ret=SUCCESS |
 //! ```
-//! Logging a line formats it into a buffer in memory; a thread of its own writes the buffer to the
-//! file every so often. When that thread cannot keep up (a full disk), lines are dropped and
-//! counted rather than operations held up.
+//! `AuditLog::log` formats a line into a memory buffer; a separate thread writes the buffer to the
+//! file at intervals. If that thread cannot keep up (a full disk), lines are dropped and counted,
+//! so that operations are never blocked.
 
 mod file;
 mod line;
@@ -22,29 +22,28 @@ use parking_lot::{Condvar, Mutex};
 use file::LogFile;
 use line::Clock;
 
-/// Buffered bytes at which the writer is woken ahead of time.
+/// Buffered bytes that wake the writer early.
 const WAKE_AT: usize = 256 * 1024;
-/// Buffered bytes from which on lines are dropped: bounds the memory when the disk does not take
-/// them.
+/// Buffered bytes above which lines are dropped: limits memory when the disk does not accept them.
 const MAX_BUFFERED: usize = 16 * 1024 * 1024;
 
-/// How an audit log is kept.
+/// Options of an audit log.
 #[derive(Debug, Clone)]
 pub struct AuditOptions {
     /// The logger's name in each line: `OMAudit`.
     pub logger: &'static str,
-    /// The file; its directory is made.
+    /// The file; its directory is created.
     pub path: PathBuf,
-    /// Size at which the file is put aside and a new one begun.
+    /// Size at which the file is rotated.
     pub rotate_at: u64,
-    /// Old files kept.
+    /// Number of rotated files kept.
     pub keep: usize,
-    /// How often lines reach the file.
+    /// Interval of writes to the file.
     pub flush_interval: Duration,
 }
 
 impl AuditOptions {
-    /// The usual way: 256 MiB a file, 10 old ones, flushed five times a second.
+    /// The defaults: 256 MiB per file, 10 rotated files, five writes per second.
     pub fn new(logger: &'static str, path: impl Into<PathBuf>) -> Self {
         AuditOptions {
             logger,
@@ -59,19 +58,19 @@ impl AuditOptions {
 /// One operation.
 #[derive(Debug, Clone, Copy)]
 pub struct AuditEvent<'a> {
-    /// The user that asked.
+    /// The requesting user.
     pub user: &'a str,
-    /// From where.
+    /// The client's address.
     pub ip: &'a str,
     /// Ozone's name of the operation: `CREATE_KEY`.
     pub op: &'a str,
-    /// What it was about: `("volume", "vol1")`.
+    /// Its parameters: `("volume", "vol1")`.
     pub params: &'a [(&'a str, &'a str)],
-    /// How it ended: `Err` with the reason when it failed.
+    /// Its result: `Err` with the reason of a failure.
     pub result: Result<(), &'a str>,
 }
 
-/// An audit log; cheap to clone. The last clone's drop writes what is left.
+/// An audit log; cheap to clone. Dropping the last clone writes the remaining lines.
 #[derive(Debug, Clone)]
 pub struct AuditLog {
     writer: Option<Arc<Writer>>,
@@ -102,7 +101,7 @@ impl AuditLog {
     /// Opens the file and starts its writer.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn open(options: AuditOptions) -> io::Result<AuditLog> {
         let file = LogFile::open(&options)?;
         let shared = Arc::new(Shared {
@@ -122,12 +121,12 @@ impl AuditLog {
         Ok(AuditLog { writer: Some(Arc::new(Writer { shared, thread: Some(thread) })) })
     }
 
-    /// One that keeps nothing.
+    /// A log that discards all lines.
     pub fn disabled() -> AuditLog {
         AuditLog { writer: None }
     }
 
-    /// Whether lines are kept, so that a caller can save itself the work.
+    /// Returns `true` if lines are kept, so that callers can skip preparing them.
     pub fn is_enabled(&self) -> bool {
         self.writer.is_some()
     }
@@ -150,7 +149,7 @@ impl AuditLog {
         }
     }
 
-    /// Lines that were dropped since the start.
+    /// Number of lines dropped since the start.
     pub fn dropped(&self) -> u64 {
         self.writer.as_ref().map_or(0, |w| w.shared.dropped.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! What `o3 admin service` asks of a server.
+//! Handling of `o3 admin service` requests in a server.
 
 use proto::background_service::{
     BackgroundServiceAction as Action, BackgroundServiceStatus, BackgroundServicesRequest,
@@ -8,8 +8,8 @@ use proto::background_service::{
 use super::{BackgroundServices, ServiceStatus};
 use crate::admin_access::Right;
 
-/// The right that a request of background services needs: read-only administrators list them,
-/// administrators steer them.
+/// The right required by a request about background services: read-only administrators may list
+/// them, administrators control them.
 pub fn right(request: &BackgroundServicesRequest) -> Right {
     match request.action() {
         Action::List => Right::ReadOnlyAdmin,
@@ -18,8 +18,8 @@ pub fn right(request: &BackgroundServicesRequest) -> Right {
 }
 
 impl BackgroundServices {
-    /// Does what a request asks for, and tells how the services are then that it names. One of
-    /// which there is none here is left out. `role` and `node_id` say which server this is.
+    /// Executes a request, and returns the resulting state of the services that it names. Services
+    /// that do not exist here are left out. `role` and `node_id` identify this server.
     pub fn answer(
         &self,
         request: &BackgroundServicesRequest,

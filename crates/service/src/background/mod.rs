@@ -1,4 +1,4 @@
-//! Work that goes on by itself: deletion, cleanup, scanning, reporting.
+//! Periodic background work: deletion, cleanup, scanning, reporting.
 
 mod answer;
 mod run;
@@ -11,57 +11,56 @@ use async_trait::async_trait;
 pub use answer::right;
 pub use services::{BackgroundServices, ServiceStatus};
 
-/// One kind of background work, run again and again.
+/// A kind of background work that runs repeatedly.
 #[async_trait]
 pub trait BackgroundService: Send + Sync + 'static {
-    /// Its name in lists, metrics and logs, such as `KeyDeletingService`.
+    /// The name in lists, metrics and logs, such as `KeyDeletingService`.
     fn name(&self) -> &str;
-    /// How long to wait between two runs.
+    /// Interval between two runs.
     fn interval(&self) -> Duration;
-    /// Does one bounded piece of the work. Runs of one service never overlap.
+    /// Performs one bounded batch of the work. Runs of one service never overlap.
     async fn run_once(&self) -> Progress;
-    /// Whether it gets on more slowly at present than it could, for clients.
+    /// Returns `true` while it is throttled in favour of clients.
     fn makes_way(&self) -> bool {
         false
     }
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Things done, whatever the service counts.
+    /// Number of processed items, in the service's own unit.
     pub items: u64,
-    /// There is more to do at once, without waiting for the interval.
+    /// There is more work: run again at once, without the interval.
     pub more: bool,
-    /// Things that the run could not make sense of and left where they are, such as rows that do
-    /// not decode.
+    /// Number of items skipped because they are invalid, such as rows that do not decode.
     pub skipped: u64,
-    /// Why the run failed; it is tried again after the interval.
+    /// The reason of a failed run, which is retried after the interval.
     pub failure: Option<String>,
 }
 
 impl Progress {
-    /// Nothing to do.
+    /// No work.
     pub fn idle() -> Self {
         Progress { items: 0, more: false, skipped: 0, failure: None }
     }
 
-    /// Did this many things; that was all.
+    /// Processed `items`, which was all.
     pub fn done(items: u64) -> Self {
         Progress { items, more: false, skipped: 0, failure: None }
     }
 
-    /// Did this many things, and there is more to do at once.
+    /// Processed `items`, with more to do at once.
     pub fn more(items: u64) -> Self {
         Progress { items, more: true, skipped: 0, failure: None }
     }
 
-    /// Could not be done.
+    /// Failed.
     pub fn failed(error: impl ToString) -> Self {
         Progress { items: 0, more: false, skipped: 0, failure: Some(error.to_string()) }
     }
 
-    /// The same, with `skipped` things that were left where they are.
+    /// The same, with `skipped` invalid items.
     pub fn and_skipped(self, skipped: u64) -> Self {
         Progress { skipped, ..self }
     }

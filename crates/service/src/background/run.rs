@@ -34,8 +34,7 @@ impl ServiceMetrics {
     }
 }
 
-/// Runs a service until the shutdown: after each interval, at once when woken or when there is more
-/// to do.
+/// Runs a service until shutdown: after each interval, or at once if it is woken or has more work.
 pub(super) async fn forever(
     service: Arc<dyn BackgroundService>,
     control: Arc<Control>,
@@ -60,15 +59,14 @@ pub(super) async fn forever(
         let is_paused = || control.paused.load(Ordering::SeqCst);
         if is_paused() && !asked {
             control.missed.store(true, Ordering::SeqCst);
-            // Resumed since: it did not see that a run was missed.
+            // It was resumed in the meantime, which happened before the run counted as missed.
             if is_paused() {
                 more = false;
                 continue;
             }
         }
         control.missed.store(false, Ordering::SeqCst);
-        // A run is cut off at its next await when the shutdown comes: services keep what they need
-        // in their store.
+        // A shutdown cancels a run at its next await: services persist their state in their store.
         match shutdown.until(once(service.as_ref(), &control, &metrics)).await {
             Some(progress) => more = progress.more && progress.failure.is_none(),
             None => return,
@@ -87,25 +85,22 @@ async fn once(
         history.last_run = Some(SystemTime::now());
     }
     let started = Instant::now();
-    // A run that panics has failed; the service goes on.
+    // A panic counts as a failed run; the service continues.
     let progress = AssertUnwindSafe(telemetry::root(service.name(), service.run_once()))
         .catch_unwind()
         .await
-        .unwrap_or_else(|_| Progress::failed("the run panicked, which is a bug"));
+        .unwrap_or_else(|_| Progress::failed("the run panicked (a bug)"));
     metrics.time.record(started.elapsed());
     metrics.runs.inc();
     metrics.items.inc_by(progress.items);
     metrics.skipped.inc_by(progress.skipped);
     if progress.skipped > 0 {
         let skipped = progress.skipped;
-        warn!(
-            service = service.name(),
-            skipped, "background run left what it could not make sense of"
-        );
+        warn!(service = service.name(), skipped, "background run skipped invalid items");
     }
     if let Some(failure) = &progress.failure {
         metrics.failures.inc();
-        warn!(service = service.name(), %failure, "background run failed, will be tried again");
+        warn!(service = service.name(), %failure, "background run failed, will retry");
     } else if progress.items > 0 {
         debug!(service = service.name(), items = progress.items, elapsed = ?started.elapsed(), "background run done");
     }

@@ -37,19 +37,19 @@ pub(super) struct Metrics {
     pub time: HistogramFamily,
 }
 
-/// What the loop of a service and its list share.
+/// State shared by a service's loop and its list entry.
 #[derive(Debug)]
 pub(super) struct Control {
     pub paused: AtomicBool,
     /// The next run takes place even while the service is paused.
     pub asked: AtomicBool,
-    /// A run that was due did not take place because of the pause, and none has since.
+    /// A scheduled run was skipped because of the pause, and none has run since.
     pub missed: AtomicBool,
     pub wake: Notify,
     pub history: Mutex<History>,
 }
 
-/// What a service has done so far.
+/// The history of a service's runs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     pub runs: u64,
@@ -75,29 +75,29 @@ pub struct ServiceStatus {
     pub name: String,
     /// `idle`, `running` or `paused`.
     pub state: &'static str,
-    /// Whether it does not run by itself; a run that is under way goes on.
+    /// The service does not run by itself; a run in progress continues.
     pub paused: bool,
     /// Milliseconds between two runs.
     pub interval_ms: u64,
     /// Runs since the start of the process.
     pub runs: u64,
-    /// Things done in them.
+    /// Number of items processed in them.
     pub items: u64,
-    /// Things that the last run could not make sense of and left where they are.
+    /// Number of invalid items that the last run skipped.
     pub skipped: u64,
     /// Start of the last run, in milliseconds since 1970.
     pub last_run_ms: Option<u64>,
-    /// Why the last run failed, if it did.
+    /// The reason, if the last run failed.
     pub last_failure: Option<String>,
 }
 
 impl BackgroundServices {
-    /// None yet; all end with `shutdown`.
+    /// An empty set of services, all of which end with `shutdown`.
     pub fn new(registry: &MetricsRegistry, shutdown: Shutdown) -> Self {
         let metrics = Metrics {
             paused: registry.gauges(
                 "background_paused",
-                "Whether a background service is paused",
+                "1 if a background service is paused",
                 "service",
             ),
             runs: registry.counters("background_runs", "Runs of a background service", "service"),
@@ -108,12 +108,12 @@ impl BackgroundServices {
             ),
             items: registry.counters(
                 "background_items",
-                "Things done by a background service",
+                "Items processed by a background service",
                 "service",
             ),
             skipped: registry.counters(
                 "background_skipped",
-                "Things that a background service could not make sense of and left, in each run",
+                "Invalid items skipped by each run of a background service",
                 "service",
             ),
             time: registry.histograms(
@@ -127,8 +127,8 @@ impl BackgroundServices {
         }
     }
 
-    /// Starts a service: its first run comes after its interval, or when it is woken. One of the
-    /// same name is replaced.
+    /// Starts a service, replacing one of the same name: its first run follows after the interval,
+    /// or when it is woken.
     pub fn spawn(&self, service: Arc<dyn BackgroundService>) {
         let name = service.name().to_string();
         let interval_ms = u64::try_from(service.interval().as_millis()).unwrap_or(u64::MAX);
@@ -155,7 +155,7 @@ impl BackgroundServices {
         }
     }
 
-    /// Every service, by name.
+    /// All services by name.
     pub fn list(&self) -> Vec<ServiceStatus> {
         let services = self.inner.services.lock();
         services
@@ -187,13 +187,13 @@ impl BackgroundServices {
             .collect()
     }
 
-    /// Makes a service run now, or again right after the present run: there is something to do for
-    /// it. One that is paused does so when it is resumed. False when there is none of that name.
+    /// Runs a service now, or again right after the current run, because it has work. A paused one
+    /// runs when it is resumed. Returns `false` if there is none of that name.
     pub fn wake(&self, name: &str) -> bool {
         self.with(name, |service| service.control.wake.notify_one())
     }
 
-    /// The same at once, also while it is paused: somebody asks for it.
+    /// As [`wake`](Self::wake), but also while it is paused: for explicit requests.
     pub fn run(&self, name: &str) -> bool {
         self.with(name, |service| {
             service.control.asked.store(true, Ordering::SeqCst);
@@ -201,8 +201,8 @@ impl BackgroundServices {
         })
     }
 
-    /// Stops a service from running by itself, until it is resumed or the process ends. A run that
-    /// is under way goes on. False when there is none of that name.
+    /// Pauses a service until it is resumed or the process ends. A run in progress continues.
+    /// Returns `false` if there is none of that name.
     pub fn pause(&self, name: &str) -> bool {
         self.with(name, |service| {
             service.control.paused.store(true, Ordering::SeqCst);
@@ -210,8 +210,8 @@ impl BackgroundServices {
         })
     }
 
-    /// Lets a paused service run again, at once when a run was due meanwhile. False when there is
-    /// none of that name.
+    /// Resumes a paused service, which runs at once if a scheduled run was skipped. Returns `false`
+    /// if there is none of that name.
     pub fn resume(&self, name: &str) -> bool {
         self.with(name, |service| {
             service.control.paused.store(false, Ordering::SeqCst);
@@ -222,8 +222,8 @@ impl BackgroundServices {
         })
     }
 
-    /// The names that `wanted` means: its own, or all that begin with it and a hyphen, such as
-    /// those of the disks.
+    /// The services that match `wanted`: the one of that name, or all whose name continues with a
+    /// hyphen, such as those of the disks.
     pub(super) fn names(&self, wanted: &str) -> Vec<String> {
         let is_meant = |name: &&String| {
             let rest = name.strip_prefix(wanted);
@@ -232,17 +232,17 @@ impl BackgroundServices {
         self.inner.services.lock().keys().filter(is_meant).cloned().collect()
     }
 
-    /// What is between now and the work of a service, for people.
+    /// Describes what the work of a service waits for, for people.
     pub fn waits_for(&self, name: &str) -> String {
         let Some(service) = self.list().into_iter().find(|service| service.name == name) else {
-            return format!("{name}, which is not here");
+            return format!("{name}, which does not exist here");
         };
         match (service.paused, service.state, service.last_failure) {
             (true, ..) => format!("{name}, which is paused"),
             (false, "running", _) if self.makes_way(name) => {
-                format!("{name}, which is at work and makes way for clients")
+                format!("{name}, which is running, throttled for clients")
             }
-            (false, "running", _) => format!("{name}, which is at work"),
+            (false, "running", _) => format!("{name}, which is running"),
             (false, _, Some(failure)) => format!("{name}, which failed: {failure}"),
             (false, _, None) => {
                 format!("the next run of {name}, in {} ms at most", service.interval_ms)
@@ -250,14 +250,14 @@ impl BackgroundServices {
         }
     }
 
-    /// Whether a service gets on more slowly at present than it could, for clients. False when
-    /// there is none of that name.
+    /// Returns `true` if a service is throttled in favour of clients at present, `false` if there
+    /// is none of that name.
     fn makes_way(&self, name: &str) -> bool {
         let service = self.inner.services.lock().get(name).map(|s| Arc::clone(&s.service));
         service.is_some_and(|service| service.makes_way())
     }
 
-    /// Whether a service is paused. False when there is none of that name.
+    /// Returns `true` if a service is paused, `false` if there is none of that name.
     pub fn is_paused(&self, name: &str) -> bool {
         let services = self.inner.services.lock();
         services.get(name).is_some_and(|service| service.control.paused.load(Ordering::SeqCst))
@@ -273,12 +273,12 @@ impl BackgroundServices {
         }
     }
 
-    /// Waits until all services have ended, which they do once the shutdown is triggered.
+    /// Waits until all services have ended, after the shutdown was triggered.
     pub fn join(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let services = std::mem::take(&mut *self.inner.services.lock());
             for running in services.into_values() {
-                // A panic inside was reported when it happened.
+                // A panic inside was logged when it happened.
                 let _ = running.task.await;
             }
         })

@@ -12,10 +12,10 @@ use super::{DataDirError, Expected, VersionFile};
 
 const LOCK_FILE: &str = "in_use.lock";
 
-/// How long a lock that this process gave up may be held by a child that has not begun yet.
+/// Maximum time for which a child process that has not executed yet may hold a released lock.
 const CHILD_START_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A directory that no other process uses as long as this lives.
+/// A directory that no other process uses during the lifetime of this value.
 #[derive(Debug)]
 pub struct DataDir {
     path: PathBuf,
@@ -24,10 +24,10 @@ pub struct DataDir {
 }
 
 impl DataDir {
-    /// Makes the directory if need be and locks it.
+    /// Creates the directory if necessary and locks it.
     ///
     /// # Errors
-    /// When the directory cannot be made, or another process has it.
+    /// If the directory cannot be created, or another process has locked it.
     pub fn lock(path: impl AsRef<Path>) -> Result<DataDir, DataDirError> {
         let path = path.as_ref().to_path_buf();
         fs::create_dir_all(&path).map_err(DataDirError::io(&path))?;
@@ -47,24 +47,24 @@ impl DataDir {
             }
             let holder = pid_of_holder(&mut file);
             // A child that this process is about to start has a copy of each open file until it
-            // begins.
+            // executes.
             if holder != Some(std::process::id()) || begun.elapsed() > CHILD_START_TIMEOUT {
                 return Err(DataDirError::InUse { dir: path, holder });
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Only to tell others which process holds it; the lock does not depend on it.
+        // Only informs others about the holder; the lock does not depend on it.
         let _ = write_pid(&mut file);
         Ok(DataDir { path, _lock: file })
     }
 
-    /// Locks the directory and checks its VERSION file, or writes a first one made by `format`.
+    /// Locks the directory and checks its VERSION file, or writes a first one created by `format`.
     ///
-    /// `version_path` is relative to the directory, such as `current/VERSION`. Returns whether it
-    /// was just formatted.
+    /// `version_path` is relative to the directory, such as `current/VERSION`. Returns `true` if
+    /// the directory was just formatted.
     ///
     /// # Errors
-    /// When the VERSION file is malformed or of other data, or the disk fails.
+    /// If the VERSION file is malformed or does not match, or the disk fails.
     pub fn open_or_format(
         path: impl AsRef<Path>,
         version_path: impl AsRef<Path>,

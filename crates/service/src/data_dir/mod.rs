@@ -1,8 +1,8 @@
 //! A directory that belongs to one process, one cluster and one layout.
 //!
-//! `in_use.lock` is locked while the process lives (the lock goes with the process, however that
-//! ends); `VERSION` says whose data this is. Opening refuses a directory in use, another cluster's
-//! or another role's data, and a layout newer than the program.
+//! `in_use.lock` is locked during the life of the process (the lock is released with the process,
+//! however that ends); `VERSION` identifies the owner of the data. Opening refuses a directory in
+//! use, another cluster's or another role's data, and a layout newer than the program.
 
 mod lock;
 mod permissions;
@@ -16,35 +16,35 @@ pub use lock::DataDir;
 pub use permissions::make;
 pub use version::{Expected, VersionFile};
 
-/// Why a directory cannot be used.
+/// Errors of opening a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
-    /// Another process has it.
+    /// Another process has locked it.
     #[error("{} is in use by another process{}: stop that first", dir.display(), holder.as_ref().map(|p| format!(" (pid {p})")).unwrap_or_default())]
     InUse {
         /// The directory.
         dir: PathBuf,
-        /// The process, as it wrote itself down.
+        /// The process, from the contents of the lock file.
         holder: Option<u32>,
     },
-    /// The data is of another cluster.
+    /// The data belongs to another cluster.
     #[error("{} belongs to cluster {found}, not to {expected}: give each cluster its own directories", path.display())]
     ForeignCluster {
         /// The VERSION file.
         path: PathBuf,
-        /// The cluster the data is of.
+        /// The cluster of the data.
         found: String,
-        /// The cluster we are of.
+        /// The cluster of this server.
         expected: String,
     },
-    /// The data is of another role.
+    /// The data belongs to another role.
     #[error("{} holds data of a {found}, not of a {expected}: give each role its own directories", path.display())]
     ForeignRole {
         /// The VERSION file.
         path: PathBuf,
-        /// The role the data is of.
+        /// The role of the data.
         found: String,
-        /// The role we have.
+        /// The role of this server.
         expected: String,
     },
     /// The data was written by a later release.
@@ -54,33 +54,33 @@ pub enum DataDirError {
         path: PathBuf,
         /// The layout of the data.
         found: u32,
-        /// The latest layout we know.
+        /// The latest supported layout.
         known: u32,
     },
-    /// The VERSION file cannot be understood.
+    /// The VERSION file is malformed.
     #[error("{}: {reason}", path.display())]
     Malformed {
         /// The VERSION file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Its permissions cannot be set.
-    #[error("{} cannot get the permissions {permissions}: {source}: have the server's user own it, or set the key of its permissions to what it has", path.display())]
+    /// The permissions of the directory cannot be set.
+    #[error("{} cannot set permissions {permissions}: {source}: make the server's user its owner, or set the configured permissions to the actual ones", path.display())]
     Permissions {
         /// The directory.
         path: PathBuf,
-        /// What they are to be.
+        /// The configured permissions.
         permissions: DirPermissions,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system said no.
+    /// An error of the system.
     #[error("{}: {source}", path.display())]
     Io {
-        /// What was read or written.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Making directories that only those may enter whom the configuration lets in.
+//! Creation of directories with the configured permissions.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,18 +9,18 @@ use config::DirPermissions;
 
 use super::DataDirError;
 
-/// Makes a directory with these permissions, or gives them to one that is there, as Ozone does.
-/// Directories that it lies in get those of the umask.
+/// Creates a directory with these permissions, or sets them on an existing one, as Ozone does.
+/// Parent directories get those of the umask.
 ///
 /// # Errors
-/// When it cannot be made ([`DataDirError::Io`]), or is there and its permissions cannot be set
+/// If it cannot be created ([`DataDirError::Io`]), or exists and its permissions cannot be set
 /// ([`DataDirError::Permissions`]).
 pub fn make(path: &Path, permissions: DirPermissions) -> Result<(), DataDirError> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(DataDirError::io(parent))?;
     }
     match DirBuilder::new().mode(permissions.mode()).create(path) {
-        // One that is there is looked at below: a file, or a link to nowhere, is an error.
+        // An existing path is checked below: a file, or a dangling link, is an error.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => made.map_err(DataDirError::io(path))?,
     }
@@ -29,7 +29,7 @@ pub fn make(path: &Path, permissions: DirPermissions) -> Result<(), DataDirError
         let source = io::Error::from(io::ErrorKind::NotADirectory);
         return Err(DataDirError::Io { path: path.to_owned(), source });
     }
-    // The umask may have taken bits away.
+    // The umask may have cleared bits.
     const BITS: u32 = 0o777;
     let mode = there.permissions().mode();
     if mode & BITS == permissions.mode() {

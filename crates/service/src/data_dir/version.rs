@@ -15,25 +15,25 @@ const CREATION_TIME: &str = "cTime";
 /// Ozone's data volumes spell it differently from its metadata directories.
 const LAYOUT_VERSION: [&str; 2] = ["layoutVersion", "layOutVersion"];
 
-/// What a VERSION file has to say for its data to be ours.
+/// The expected contents of a VERSION file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// `OM`, `SCM`, `DATANODE`; `None` where the file does not tell (data volumes).
+    /// `OM`, `SCM`, `DATANODE`; `None` if the file does not contain it (data volumes).
     pub node_type: Option<&'static str>,
-    /// The cluster, when it is known.
+    /// The cluster, if known.
     pub cluster_id: Option<String>,
-    /// The latest layout we know.
+    /// The latest supported layout.
     pub layout_version: u32,
 }
 
-/// Whose data a directory holds.
+/// The identity of a directory's data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VersionFile {
     properties: BTreeMap<String, String>,
 }
 
 impl VersionFile {
-    /// The file of a fresh metadata directory. The time is in milliseconds since 1970.
+    /// The file of a new metadata directory. The time is in milliseconds since 1970.
     pub fn new(node_type: &str, cluster_id: &str, created_ms: u64, layout_version: u32) -> Self {
         VersionFile::default()
             .with(NODE_TYPE, node_type)
@@ -42,23 +42,23 @@ impl VersionFile {
             .with(LAYOUT_VERSION[0], layout_version)
     }
 
-    /// With one more property, such as `omUuid`.
+    /// Adds a property, such as `omUuid`.
     pub fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.properties.insert(name.to_string(), value.to_string());
         self
     }
 
-    /// A property.
+    /// The value of a property.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
 
-    /// The cluster the data is of.
+    /// The cluster of the data.
     pub fn cluster_id(&self) -> Option<&str> {
         self.get(CLUSTER_ID)
     }
 
-    /// The role the data is of.
+    /// The role of the data.
     pub fn node_type(&self) -> Option<&str> {
         self.get(NODE_TYPE)
     }
@@ -68,10 +68,10 @@ impl VersionFile {
         LAYOUT_VERSION.iter().find_map(|name| self.get(name)).and_then(|v| v.parse().ok())
     }
 
-    /// Reads a file; `None` when there is none.
+    /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is no property.
+    /// If the file cannot be read, or a line is not a property.
     pub fn read(path: &Path) -> Result<Option<VersionFile>, DataDirError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -85,7 +85,7 @@ impl VersionFile {
         Self::parse(&text).map(Some).map_err(malformed)
     }
 
-    /// Reads a text; fails with the number of a line that is no property.
+    /// Parses a text; fails with the number of a malformed line.
     fn parse(text: &str) -> Result<VersionFile, usize> {
         let mut properties = BTreeMap::new();
         for (number, line) in (1_usize..).zip(text.lines()) {
@@ -99,10 +99,10 @@ impl VersionFile {
         Ok(VersionFile { properties })
     }
 
-    /// Writes the file so that after a crash there is either the old one or the whole new one.
+    /// Writes the file so that after a crash there is either the old one or the complete new one.
     ///
     /// # Errors
-    /// When the disk fails; the old file is there then.
+    /// If the disk fails; the old file is kept then.
     pub fn write(&self, path: &Path) -> Result<(), DataDirError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(DataDirError::io(parent))?;
@@ -122,10 +122,10 @@ impl VersionFile {
         text
     }
 
-    /// Whether the data is ours to use.
+    /// Checks that the data matches.
     ///
     /// # Errors
-    /// When a property is missing, or it is of another role, cluster or later layout.
+    /// If a property is missing, or it is of another role, cluster or later layout.
     pub fn verify(&self, path: &Path, expected: &Expected) -> Result<(), DataDirError> {
         let missing = |name: &str| DataDirError::Malformed {
             path: path.into(),
@@ -161,7 +161,7 @@ impl VersionFile {
     }
 }
 
-/// Escapes what Java's properties treat specially.
+/// Escapes characters that are special in Java properties.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -174,7 +174,7 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Splits a line at its first separator that is not escaped.
+/// Splits a line at its first unescaped separator.
 fn split_property(line: &str) -> Option<(String, String)> {
     let mut name = String::new();
     let mut chars = line.chars();

@@ -1,4 +1,4 @@
-//! The same metric under several values of one label.
+//! Metrics with one label.
 
 use prometheus_client::metrics::family::Family;
 
@@ -20,13 +20,12 @@ macro_rules! family {
                 $name { label, family: Family::default() }
             }
 
-            /// The one for this value of the label. Looks it up: keep what it returns where it is
-            /// used often.
+            /// The metric for this label value. This is a lookup: keep the result for frequent use.
             pub fn with(&self, value: impl Into<String>) -> $metric {
                 self.family.get_or_create_owned(&vec![(self.label, value.into())])
             }
 
-            /// Forgets the one for this value of the label.
+            /// Removes the metric for this label value.
             pub fn remove(&self, value: impl Into<String>) {
                 self.family.remove(&vec![(self.label, value.into())]);
             }
@@ -35,14 +34,14 @@ macro_rules! family {
 }
 
 family! {
-    /// Counters told apart by one label.
+    /// Counters with one label.
     CounterFamily of Counter
 }
 family! {
-    /// Gauges told apart by one label.
+    /// Gauges with one label.
     GaugeFamily of Gauge
 }
 family! {
-    /// Histograms told apart by one label.
+    /// Histograms with one label.
     HistogramFamily of Histogram
 }

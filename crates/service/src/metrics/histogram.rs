@@ -1,4 +1,4 @@
-//! A histogram of durations that costs two atomic additions to record into, which no two threads
+//! A histogram of durations; recording costs two atomic additions to counters that no two threads
 //! share.
 
 use std::fmt;
@@ -11,14 +11,14 @@ use prometheus_client::metrics::{MetricType, TypedMetric};
 
 use super::threads::{SHARDS, shard_of_thread};
 
-/// Bucket `i` holds durations up to 2^i microseconds; the last one everything longer (above 67 s).
+/// Bucket `i` counts durations up to 2^i microseconds; the last one all longer ones (above 67 s).
 const BUCKETS: usize = 28;
 
 /// Durations in buckets that double from 1 µs to 67 s. Every thread records into counters of its
-/// own; they are summed up when somebody looks.
+/// own; readers sum them up.
 #[derive(Clone)]
 pub struct Histogram {
-    /// One for each thread, or a single one.
+    /// One per thread, or a single one.
     shards: Arc<[Shard]>,
 }
 
@@ -37,7 +37,8 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// A smaller one, whose counters all threads share: for what one thread records at a time.
+    /// A smaller histogram, whose counters all threads share: for values recorded by one thread at
+    /// a time.
     pub fn of_one_thread() -> Self {
         Histogram { shards: Arc::new([Shard::default()]) }
     }
@@ -53,7 +54,7 @@ impl Histogram {
         }
     }
 
-    /// How many were recorded.
+    /// Number of recorded durations.
     pub fn count(&self) -> u64 {
         self.spread().count()
     }
@@ -63,19 +64,20 @@ impl Histogram {
         self.spread().sum()
     }
 
-    /// Their mean; zero when there is none.
+    /// Their mean; zero if there are none.
     pub fn mean(&self) -> Duration {
         let spread = self.spread();
         let count = spread.count();
         spread.sum_ns.checked_div(count).map_or(Duration::ZERO, Duration::from_nanos)
     }
 
-    /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
+    /// The duration below which the fraction `quantile` (0 to 1) of them lies, interpolated within
+    /// its bucket.
     pub fn quantile(&self, quantile: f64) -> Duration {
         self.spread().quantile(quantile)
     }
 
-    /// What was recorded until now.
+    /// The values recorded so far.
     pub fn spread(&self) -> Spread {
         self.shards.iter().fold(Spread::default(), |sum, shard| sum.plus(&shard.spread()))
     }
@@ -101,7 +103,7 @@ impl Shard {
     }
 }
 
-/// What a histogram held at one moment, or what came into it between two.
+/// The values of a histogram at one moment, or those recorded between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spread {
     buckets: [u64; BUCKETS],
@@ -115,7 +117,7 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Of numbers that came over a wire: buckets that there are not count as the last one.
+    /// From numbers received over the network: nonexistent buckets count as the last one.
     pub fn from_parts(buckets: impl IntoIterator<Item = u64>, sum: Duration) -> Self {
         let mut spread = Spread { sum_ns: nanos(sum), ..Spread::default() };
         for (i, count) in buckets.into_iter().enumerate() {
@@ -126,13 +128,13 @@ impl Spread {
         spread
     }
 
-    /// How many durations there are in each bucket: bucket `i` has those up to 2^i microseconds,
-    /// the last one everything longer.
+    /// Number of durations in each bucket: bucket `i` counts those up to 2^i microseconds, the last
+    /// one all longer ones.
     pub fn buckets(&self) -> &[u64] {
         &self.buckets
     }
 
-    /// How many there are.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum: u64, n| sum.saturating_add(*n))
     }
@@ -142,7 +144,7 @@ impl Spread {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// What came after `earlier`.
+    /// The values recorded after `earlier`.
     pub fn since(&self, earlier: &Spread) -> Spread {
         let pairs = self.buckets.iter().zip(&earlier.buckets);
         let buckets = pairs.map(|(now, then)| now.saturating_sub(*then));
@@ -150,7 +152,7 @@ impl Spread {
         Spread::from_parts(buckets, sum)
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn plus(&self, other: &Spread) -> Spread {
         let pairs = self.buckets.iter().zip(&other.buckets);
         let buckets = pairs.map(|(one, two)| one.saturating_add(*two));
@@ -158,13 +160,14 @@ impl Spread {
         Spread::from_parts(buckets, sum)
     }
 
-    /// A duration that none of them is longer than: the bound of the last bucket that is in use.
+    /// An upper limit of all durations: the bound of the last non-empty bucket.
     pub fn longest(&self) -> Duration {
         let last = self.buckets.iter().rposition(|count| *count > 0);
         last.map_or(Duration::ZERO, |i| Duration::from_secs_f64(upper_bound(i)))
     }
 
-    /// The duration below which `quantile` (0 to 1) of them lie, interpolated within its bucket.
+    /// The duration below which the fraction `quantile` (0 to 1) of them lies, interpolated within
+    /// its bucket.
     pub fn quantile(&self, quantile: f64) -> Duration {
         let rank = quantile.clamp(0.0, 1.0) * self.count() as f64;
         let mut below = 0.0;
@@ -181,7 +184,7 @@ impl Spread {
         Duration::ZERO
     }
 
-    /// As a metric of its own.
+    /// Encodes it as a metric of its own.
     pub(super) fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
         let buckets: Vec<(f64, u64)> = self
             .buckets

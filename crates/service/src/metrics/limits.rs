@@ -8,7 +8,7 @@ use limits::{ConnectionStats, Connections, MemoryBudget, MemoryClass};
 use super::MetricsRegistry;
 
 impl MetricsRegistry {
-    /// Shows the connections of a port, under its name.
+    /// Exports the connections of a port, under its name.
     pub fn connections(&self, port: &str, connections: &Arc<Connections>) {
         let of = |count: fn(&ConnectionStats) -> &AtomicU64| {
             let connections = Arc::clone(connections);
@@ -25,7 +25,7 @@ impl MetricsRegistry {
         counter("timed_out", "Connections closed for silence", |s| &s.timed_out);
     }
 
-    /// Shows what is spent of the memory for data in flight.
+    /// Exports the use of the memory for data in flight.
     pub fn memory(&self, budget: &MemoryBudget) {
         let limit = budget.limit();
         self.gauge_fn("memory_limit_bytes", "Most bytes of data in flight", move || limit as f64);

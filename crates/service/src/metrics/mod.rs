@@ -1,5 +1,5 @@
-//! Metrics: a registry per role, cheap histograms, what every RPC endpoint measures, and where
-//! the time of its requests goes.
+//! Metrics: a registry per role, cheap histograms, the measurements of RPC endpoints, and the
+//! stages of their requests.
 
 mod family;
 mod histogram;
@@ -15,7 +15,7 @@ pub use registry::MetricsRegistry;
 pub use rpc::{RpcCall, RpcMethod, RpcMetrics};
 pub use stages::{StageMetrics, StagesOfVerb, Took, VerbTimes};
 
-/// A number that only grows; cheap to clone, one atomic addition to count.
+/// An increasing number; cheap to clone, one atomic addition to count.
 pub type Counter = prometheus_client::metrics::counter::Counter;
 /// A number that goes up and down; cheap to clone.
 pub type Gauge = prometheus_client::metrics::gauge::Gauge;

@@ -11,7 +11,7 @@ use prometheus_client::registry::{Metric, Registry};
 use super::{Counter, CounterFamily, Gauge, GaugeFamily, Histogram, HistogramFamily};
 use crate::role::Role;
 
-/// Where a role registers its metrics; cheap to clone. Every name gets the role's name before it.
+/// The metrics of a role; cheap to clone. Every name is prefixed with the role's name.
 #[derive(Debug, Clone)]
 pub struct MetricsRegistry {
     role: Role,
@@ -19,13 +19,13 @@ pub struct MetricsRegistry {
 }
 
 impl MetricsRegistry {
-    /// An empty registry of a role.
+    /// Creates the empty registry of a role.
     pub fn new(role: Role) -> Self {
         let registry = Registry::with_prefix(role.name);
         MetricsRegistry { role, registry: Arc::new(RwLock::new(registry)) }
     }
 
-    /// Whose metrics these are.
+    /// The role.
     pub fn role(&self) -> &Role {
         &self.role
     }
@@ -35,17 +35,17 @@ impl MetricsRegistry {
         metric
     }
 
-    /// The label stands in the help, so that it is known before the first value is there.
+    /// The help contains the label, so that it is visible before the first value.
     fn register_family<M: Metric>(&self, name: &str, help: &str, label: &str, family: M) {
         self.registry.write().register(name, format!("{help}, by {label}"), Described(family));
     }
 
-    /// A counter; Prometheus shows it as `<role>_<name>_total`.
+    /// A counter, exported to Prometheus as `<role>_<name>_total`.
     pub fn counter(&self, name: &str, help: &str) -> Counter {
         self.register(name, help, Counter::default())
     }
 
-    /// Counters told apart by a label.
+    /// Counters with a label.
     pub fn counters(&self, name: &str, help: &str, label: &'static str) -> CounterFamily {
         let family = CounterFamily::new(label);
         self.register_family(name, help, label, family.family.clone());
@@ -57,14 +57,14 @@ impl MetricsRegistry {
         self.register(name, help, Gauge::default())
     }
 
-    /// Gauges told apart by a label.
+    /// Gauges with a label.
     pub fn gauges(&self, name: &str, help: &str, label: &'static str) -> GaugeFamily {
         let family = GaugeFamily::new(label);
         self.register_family(name, help, label, family.family.clone());
         family
     }
 
-    /// A gauge worked out whenever it is looked at.
+    /// A gauge computed on each read.
     pub fn gauge_fn(
         &self,
         name: &str,
@@ -74,7 +74,7 @@ impl MetricsRegistry {
         self.registry.write().register(name, help, Computed::Gauge(Box::new(value)));
     }
 
-    /// A counter kept elsewhere, read whenever it is looked at.
+    /// A counter maintained elsewhere, read on each export.
     pub fn counter_fn(
         &self,
         name: &str,
@@ -84,7 +84,7 @@ impl MetricsRegistry {
         self.registry.write().register(name, help, Computed::Counter(Box::new(value)));
     }
 
-    /// Counters kept elsewhere and told apart by a label, read whenever they are looked at.
+    /// Counters maintained elsewhere with a label, read on each export.
     pub fn counters_fn(
         &self,
         name: &str,
@@ -96,7 +96,7 @@ impl MetricsRegistry {
         self.registry.write().register(name, format!("{help}, by {label}"), family);
     }
 
-    /// Gauges told apart by a label, worked out whenever they are looked at.
+    /// Gauges with a label, computed on each read.
     pub fn gauges_fn(
         &self,
         name: &str,
@@ -113,19 +113,19 @@ impl MetricsRegistry {
         self.register(name, help, Histogram::default())
     }
 
-    /// Histograms told apart by a label.
+    /// Histograms with a label.
     pub fn histograms(&self, name: &str, help: &str, label: &'static str) -> HistogramFamily {
         let family = HistogramFamily::new(label);
         self.register_family(name, help, label, family.family.clone());
         family
     }
 
-    /// The times of verbs and their stages.
+    /// Times of verbs and their stages.
     pub(super) fn register_stages(&self, name: &str, help: &str, stages: super::stages::Exported) {
         self.registry.write().register(name, format!("{help}, by verb and stage"), stages);
     }
 
-    /// Everything in Prometheus' text format.
+    /// Encodes all metrics in Prometheus' text format.
     pub fn encode(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.
@@ -134,7 +134,7 @@ impl MetricsRegistry {
     }
 }
 
-/// A family whose name, type and help are shown while it has no values yet.
+/// A family whose name, type and help are exported even without values.
 #[derive(Debug)]
 struct Described<M>(M);
 
@@ -152,7 +152,7 @@ impl<M: EncodeMetric> EncodeMetric for Described<M> {
     }
 }
 
-/// A number that is kept elsewhere.
+/// A number maintained elsewhere.
 enum Computed {
     Gauge(Box<dyn Fn() -> f64 + Send + Sync>),
     Counter(Box<dyn Fn() -> u64 + Send + Sync>),

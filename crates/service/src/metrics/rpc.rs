@@ -1,4 +1,4 @@
-//! What every RPC endpoint measures: calls waiting and running, queueing and processing time per
+//! Measurements of every RPC endpoint: waiting and running calls, queueing and processing time per
 //! method, failures.
 
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ struct Inner {
     methods: RwLock<HashMap<&'static str, RpcMethod>>,
 }
 
-/// One method's measurements. Keep it where calls are dispatched by number.
+/// One method's measurements. Store it where calls are dispatched by number.
 #[derive(Debug, Clone)]
 pub struct RpcMethod {
     inner: Arc<Method>,
@@ -43,7 +43,7 @@ struct Method {
     failures: Counter,
 }
 
-/// A call under way; dropping it without [`RpcCall::finish`] counts it as failed.
+/// A call in progress; dropping it without [`RpcCall::finish`] counts it as failed.
 #[derive(Debug)]
 pub struct RpcCall<'a> {
     method: Cow<'a, RpcMethod>,
@@ -89,7 +89,7 @@ impl RpcMetrics {
         }
     }
 
-    /// A method's measurements, made when it is first seen.
+    /// A method's measurements, created on first use.
     pub fn method(&self, name: &'static str) -> RpcMethod {
         if let Some(method) = self.inner.methods.read().get(name) {
             return method.clone();
@@ -108,7 +108,7 @@ impl RpcMetrics {
         method
     }
 
-    /// Starts measuring a call that was received at this time and now waits.
+    /// Starts measuring a call received at this time, which now waits.
     pub fn call(&self, name: &'static str, received: Instant) -> RpcCall<'static> {
         RpcCall::new(Cow::Owned(self.method(name)), received)
     }
@@ -143,12 +143,12 @@ impl fmt::Debug for RpcMetrics {
 }
 
 impl RpcMethod {
-    /// Starts measuring a call that was received at this time and now waits.
+    /// Starts measuring a call received at this time, which now waits.
     pub fn call(&self, received: Instant) -> RpcCall<'_> {
         RpcCall::new(Cow::Borrowed(self), received)
     }
 
-    /// As [`call`](Self::call), for a call that is kept elsewhere.
+    /// As [`call`](Self::call), for a call that is stored elsewhere.
     pub fn owned_call(&self, received: Instant) -> RpcCall<'static> {
         RpcCall::new(Cow::Owned(self.clone()), received)
     }
@@ -160,14 +160,14 @@ impl<'a> RpcCall<'a> {
         RpcCall { method, received, started: None, finished: false }
     }
 
-    /// The call leaves the queue.
+    /// Records that the call leaves the queue.
     pub fn started(&mut self) {
         if self.started.is_none() {
             self.started_at(Instant::now());
         }
     }
 
-    /// The call left the queue at that time; only the first one counts.
+    /// Records that the call left the queue at that time; only the first call counts.
     pub fn started_at(&mut self, at: Instant) {
         if self.started.is_none() {
             self.started = Some(at);
@@ -178,12 +178,12 @@ impl<'a> RpcCall<'a> {
         }
     }
 
-    /// The call is answered.
+    /// Records the response.
     pub fn finish(mut self, success: bool) {
         self.end(success, Instant::now());
     }
 
-    /// The call was answered at that time.
+    /// Records a response at that time.
     pub fn finish_at(mut self, success: bool, at: Instant) {
         self.end(success, at);
     }

@@ -1,7 +1,7 @@
-//! Where the time of requests goes: for each verb of an endpoint how long its stages took.
+//! Stages of requests: for each verb of an endpoint the duration of its stages.
 //!
-//! Every thread records into counters of its own, so that recording costs no traffic between
-//! cores; they are summed up when somebody looks.
+//! Every thread records into counters of its own, so that recording costs no traffic between cores;
+//! readers sum them up.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::histogram::nanos;
 use super::threads::{SHARDS, shard_of_thread};
 use super::{Histogram, MetricsRegistry, Spread};
 
-/// Index of the time of the whole request, before those of the stages.
+/// Index of the whole request's time, before those of the stages.
 const TOTAL: usize = 0;
 
 /// The times of all verbs of an endpoint; cheap to clone.
@@ -33,11 +33,11 @@ struct Inner {
     since: Mutex<Instant>,
 }
 
-/// The times of one verb. Keep it where calls are dispatched by number.
+/// The times of one verb. Store it where calls are dispatched by number.
 #[derive(Debug, Clone)]
 pub struct StagesOfVerb {
     shards: Arc<[Shard; SHARDS]>,
-    /// What had been recorded when the present period began, the whole and each stage.
+    /// The values at the start of the current period, the whole and each stage.
     before: Arc<Mutex<Vec<Spread>>>,
 }
 
@@ -51,27 +51,27 @@ struct Shard {
 #[derive(Debug)]
 struct Time {
     spread: Histogram,
-    /// The longest of the present period, in nanoseconds.
+    /// The longest time of the current period, in nanoseconds.
     longest: AtomicU64,
 }
 
-/// What a verb, or one of its stages, took in the present period.
+/// The times of a verb, or of one of its stages, in the current period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Took {
-    /// How often, and how long.
+    /// Number and distribution.
     pub spread: Spread,
-    /// The longest.
+    /// The longest time.
     pub longest: Duration,
 }
 
-/// The times of a verb in the present period.
+/// The times of a verb in the current period.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerbTimes {
     /// The verb.
     pub verb: &'static str,
-    /// From receipt to answer.
+    /// From receipt to response.
     pub total: Took,
-    /// Its stages by name; those that never took any time are left out.
+    /// Its stages by name; those without any time are left out.
     pub stages: Vec<(&'static str, Took)>,
 }
 
@@ -89,7 +89,7 @@ impl StageMetrics {
         metrics
     }
 
-    /// A verb's times, made when it is first seen.
+    /// A verb's times, created on first use.
     pub fn verb(&self, name: &'static str) -> StagesOfVerb {
         if let Some(verb) = self.inner.verbs.read().get(name) {
             return verb.clone();
@@ -99,12 +99,12 @@ impl StageMetrics {
         verbs.entry(name).or_insert_with(|| StagesOfVerb::new(times)).clone()
     }
 
-    /// How long the present period has lasted.
+    /// Length of the current period so far.
     pub fn period(&self) -> Duration {
         self.inner.since.lock().elapsed()
     }
 
-    /// The times of the present period, the verb that took most time first.
+    /// The times of the current period, the verb with the largest total first.
     pub fn times(&self) -> Vec<VerbTimes> {
         let verbs = self.inner.verbs.read();
         let mut times: Vec<VerbTimes> = verbs
@@ -125,7 +125,7 @@ impl StageMetrics {
         times
     }
 
-    /// Begins a new period. What Prometheus reads goes on.
+    /// Starts a new period. Prometheus' values continue.
     pub fn begin_period(&self) {
         for verb in self.inner.verbs.read().values() {
             verb.begin_period();
@@ -141,8 +141,8 @@ impl StagesOfVerb {
         StagesOfVerb { shards, before: Arc::new(Mutex::new(vec![Spread::default(); times])) }
     }
 
-    /// Records a request: the whole time, and that of each stage in their order. A stage without
-    /// time did not happen.
+    /// Records a request: the whole time, and that of each stage in their order. A stage of zero
+    /// duration did not happen.
     pub fn record(&self, total: Duration, stages: &[Duration]) {
         let Some(shard) = self.shards.get(shard_of_thread()) else { return };
         let mut times = shard.times.iter();
@@ -203,7 +203,7 @@ impl Time {
     }
 }
 
-/// As a metric: one histogram for each verb and stage that there was.
+/// A metric with one histogram per verb and stage.
 pub(super) struct Exported(StageMetrics);
 
 impl fmt::Debug for Exported {

@@ -1,4 +1,4 @@
-//! Counters of threads: counting costs no traffic between cores where every thread has its own.
+//! Counters per thread, so that counting costs no traffic between cores.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 
-/// Threads that have counters of their own; further ones share them.
+/// Number of threads that have counters of their own; further ones share them.
 pub(super) const SHARDS: usize = 8;
 
-/// Which of the [`SHARDS`] this thread counts in.
+/// Index of this thread's counters among the [`SHARDS`].
 pub(super) fn shard_of_thread() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -19,14 +19,13 @@ pub(super) fn shard_of_thread() -> usize {
     OWN.with(|own| *own)
 }
 
-/// How many of something there are, where it begins on one thread and ends on another. Cheap to
-/// clone.
+/// A current count of items that begin on one thread and end on another. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Level {
     shards: Arc<[Shard; SHARDS]>,
 }
 
-/// What a thread began less what it ended. Aligned, so that no two threads write to one cache line.
+/// Begun minus ended items of a thread. Aligned, so that no two threads write to one cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard(AtomicI64);
@@ -38,17 +37,17 @@ impl Default for Level {
 }
 
 impl Level {
-    /// One more.
+    /// Adds one.
     pub(super) fn inc(&self) {
         self.add(1);
     }
 
-    /// One less.
+    /// Subtracts one.
     pub(super) fn dec(&self) {
         self.add(-1);
     }
 
-    /// How many there are. What begins or ends meanwhile may count or not.
+    /// The current count. Concurrent changes may or may not be included.
     pub(super) fn get(&self) -> u64 {
         let count = |shard: &Shard| shard.0.load(Ordering::Relaxed);
         let sum = self.shards.iter().fold(0_i64, |sum, shard| sum.wrapping_add(count(shard)));
@@ -66,7 +65,7 @@ impl TypedMetric for Level {
     const TYPE: MetricType = MetricType::Gauge;
 }
 
-/// A level is a gauge of whole numbers.
+/// Encoded as an integer gauge.
 impl EncodeMetric for Level {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
         encoder.encode_gauge(&self.get())

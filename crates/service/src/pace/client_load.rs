@@ -1,25 +1,25 @@
-//! Whether clients use this server.
+//! Detection of client load on this server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long requests are counted until they are judged.
+/// Interval over which requests are counted.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// From so many requests a second on a server counts as used: fewer hardly meet what it does by
-/// itself.
+/// Requests per second from which on a server counts as used: fewer rarely meet its background
+/// work.
 const USED: f64 = 10.0;
 
-/// From so many requests a second on it counts as used for a while longer: a client that begins one
-/// thing behind another does not find the server at its own work each time.
+/// Requests per second from which on it counts as used for a while longer, so that a client with
+/// sequential requests does not meet background work each time.
 const BUSY: f64 = 100.0;
 
-/// How much longer.
+/// Duration of that extension.
 const HELD: Duration = Duration::from_secs(1);
 
-/// Counts what clients ask for.
+/// Counts client requests.
 #[derive(Debug, Default)]
 pub struct ClientLoad {
     requests: AtomicU64,
@@ -35,12 +35,12 @@ struct Judged {
 }
 
 impl ClientLoad {
-    /// So many requests of clients came, or changes that they sent to another replica.
+    /// Records requests of clients, or changes that they sent to another replica.
     pub fn note(&self, requests: usize) {
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
     }
 
-    /// Whether clients have used the server lately.
+    /// Returns `true` if clients have used the server recently.
     pub fn is_used(&self, now: Instant) -> bool {
         let mut judged = self.judged.lock();
         let requests = self.requests.load(Ordering::Relaxed);

@@ -1,25 +1,25 @@
-//! Hours of the day that a setting names.
+//! Hours of the day in a setting.
 
 use chrono::{Local, Timelike};
 use config::{Configuration, Key};
 
 use super::PaceError;
 
-/// Hours of a day.
+/// Number of hours in a day.
 const HOURS: u32 = 24;
 
-/// Some hours of the day, in the server's local time.
+/// A set of hours of the day, in the server's local time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Hours {
-    /// One bit for each.
+    /// One bit per hour.
     bits: u32,
 }
 
 impl Hours {
-    /// Reads a list of hours and ranges of them, `1,2` or `22-5`.
+    /// Reads a list of hours and ranges of hours, `1,2` or `22-5`.
     ///
     /// # Errors
-    /// When an entry is neither.
+    /// If an entry is neither.
     pub fn read(conf: &Configuration, key: &'static Key<Vec<String>>) -> Result<Self, PaceError> {
         let mut bits = 0;
         for entry in conf.get(key) {
@@ -32,18 +32,18 @@ impl Hours {
         Ok(Self { bits })
     }
 
-    /// Whether an hour of the day is one of them.
+    /// Returns `true` if the set contains an hour of the day.
     pub fn contains(&self, hour: u32) -> bool {
         self.bits & bit(hour) != 0
     }
 
-    /// The hour of the day where the server is.
+    /// The current hour in the server's time zone.
     pub fn now() -> u32 {
         Local::now().hour()
     }
 }
 
-/// `5`, or `22-5` with both ends, over midnight when the first is the later one.
+/// Parses `5`, or `22-5`, which includes both ends and may cross midnight.
 fn parse(entry: &str) -> Option<u32> {
     let hour = |text: &str| text.trim().parse::<u32>().ok().filter(|hour| *hour < HOURS);
     let Some((first, last)) = entry.split_once('-') else { return hour(entry).map(bit) };

@@ -1,10 +1,10 @@
-//! How background work makes way for clients.
+//! Throttling of background work in favour of clients.
 //!
-//! Work is done in portions. Each says how long it took, and the next one is so large that it takes
-//! about as long as it should ([`Portion`]): a moment while clients use the server, so that none
-//! waits long behind one, and longer while nobody does. [`Pace`] keeps a size for either. It adds a
-//! pause behind each portion, by which the work takes a share of the time only, and has the hours
-//! in which it makes way for nobody. [`ClientLoad`] says whether clients use the server.
+//! Work is done in batches. The duration of each determines the size of the next one, which should
+//! take a target time ([`Portion`]): a short one while clients use the server, so that none waits
+//! long, and a longer one otherwise. [`Pace`] keeps a size for either. It sleeps after each batch
+//! so that background work uses a fixed share of time, except during off-peak hours. [`ClientLoad`]
+//! detects client load.
 
 mod client_load;
 mod hours;
@@ -16,14 +16,14 @@ pub use hours::Hours;
 pub use portion::{Bounds, Portion};
 pub use share::{Pace, Share, Turn};
 
-/// A setting that makes no sense.
+/// An invalid setting.
 #[derive(Debug, thiserror::Error)]
 #[error("{key} is {value:?}: {reason}")]
 pub struct PaceError {
     /// The key.
     pub key: &'static str,
-    /// What it is set to.
+    /// Its value.
     pub value: String,
-    /// What is expected.
+    /// The expected form.
     pub reason: &'static str,
 }

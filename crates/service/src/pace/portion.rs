@@ -1,24 +1,24 @@
-//! Portions that take about as long as they should.
+//! Batches of a target duration.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What a portion is like.
+/// Limits of batches.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Items of the smallest one.
+    /// Items of the smallest batch.
     pub least: usize,
-    /// Items of the first one.
+    /// Items of the first batch.
     pub first: usize,
-    /// Items of the largest one.
+    /// Items of the largest batch.
     pub most: usize,
-    /// How long one should take while clients use the server.
+    /// Target duration while clients use the server.
     pub short: Duration,
-    /// How long one should take else.
+    /// Target duration otherwise.
     pub long: Duration,
 }
 
-/// Sizes portions of work.
+/// Sizes batches of work.
 #[derive(Debug)]
 pub struct Portion {
     bounds: Bounds,
@@ -26,7 +26,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    /// `most` bounds `least` and `first`, too: it is what an operator sets.
+    /// `most` also limits `least` and `first`, because operators set it.
     pub fn new(bounds: Bounds) -> Self {
         let most = bounds.most.max(1);
         let least = bounds.least.clamp(1, most);
@@ -34,20 +34,20 @@ impl Portion {
         Self { bounds, size: AtomicUsize::new(bounds.first) }
     }
 
-    /// Items to take next.
+    /// Number of items of the next batch.
     pub fn size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// `items` took so long. A portion that was not full says nothing of a larger one, and one of
-    /// nothing says nothing at all.
+    /// Records that `items` took `took`. A batch that was not full does not show that a larger one
+    /// is possible, and an empty one shows nothing.
     pub fn note(&self, items: usize, took: Duration, makes_way: bool) {
         if items == 0 {
             return;
         }
         let wanted = if makes_way { self.bounds.short } else { self.bounds.long };
         let size = self.size();
-        // No more than twice or half at once: one that was held up by chance says little.
+        // At most twice or half as large at once: one batch may have been delayed by chance.
         let factor = (wanted.as_secs_f64() / took.as_secs_f64().max(1e-6)).clamp(0.5, 2.0);
         if factor > 1.0 && items < size {
             return;
@@ -80,7 +80,7 @@ mod tests {
         };
         assert_eq!(run(false), 5_000);
         assert_eq!(run(true), 500);
-        // One that hangs, and one that takes no time.
+        // A batch that hangs, and one that takes no time.
         let repeat = |took| (0..20).for_each(|_| portion.note(portion.size(), took, true));
         repeat(Duration::from_secs(60));
         assert_eq!(portion.size(), 50);

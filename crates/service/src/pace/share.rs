@@ -1,4 +1,4 @@
-//! The share of the time that background work takes while clients use the server.
+//! The share of time that background work may use under client load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,13 +7,13 @@ use config::{Configuration, Key};
 
 use super::{Bounds, Hours, PaceError, Portion};
 
-/// A pause is not longer, so that the work can be stopped.
+/// Maximum pause, so that the work can be stopped.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How work makes way for clients.
+/// Throttling settings of background work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Of the time while clients use the server; 1 is all of it.
+    /// Share of time under client load; 1 is all of it.
     share: f64,
     off_peak: Hours,
 }
@@ -22,7 +22,7 @@ impl Share {
     /// Reads both settings.
     ///
     /// # Errors
-    /// When the share is not more than 0 and at most 1, or an hour is none.
+    /// If the share is not above 0 and at most 1, or an hour is invalid.
     pub fn read(
         conf: &Configuration,
         share: &'static Key<f64>,
@@ -39,52 +39,55 @@ impl Share {
         Ok(Self { share: value, off_peak: Hours::read(conf, off_peak)? })
     }
 
-    /// Whether work makes way now: clients use the server, and the hour is not off peak.
+    /// Returns `true` if work is throttled now: clients use the server, and the hour is not
+    /// off-peak.
     fn makes_way(&self, is_used: bool, hour: u32) -> bool {
         is_used && self.share < 1.0 && !self.off_peak.contains(hour)
     }
 
-    /// The pause behind a portion that took so long.
+    /// The pause after a batch of this duration.
     fn pause(&self, took: Duration) -> Duration {
         let pause = took.as_secs_f64() * (1.0 / self.share - 1.0);
         Duration::try_from_secs_f64(pause).map_or(LONGEST_PAUSE, |pause| pause.min(LONGEST_PAUSE))
     }
 }
 
-/// Sizes portions, and the pauses behind them.
+/// Sizes batches, and the pauses after them.
 #[derive(Debug)]
 pub struct Pace {
     share: Share,
-    /// Two sizes: one without clients says nothing of one beside them, and they may come any time.
+    /// Two sizes: without client load they do not predict those under load, and clients may come
+    /// any time.
     beside: Portion,
     alone: Portion,
     makes_way: AtomicBool,
 }
 
-/// What to take next.
+/// The next batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn {
-    /// Items of the portion.
+    /// Number of items.
     pub items: usize,
-    /// Whether it makes way for clients.
+    /// It is throttled in favour of clients.
     pub makes_way: bool,
 }
 
 impl Pace {
-    /// Work with portions within `bounds`. The first one beside clients is the smallest.
+    /// Creates a pace with batches within `bounds`. The first one under client load is the
+    /// smallest.
     pub fn new(share: Share, bounds: Bounds) -> Self {
         let beside = Portion::new(Bounds { first: bounds.least, ..bounds });
         Self { share, beside, alone: Portion::new(bounds), makes_way: AtomicBool::new(false) }
     }
 
-    /// What to take next, while clients use the server or not, in this hour.
+    /// The next batch, for this client load and hour.
     pub fn next(&self, is_used: bool, hour: u32) -> Turn {
         let makes_way = self.share.makes_way(is_used, hour);
         self.makes_way.store(makes_way, Ordering::Relaxed);
         Turn { items: self.portion(makes_way).size(), makes_way }
     }
 
-    /// `items` of a turn took so long; how long to pause before the next.
+    /// Records that `items` of a batch took `took`; returns the pause before the next one.
     pub fn note(
         &self,
         turn: Turn,
@@ -103,17 +106,17 @@ impl Pace {
         if makes_way { &self.beside } else { &self.alone }
     }
 
-    /// Of the time, while the work makes way for clients; 1 is all of it.
+    /// Share of time while the work is throttled; 1 is all of it.
     pub fn share(&self) -> f64 {
         self.share.share
     }
 
-    /// There is nothing to do now.
+    /// Records that there is no work now.
     pub fn rest(&self) {
         self.makes_way.store(false, Ordering::Relaxed);
     }
 
-    /// Whether the work makes way for clients at present.
+    /// Returns `true` if the work is throttled at present.
     pub fn makes_way(&self) -> bool {
         self.makes_way.load(Ordering::Relaxed)
     }
@@ -193,7 +196,7 @@ mod tests {
         assert_eq!(turn(true).items, 8);
         (0..2).for_each(|_| work(true, 1000 * MS));
         assert_eq!((turn(true).items, turn(false).items), (2, 100));
-        // A client came while a portion was done without one.
+        // A client came during a batch without one.
         let without = turn(false);
         pace.note(without, without.items, 1000 * MS, true, 12);
         assert_eq!((turn(true).items, turn(false).items), (2, 50));

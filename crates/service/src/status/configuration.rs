@@ -1,5 +1,5 @@
-//! `/conf`: what a role is configured with, as Hadoop's ConfServlet shows it: XML, or JSON for who
-//! accepts only that. Secrets are left out.
+//! `/conf`: the configuration of a role in the format of Hadoop's ConfServlet: XML, or JSON for
+//! clients that accept only that. Secrets are redacted.
 
 use axum::Router;
 use axum::extract::{Query, State};
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::html::escape;
 use super::log_level;
 
-/// What stands for a secret.
+/// Replaces a secret.
 const REDACTED: &str = "<redacted>";
-/// Parts of names whose values are secrets, as in `hadoop.security.sensitive-config-keys`.
+/// Name fragments of secret values, as in `hadoop.security.sensitive-config-keys`.
 const SENSITIVE: [&str; 8] = [
     "secret",
     "password",
@@ -27,8 +27,8 @@ const SENSITIVE: [&str; 8] = [
     "keytab",
 ];
 
-/// The routes that depend on the configuration: `/conf`, and `/logLevel`, which asks whether users
-/// are judged.
+/// The routes that depend on the configuration: `/conf`, and `/logLevel`, which depends on user
+/// checks.
 pub(super) fn configuration(conf: &Configuration) -> Router {
     let shown = Router::new().route("/conf", get(show)).with_state(conf.clone());
     shown.merge(log_level::route(conf))

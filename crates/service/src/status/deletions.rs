@@ -1,4 +1,4 @@
-//! How far deletions are, as a part of a status page: what `o3 admin deletion status` says.
+//! Progress of deletions on a status page, as in `o3 admin deletion status`.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use proto::deletion_status::{DeletionStage, DeletionStatusResponse};
 use super::Section;
 use crate::readable::{readable_bytes, readable_duration};
 
-/// DataNodes that are shown at most.
+/// Maximum number of listed DataNodes.
 const MOST_NODES: usize = 200;
 
 impl Section {
-    /// What waits to be deleted at each stage of a server, and what it waits for.
+    /// Pending deletions at each stage of a server, and the reasons why they wait.
     pub fn deletions(told: &DeletionStatusResponse) -> Vec<Section> {
         if !told.active {
-            let leader = "carried on by the one that leads".to_owned();
+            let leader = "done by the leader".to_owned();
             return vec![Section::facts("Deletions", [("state", leader)])];
         }
         let columns = ["table", "rows", "blocks", "bytes", "longest", "for", "waits for"];

@@ -1,10 +1,10 @@
-//! `/logLevel`: which level of log lines a part of the process writes, and another one for it until
-//! the process ends. The page is Hadoop's, which `hadoop daemonlog` reads.
+//! `/logLevel`: reads the log level of a module, or changes it until the process ends. The page is
+//! Hadoop's, which `hadoop daemonlog` reads.
 //!
-//! **Who may change a level.** A page has no HTTP authentication, so it cannot prove who asks.
-//! Where users are judged (`ozone.acl.enabled`) nobody may change a level; elsewhere whoever is on
-//! this host may. A browser on this host that a page of another site steers, and a proxy on it, are
-//! not this host.
+//! **Permission.** The page has no HTTP authentication, so it cannot verify the user. With user
+//! checks (`ozone.acl.enabled`) levels cannot be changed; otherwise only clients on this host may
+//! change them. Requests that a page of another site makes through a browser on this host, or that
+//! arrive through a proxy on it, are refused.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,12 +26,12 @@ const FORMS: &str = "<br /><hr /><h3>Get / Set</h3>\n\
     <form>Class Name: <input type='text' size='50' name='log' /> Level: <input type='text' name='level' /> <input type='submit' value='Set Log Level' /></form>\n\
     <hr />\n";
 
-/// Why a level is not changed.
+/// Reasons for refusing a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// Users are judged, and nobody is proven to be one.
+    /// Users are checked, and cannot be authenticated.
     NoAuthentication,
-    /// The request is from another host, or was sent on for one.
+    /// The request is from another host, or was forwarded for one.
     Elsewhere,
     /// A page of another site made a browser send it.
     OtherSite,
@@ -42,20 +42,20 @@ impl Refusal {
         let (filter, judged) = (TRIOXIDE_LOG_FILTER.name(), OZONE_ACL_ENABLED.name());
         match self {
             Self::NoAuthentication => format!(
-                "log levels are not changed here: users are judged ({judged}), and HTTP does not prove who asks; set {filter} and start the process again\n"
+                "log levels cannot be changed here: users are checked ({judged}), and HTTP does not authenticate them; set {filter} and restart the process\n"
             ),
             Self::Elsewhere => format!(
-                "log levels are changed from this host only: ask for http://127.0.0.1:PORT/logLevel there, without a proxy, or set {filter} and start the process again\n"
+                "log levels can be changed from this host only: open http://127.0.0.1:PORT/logLevel there, without a proxy, or set {filter} and restart the process\n"
             ),
             Self::OtherSite => {
-                "log levels are not changed for a page of another site; open /logLevel itself\n"
+                "log levels cannot be changed by a page of another site; open /logLevel itself\n"
                     .to_owned()
             }
         }
     }
 }
 
-/// Whether users are judged.
+/// True if users are checked.
 #[derive(Debug, Clone, Copy)]
 struct Judged(bool);
 
@@ -65,7 +65,7 @@ pub(super) fn route(conf: &Configuration) -> Router {
     Router::new().route("/logLevel", get(show)).with_state(judged)
 }
 
-/// Why this request may not change a level.
+/// The reason why this request may not change a level, if any.
 fn refusal(judged: Judged, peer: SocketAddr, headers: &HeaderMap) -> Option<Refusal> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if judged.0 {
@@ -75,7 +75,7 @@ fn refusal(judged: Judged, peer: SocketAddr, headers: &HeaderMap) -> Option<Refu
     if !peer.ip().to_canonical().is_loopback() || sent_on.iter().any(|name| text(name).is_some()) {
         return Some(Refusal::Elsewhere);
     }
-    // By name another site's page reaches this host, too: its name may lead here.
+    // Only numeric addresses: another site's host name may resolve to this host, too.
     let host = text(HOST.as_str());
     if host.is_some_and(|host| !is_this_host(host)) {
         return Some(Refusal::Elsewhere);
@@ -94,7 +94,7 @@ fn refusal(judged: Judged, peer: SocketAddr, headers: &HeaderMap) -> Option<Refu
     None
 }
 
-/// Whether a `Host` header names this host as such: an address of loopback or `localhost`.
+/// Returns `true` if a `Host` header is a loopback address or `localhost`.
 fn is_this_host(host: &str) -> bool {
     let Ok(uri) = host.parse::<Uri>() else { return false };
     let Some(name) = uri.host() else { return false };
@@ -116,7 +116,7 @@ async fn show(
     if value("level").is_some()
         && let Some(refusal) = refusal(judged, peer, &headers)
     {
-        tracing::warn!(%peer, reason = ?refusal, "a log level was not changed");
+        tracing::warn!(%peer, reason = ?refusal, "log level change refused");
         return (StatusCode::FORBIDDEN, refusal.text()).into_response();
     }
     let mut page = String::from("<html>\n<title>Log Level</title>\n<body>\n<h1>Log Level</h1>\n");
@@ -169,7 +169,7 @@ mod tests {
             (false, here, &[("x-forwarded-for", "10.1.2.3")], elsewhere),
             (false, here, &[("forwarded", "for=10.1.2.3")], elsewhere),
             (false, here, &[("via", "1.1 proxy")], elsewhere),
-            // A name that leads to loopback.
+            // A name that resolves to loopback.
             (false, here, &[("host", "evil.example:9874")], elsewhere),
             (false, here, &[("host", "127.0.0.1.evil.example")], elsewhere),
             (false, here, &[("host", "")], elsewhere),
@@ -197,7 +197,7 @@ mod tests {
                 &[("host", "localhost:1"), ("referer", "http://localhost:1/logLevel")],
                 None,
             ),
-            // Whoever asks, however it is asked.
+            // Any client, any form of request.
             (true, here, &[], unproven),
             (true, there, &[], unproven),
         ];

@@ -1,9 +1,9 @@
-//! The page a role shows of itself: for people, for Prometheus, for scripts.
+//! The status page of a role: for people, for Prometheus, for scripts.
 //!
 //! `/` is plain HTML, `/metrics` and `/prom` Prometheus' text format, `/status.json` the page's
-//! content as JSON, `/logLevel` the levels of log lines, which this host can change, and `/conf`
-//! what the role is configured with. `/health` answers 200, or 503 with the reason when the role
-//! cannot do its work.
+//! content as JSON, `/logLevel` the log levels, which can be changed from this host, and `/conf`
+//! the role's configuration. `/health` answers 200, or 503 with the reason if the role cannot do
+//! its work.
 
 mod configuration;
 mod deletions;
@@ -21,19 +21,19 @@ use limits::{MemoryBudget, MemoryClass};
 use crate::background::ServiceStatus;
 use crate::metrics::{RpcMetrics, StageMetrics};
 
-/// The state of a role, for its status page. Called for each request, so it must be cheap and not
-/// wait.
+/// The state of a role, for its status page. Called for each request, so it must be cheap and must
+/// not block.
 pub trait StatusPage: Send + Sync + 'static {
     /// The heading: `Ozone Manager om1`.
     fn title(&self) -> String;
     /// The parts of the page, in order.
     fn sections(&self) -> Vec<Section>;
-    /// The parts behind them that tables are read for. They are made once in a few seconds, however
-    /// often the page is asked for.
+    /// Further parts that require reads of tables. They are cached for a few seconds, regardless of
+    /// the number of requests.
     fn slow_sections(&self) -> BoxFuture<'_, Vec<Section>> {
         Box::pin(std::future::ready(Vec::new()))
     }
-    /// Why the role cannot do its work now, when it cannot: what `/health` answers.
+    /// The reason why the role cannot do its work now, if any: the response of `/health`.
     fn trouble(&self) -> Option<String> {
         None
     }
@@ -42,7 +42,7 @@ pub trait StatusPage: Send + Sync + 'static {
 /// A part of a status page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Section {
-    /// Names with their values.
+    /// Names with values.
     Facts {
         /// Its heading.
         title: String,
@@ -55,13 +55,13 @@ pub enum Section {
         title: String,
         /// The columns' headings.
         columns: Vec<String>,
-        /// As many cells each as there are columns.
+        /// Rows, with one cell per column.
         rows: Vec<Vec<String>>,
     },
 }
 
 impl Section {
-    /// Names with their values.
+    /// A part of names with values.
     pub fn facts<N: Into<String>>(
         title: impl Into<String>,
         facts: impl IntoIterator<Item = (N, String)>,
@@ -106,7 +106,7 @@ impl Section {
         )
     }
 
-    /// The table of what verbs took in the present period, and in which of their stages.
+    /// The table of the verbs' times in the current period, with the shares of their stages.
     pub fn stages(title: impl Into<String>, metrics: &StageMetrics) -> Self {
         let ms = |duration: std::time::Duration| format!("{:.3}", duration.as_secs_f64() * 1e3);
         let rows = metrics
@@ -132,7 +132,7 @@ impl Section {
         Section::table(title, &columns, rows)
     }
 
-    /// What is spent of the memory for data in flight.
+    /// The use of the memory for data in flight.
     pub fn memory(budget: &MemoryBudget) -> Self {
         let rows = MemoryClass::ALL
             .into_iter()
@@ -179,7 +179,7 @@ impl Section {
     }
 }
 
-/// A page as JSON: facts as objects, tables as lists of objects.
+/// Converts a page to JSON: facts as objects, tables as lists of objects.
 fn json(title: String, sections: Vec<Section>) -> serde_json::Value {
     use serde_json::{Map, Value};
     let mut whole = Map::new();

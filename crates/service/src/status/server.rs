@@ -23,7 +23,7 @@ use super::{Section, StatusPage, configuration, html, json};
 use crate::metrics::MetricsRegistry;
 use crate::shutdown::Shutdown;
 
-/// What Prometheus calls its text format.
+/// Content type of Prometheus' text format.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A running status server; stops when it is dropped.
@@ -50,11 +50,11 @@ impl Shown {
 }
 
 impl StatusServer {
-    /// Binds `address` (`host:port`) and serves the page, the metrics and what the role is
-    /// configured with, as `conf` says.
+    /// Binds `address` (`host:port`) and serves the page, the metrics and the role's configuration
+    /// `conf`.
     ///
     /// # Errors
-    /// When the address cannot be bound.
+    /// If the address cannot be bound.
     pub fn start<'a>(
         address: &'a str,
         registry: MetricsRegistry,
@@ -64,10 +64,10 @@ impl StatusServer {
         StatusServer::start_with(address, registry, page, conf, Router::new())
     }
 
-    /// The same with more routes, such as a role's own JSON.
+    /// As [`start`](Self::start), with more routes, such as a role's own JSON.
     ///
     /// # Errors
-    /// When the address cannot be bound.
+    /// If the address cannot be bound.
     pub fn start_with<'a>(
         address: &'a str,
         registry: MetricsRegistry,
@@ -99,7 +99,7 @@ impl StatusServer {
         let stop = Shutdown::new();
         let stopped = stop.clone();
         let task = tokio::spawn(async move {
-            // Some routes ask where a request is from.
+            // Some routes need the client's address.
             let routes = routes.into_make_service_with_connect_info::<SocketAddr>();
             let serve = axum::serve(listener, routes)
                 .with_graceful_shutdown(async move { stopped.cancelled().await });
@@ -110,12 +110,12 @@ impl StatusServer {
         Ok(StatusServer { address, stop, task })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops listening; connections that idle are not waited for.
+    /// Stops listening without waiting for idle connections.
     pub fn stop(&self) {
         self.stop.trigger();
         self.task.abort();
@@ -128,7 +128,7 @@ impl Drop for StatusServer {
     }
 }
 
-/// Has all answers say which pages may show them in a frame.
+/// Adds the header that restricts framing by other pages to all responses.
 fn frames(routes: Router, conf: &Configuration) -> Router {
     let value = HeaderValue::from_str(&conf.get(&hdds::HDDS_XFRAME_VALUE)).ok();
     match value.filter(|_| conf.get(&hdds::HDDS_XFRAME_ENABLED)) {

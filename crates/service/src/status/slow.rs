@@ -1,4 +1,4 @@
-//! The parts of a page that take reads of tables: made once in a while, by one request at a time.
+//! Parts of a page that require reads of tables: cached, and created by one request at a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Section, StatusPage};
 
-/// How long they are shown.
+/// Cache lifetime.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// How long they may take: a page comes, also where a disk hangs.
+/// Timeout, so that the page is served even if a disk hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was made last.
+/// The cached parts.
 pub(super) struct SlowSections {
     state: Mutex<State>,
     patience: Duration,
@@ -22,8 +22,8 @@ pub(super) struct SlowSections {
 #[derive(Default)]
 struct State {
     last: Option<(Instant, Vec<Section>)>,
-    /// The look under way: one that hangs with its disk, and the thread that it has, is not joined
-    /// by another one each time the page is asked for.
+    /// The running computation: one that hangs with its disk, and occupies a thread, is not joined
+    /// by another one for each request.
     look: Option<AbortOnDropHandle<Vec<Section>>>,
 }
 
@@ -34,7 +34,7 @@ impl Default for SlowSections {
 }
 
 impl SlowSections {
-    /// The slow parts of `page`, as they were a few seconds ago at most.
+    /// The slow parts of `page`, at most a few seconds old.
     pub(super) async fn of(&self, page: &Arc<dyn StatusPage>, now: Instant) -> Vec<Section> {
         let State { last, look } = &mut *self.state.lock().await;
         if let Some((at, sections)) = last
