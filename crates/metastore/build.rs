@@ -1,5 +1,5 @@
-//! Compiles the few lines of C++ that RocksDB's C interface lacks (cpp/), with the headers of the
-//! RocksDB that is linked.
+//! Compiles the small part of C++ that RocksDB's C interface lacks (cpp/), with the headers of the
+//! linked RocksDB.
 
 use std::env;
 
@@ -16,7 +16,7 @@ fn main() {
         .include("cpp")
         .file("cpp/buckets.cc")
         .file("cpp/deletions.cc")
-        // As RocksDB itself is compiled.
+        // With the same flags as RocksDB itself.
         .define("NDEBUG", Some("1"))
         .flag_if_supported("-fno-rtti")
         .warnings(false)

@@ -1,12 +1,12 @@
-// Table files that end where buckets do.
+// Table files that end at bucket boundaries.
 //
-// A range of a table is compacted with the whole of those files that overlap it, and of those of the
-// next level that overlap these. Where a file has rows of a bucket in which much is deleted beside
-// many rows of buckets in which little is, these are rewritten again and again; and one with a few
-// rows of many buckets takes all of theirs of the next level along. So files of several buckets stay
-// small, above the last level very small.
+// A range of a table is compacted with the whole of those files that overlap it, and of those of
+// the next level that overlap these. If a file contains rows of a bucket with many deletions
+// together with many rows of buckets with few, the latter are rewritten again and again; and a file
+// with a few rows of many buckets includes all their files of the next level. So files of several
+// buckets stay small, above the last level very small.
 //
-// No exception leaves this file: RocksDB and Rust are called from here, and take none.
+// No exception leaves this file: its callers, RocksDB and Rust, do not handle any.
 
 #include "buckets.h"
 
@@ -24,15 +24,15 @@ using ROCKSDB_NAMESPACE::Slice;
 using ROCKSDB_NAMESPACE::SstPartitioner;
 using ROCKSDB_NAMESPACE::SstPartitionerFactory;
 
-// As RocksDB's db/c.cc has it: what a pointer of the C interface points to. The version of the crate
-// is pinned, since nobody promises that it stays so.
+// As in RocksDB's db/c.cc: the target of a pointer of the C interface. The version of the crate is
+// pinned, since this may change.
 struct rocksdb_options_t {
   Options rep;
 };
 
 namespace {
 
-// What a key has up to its third slash; nothing when it has fewer.
+// The part of a key up to its third slash; empty if it has fewer.
 Slice bucket_of(const Slice& key) {
   size_t at = 0;
   for (int slashes = 0; slashes < 3; ++slashes) {
@@ -46,7 +46,7 @@ Slice bucket_of(const Slice& key) {
   return Slice(key.data(), at);
 }
 
-// One for each compaction, which calls it for one key after the other.
+// One per compaction, which calls it for each key in turn.
 class BucketPartitioner : public SstPartitioner {
  public:
   explicit BucketPartitioner(uint64_t bytes) : bytes_(bytes) {}
@@ -71,7 +71,7 @@ class BucketPartitioner : public SstPartitioner {
     return PartitionerResult::kNotRequired;
   }
 
-  // What was flushed has rows of all buckets: it is cut when it leaves the first level.
+  // Flushed files have rows of all buckets: they are split when they leave the first level.
   bool CanDoTrivialMove(const Slice& smallest, const Slice& largest) override {
     return bucket_of(smallest) == bucket_of(largest);
   }
@@ -93,7 +93,7 @@ class BucketPartitionerFactory : public SstPartitionerFactory {
   std::unique_ptr<SstPartitioner> CreatePartitioner(
       const SstPartitioner::Context& context) const override {
     const uint64_t bytes = context.output_level < last_level_ ? bytes_above_ : bytes_;
-    // Without memory for it the compaction goes on without: it is for speed alone.
+    // Without memory for it the compaction continues without: it only affects performance.
     return std::unique_ptr<SstPartitioner>(new (std::nothrow) BucketPartitioner(bytes));
   }
 

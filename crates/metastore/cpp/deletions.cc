@@ -1,11 +1,11 @@
-// A collector of table properties that says where in a file its tombstones are.
+// A collector of table properties that records the positions of tombstones in a file.
 //
-// The property is a list of samples: the last key of so many entries, and how many entries,
-// tombstones and deleted keys the file has up to there. Numbers are varints of seven bits a byte,
-// the lowest first; a key has its length in front. A key counts as deleted once, however many of its
-// versions are in the file, and only if the newest one is a tombstone.
+// The property is a list of samples: the last key of a run of entries, and the number of entries,
+// tombstones and deleted keys of the file up to there. Numbers are varints of seven bits per byte,
+// the lowest first; a key is preceded by its length. A key counts as deleted once, however many of
+// its versions are in the file, and only if the newest one is a tombstone.
 //
-// No exception leaves this file: RocksDB and Rust are called from here, and take none.
+// No exception leaves this file: its callers, RocksDB and Rust, do not handle any.
 
 #include "deletions.h"
 
@@ -31,8 +31,8 @@ using ROCKSDB_NAMESPACE::TablePropertiesCollector;
 using ROCKSDB_NAMESPACE::TablePropertiesCollectorFactory;
 using ROCKSDB_NAMESPACE::UserCollectedProperties;
 
-// As RocksDB's db/c.cc has them: what a pointer of the C interface points to. The version of the
-// crate is pinned, since nobody promises that they stay so.
+// As in RocksDB's db/c.cc: the targets of pointers of the C interface. The version of the crate is
+// pinned, since they may change.
 struct rocksdb_t {
   DB* rep;
 };
@@ -109,7 +109,7 @@ class DeletionCollector : public TablePropertiesCollector {
   uint64_t entries_ = 0;
   uint64_t deletions_ = 0;
   uint64_t deleted_keys_ = 0;
-  // Entries that the last sample has seen.
+  // Number of entries at the last sample.
   uint64_t sampled_ = 0;
   std::string key_;
   std::string samples_;

@@ -1,5 +1,5 @@
-// What metastore needs of RocksDB's C++ interface that its C interface lacks: a collector of
-// table properties, and the properties of the files of a column family.
+// The part of RocksDB's C++ interface that its C interface lacks: a collector of table properties,
+// and the properties of the files of a column family.
 #pragma once
 
 #include <stddef.h>
@@ -11,18 +11,18 @@ struct rocksdb_column_family_handle_t;
 
 extern "C" {
 
-// Has every table file of these options carry where in it its tombstones are, a sample for each
-// `entries` entries. False when there is no memory for it.
+// Makes every table file with these options record the positions of its tombstones, one sample per
+// `entries` entries. Returns false if there is no memory for it.
 bool metastore_collect_deletions(rocksdb_options_t* options, uint64_t entries);
 
-// Told of each table file: its name, what the collector wrote into it (nothing for a file that was
-// written without), its entries and its tombstones.
+// Receives each table file: its name, the collector's property (empty for a file written without
+// it), its entries and its tombstones.
 typedef void (*metastore_each_file)(void* state, const char* name, size_t name_length,
                                     const char* samples, size_t samples_length, uint64_t entries,
                                     uint64_t deletions);
 
-// Tells of every table file of a column family. Zero when it did; otherwise up to `room` bytes of
-// the reason are written to `reason`, and their number is the result.
+// Passes every table file of a column family to the callback. Returns zero on success; otherwise up
+// to `room` bytes of the reason are written to `reason`, and their number is returned.
 size_t metastore_each_file_of(rocksdb_t* db, rocksdb_column_family_handle_t* family,
                               metastore_each_file each, void* state, char* reason, size_t room);
 }

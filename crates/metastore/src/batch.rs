@@ -1,15 +1,15 @@
-//! Changes that become visible together.
+//! Atomic batches of changes.
 
 use rust_rocksdb::{WriteBatch, WriteOptions};
 
 use crate::{Result, Store, Table};
 
-/// How durable a write is when it returns.
+/// Durability of a write on return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// In memory until the next flush. For replicated state, whose log is elsewhere.
     NoWal,
-    /// In the operating system: survives the process, not the machine.
+    /// In the operating system: survives a killed process, but not a power loss.
     Wal,
     /// On the disk.
     Sync,
@@ -21,7 +21,7 @@ enum Change {
     DeleteRange(Table, Vec<u8>, Vec<u8>),
 }
 
-/// Changes to apply at once, in the order given.
+/// Changes to apply atomically, in the given order.
 #[derive(Default)]
 pub struct Batch {
     changes: Vec<Change>,
@@ -41,14 +41,14 @@ impl Batch {
         self.changes.push(Change::Put(table, key, value));
     }
 
-    /// Removes `key`, if there.
+    /// Deletes `key`, if it exists.
     pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
         let key = key.into();
         self.bytes += key.len();
         self.changes.push(Change::Delete(table, key));
     }
 
-    /// Removes every key from `start` up to, not including, `end`.
+    /// Deletes every key from `start` up to, not including, `end`.
     pub fn delete_range(
         &mut self,
         table: Table,
@@ -58,8 +58,8 @@ impl Batch {
         self.changes.push(Change::DeleteRange(table, start.into(), end.into()));
     }
 
-    /// As [`Batch::delete_range`], before everything else in the batch: what the batch puts into
-    /// the range stays.
+    /// As [`Batch::delete_range`], before everything else in the batch: keys that the batch puts
+    /// into the range stay.
     pub fn delete_range_first(
         &mut self,
         table: Table,
@@ -69,7 +69,7 @@ impl Batch {
         self.changes.insert(0, Change::DeleteRange(table, start.into(), end.into()));
     }
 
-    /// Whether there is nothing to apply.
+    /// Returns `true` if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
@@ -84,11 +84,11 @@ impl Batch {
         self.bytes
     }
 
-    /// The changes in RocksDB's own form, as its log has them, less those of `except`; and how many
-    /// they are. For a database with the same tables, under the same numbers.
+    /// Encodes the changes in RocksDB's format, as in its log, without those of `except`; also
+    /// returns their number. For a database with the same tables, under the same numbers.
     ///
     /// # Errors
-    /// When the batch names an unknown table.
+    /// If the batch names an unknown table.
     pub fn encode(&self, store: &Store, except: &[Table]) -> Result<(Vec<u8>, u64)> {
         let mut raw = WriteBatch::with_capacity_bytes(self.bytes + 16 * self.changes.len());
         for change in &self.changes {
@@ -103,7 +103,7 @@ impl Batch {
         Ok((raw.data().to_vec(), raw.len() as u64))
     }
 
-    /// The batch as RocksDB takes it, and the keys that it puts.
+    /// The batch in RocksDB's type, and the keys that it puts.
     fn into_raw(self, store: &Store) -> Result<(WriteBatch, Vec<(&'static str, Vec<u8>)>)> {
         let mut raw = WriteBatch::with_capacity_bytes(self.bytes + 16 * self.changes.len());
         let mut puts = Vec::with_capacity(self.changes.len());

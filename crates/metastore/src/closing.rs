@@ -1,13 +1,13 @@
-//! Whether a database has been closed.
+//! Detection of a closed database.
 
 use std::sync::Weak;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time between two looks.
+/// Polling interval.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Says of a [`Store`](crate::Store) whether it has been closed, without keeping it open.
+/// Detects whether a [`Store`](crate::Store) has been closed, without keeping it open.
 #[derive(Debug, Clone)]
 pub struct Closing(Weak<()>);
 
@@ -16,12 +16,13 @@ impl Closing {
         Self(open)
     }
 
-    /// Whether the last user of the store is gone and its directory can be opened again.
+    /// Returns `true` once the last user of the store has dropped it and its directory can be
+    /// opened again.
     pub fn is_closed(&self) -> bool {
         self.0.strong_count() == 0
     }
 
-    /// Waits for that for at most `limit`, and says whether it came. Blocks.
+    /// Waits for that for at most `limit`; returns `false` on timeout. Blocks.
     pub fn wait(&self, limit: Duration) -> bool {
         let started = Instant::now();
         while !self.is_closed() {

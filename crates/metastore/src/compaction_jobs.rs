@@ -1,4 +1,4 @@
-//! What compactions have done, RocksDB's own ones included, and what becomes of their errors.
+//! Statistics of all compactions, including RocksDB's own, and handling of their errors.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use rust_rocksdb::event_listener::{
     CompactionJobInfo, DBBackgroundErrorReason, EventListener, MutableStatus,
 };
 
-/// What compactions have done since the database was opened.
+/// Statistics of compactions since the database was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     read: AtomicU64,
@@ -19,28 +19,28 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// Bytes that were read.
+    /// Bytes read.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were written.
+    /// Bytes written.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Compactions that failed.
+    /// Number of failed compactions.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Why the last one failed that did.
+    /// The reason of the last failure.
     pub(crate) fn last_failure(&self) -> Option<String> {
         self.last_failure.lock().clone()
     }
 }
 
-/// Hears of compactions.
+/// Receives events of compactions.
 pub(crate) struct Listener(Arc<Jobs>);
 
 impl Listener {
@@ -56,9 +56,9 @@ impl EventListener for Listener {
         written.fetch_add(job.total_output_bytes(), Ordering::Relaxed);
     }
 
-    /// RocksDB refuses writes after a compaction that could not write its files. Nothing is lost
-    /// by such a compaction: the files that it read stay, and it is tried again. What it read and
-    /// found damaged stays an error.
+    /// RocksDB rejects writes after a compaction that could not write its files. Such a compaction
+    /// loses nothing: its input files stay, and it is retried. Damage found in its input remains an
+    /// error.
     fn on_background_error(&self, reason: DBBackgroundErrorReason, status: MutableStatus) {
         if reason != DBBackgroundErrorReason::KCompaction {
             return;
@@ -67,7 +67,7 @@ impl EventListener for Listener {
         self.0.failures.fetch_add(1, Ordering::Relaxed);
         *self.0.last_failure.lock() = Some(error.to_string());
         if error.kind() != ErrorKind::Corruption {
-            tracing::warn!(%error, "a compaction failed, its files stay as they were");
+            tracing::warn!(%error, "compaction failed, its input files stay unchanged");
             status.reset();
         }
     }

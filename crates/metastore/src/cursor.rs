@@ -5,7 +5,7 @@ use rust_rocksdb::{ColumnFamily, DB, DBRawIteratorWithThreadMode, ErrorKind, Rea
 use crate::gaps::{Gaps, SnapshotMark, TABLE_END, successor};
 use crate::{Error, Result};
 
-/// What an iteration covers.
+/// The range of an iteration.
 #[derive(Debug, Clone, Default)]
 pub struct IterRange {
     lower: Option<Vec<u8>>,
@@ -21,7 +21,7 @@ impl IterRange {
         Self { fill_cache: true, ..Self::default() }
     }
 
-    /// Rows from `lower` on, `lower` included.
+    /// Rows from `lower` on, including `lower`.
     pub fn from(lower: impl Into<Vec<u8>>) -> Self {
         Self { lower: Some(lower.into()), ..Self::all() }
     }
@@ -40,15 +40,15 @@ impl IterRange {
         self
     }
 
-    /// Gives up with [`Error::Failed`] after skipping that many deleted rows in one step, so
-    /// that a request cannot be stuck behind tombstones; 0 is no bound.
+    /// Fails with [`Error::Failed`] after skipping that many deleted rows in one step, so that a
+    /// request cannot hang on tombstones; 0 for no limit.
     #[must_use]
     pub fn max_skipped(mut self, rows: u64) -> Self {
         self.max_skipped = rows;
         self
     }
 
-    /// Reads ahead that many bytes and leaves the cache alone: for long background scans.
+    /// Reads ahead that many bytes and bypasses the cache: for long background scans.
     #[must_use]
     pub fn background(mut self, readahead: usize) -> Self {
         self.readahead = readahead;
@@ -56,7 +56,7 @@ impl IterRange {
         self
     }
 
-    /// Whether the reader wants to be told of tombstones rather than led over them.
+    /// Returns `true` if the reader wants an error instead of a long skip over tombstones.
     pub(crate) fn is_bounded(&self) -> bool {
         self.max_skipped > 0
     }
@@ -80,7 +80,7 @@ impl IterRange {
     }
 }
 
-/// The smallest key after every key that begins with `prefix`; `None` when there is none.
+/// The smallest key after every key that begins with `prefix`; `None` if there is none.
 pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|b| *b != 0xff)?;
     let mut end = prefix[..=last].to_vec();
@@ -88,43 +88,43 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// A position in an ordered table. A new cursor stands before the first row of its range:
-/// call [`Cursor::first`] or [`Cursor::seek`].
+/// A position in an ordered table. A new cursor stands before the first row of its range: call
+/// [`Cursor::first`] or [`Cursor::seek`].
 ///
-/// Forwards, it goes over ranges that are known to hold tombstones alone ([`crate::gaps`]). One
-/// that is of a [`Snapshot`](crate::Snapshot) also finds such ranges.
+/// Forwards, it skips ranges that are known to contain only tombstones ([`crate::gaps`]). A cursor
+/// of a [`Snapshot`](crate::Snapshot) also records such ranges.
 pub struct Cursor<'a> {
     raw: DBRawIteratorWithThreadMode<'a, DB>,
     over: Option<Over<'a>>,
-    /// The row that was left last, for the way on from it.
+    /// The previous row, to continue from it.
     left: Vec<u8>,
     state: State,
 }
 
-/// What a cursor cannot read off its iterator.
+/// State of a cursor that its iterator does not have.
 enum State {
-    /// The iterator stands where the cursor does.
+    /// The iterator is at the cursor's position.
     Iterator,
     /// There is no further row.
     End,
-    /// The way on could not be read.
+    /// The next step could not be read.
     Failed(Error),
 }
 
-/// What a cursor needs to get over tombstones.
+/// State for skipping tombstones.
 pub(crate) struct Over<'a> {
     pub(crate) gaps: &'a Gaps,
     pub(crate) table: &'static str,
-    /// What it sees is as of this sequence number or later.
+    /// It sees this sequence number or a later one.
     pub(crate) sequence: u64,
     pub(crate) range: IterRange,
-    /// With a snapshot it finds gaps.
+    /// Set with a snapshot: the cursor records gaps.
     pub(crate) search: Option<Searching<'a>>,
     /// The start of the next gap that it may use.
     pub(crate) ahead: Option<Vec<u8>>,
 }
 
-/// What a cursor needs to find a gap.
+/// State for recording a gap.
 pub(crate) struct Searching<'a> {
     pub(crate) db: &'a DB,
     pub(crate) family: &'a ColumnFamily,
@@ -137,20 +137,20 @@ impl<'a> Cursor<'a> {
         Self { raw, over, left: Vec::new(), state: State::Iterator }
     }
 
-    /// Goes to the first row of the range.
+    /// Moves to the first row of the range.
     pub fn first(&mut self) {
         let Some(over) = &self.over else { return self.raw.seek_to_first() };
         let lower = over.range.lower.clone().unwrap_or_default();
         self.go(lower);
     }
 
-    /// Goes to the last row of the range.
+    /// Moves to the last row of the range.
     pub fn last(&mut self) {
         self.state = State::Iterator;
         self.raw.seek_to_last();
     }
 
-    /// Goes to the first row at or after `key`.
+    /// Moves to the first row at or after `key`.
     pub fn seek(&mut self, key: &[u8]) {
         match &self.over {
             Some(over) => {
@@ -162,13 +162,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the last row at or before `key`.
+    /// Moves to the last row at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) {
         self.state = State::Iterator;
         self.raw.seek_for_prev(key);
     }
 
-    /// Goes to the next row.
+    /// Moves to the next row.
     pub fn next(&mut self) {
         let Some(over) = &self.over else { return self.raw.next() };
         let Some(here) = self.raw.key() else { return };
@@ -186,15 +186,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the row before.
+    /// Moves to the previous row.
     pub fn prev(&mut self) {
         self.raw.prev();
     }
 
-    /// The row here, `None` past the end.
+    /// The current row, `None` past the end.
     ///
     /// # Errors
-    /// When the read failed, the data is damaged, or too many deleted rows were skipped.
+    /// If the read failed, the data is damaged, or too many deleted rows were skipped.
     pub fn row(&self) -> Result<Option<(&[u8], &[u8])>> {
         match &self.state {
             State::Iterator => {}
@@ -207,7 +207,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Visits rows from here on until `visit` says `false` or the range ends.
+    /// Visits rows from here on until `visit` returns `false` or the range ends.
     ///
     /// # Errors
     /// As [`Cursor::row`].
@@ -221,7 +221,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Goes to the first row from `from` on.
+    /// Moves to the first row from `from` on.
     fn go(&mut self, from: Vec<u8>) {
         self.state = State::Iterator;
         let Some(over) = &mut self.over else { return self.raw.seek(from) };
@@ -236,7 +236,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the last step ended at its bound of tombstones.
+    /// Returns `true` if the last step stopped at its limit of tombstones.
     fn skipped_too_many(&self) -> bool {
         let searches = self.over.as_ref().is_some_and(|over| over.search.is_some());
         searches
@@ -244,8 +244,8 @@ impl<'a> Cursor<'a> {
             && self.raw.status().is_err_and(|e| e.kind() == ErrorKind::Incomplete)
     }
 
-    /// Goes to the first row from `from` on, over however many tombstones, and notes where there
-    /// was none.
+    /// Moves to the first row from `from` on, over any number of tombstones, and records the ranges
+    /// without rows.
     fn find(&mut self, mut from: Vec<u8>) {
         let Some(over) = &mut self.over else { return };
         loop {
@@ -279,17 +279,17 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What is behind tombstones.
+/// The item after a run of tombstones.
 enum Found {
     Row(Vec<u8>),
-    /// The start of a gap that is known.
+    /// The start of a known gap.
     Gap(Vec<u8>),
-    /// Nothing: the range ends.
+    /// The end of the range.
     End,
 }
 
 impl Over<'_> {
-    /// Finds out which gap is next, from the row on that the cursor stands at.
+    /// Looks up the next gap from the current row on.
     fn look_ahead(&mut self, here: Option<&[u8]>) {
         self.ahead = match (here, self.gaps.any()) {
             (Some(here), true) => self.gaps.next_start(self.table, &successor(here), self.sequence),
@@ -297,7 +297,7 @@ impl Over<'_> {
         };
     }
 
-    /// Steps over tombstones from `from` on, as far as it is not known what is there.
+    /// Steps over tombstones from `from` on, up to the next row or known gap.
     fn step_through(&self, from: &[u8]) -> Result<Found> {
         let Some(search) = &self.search else { return Ok(Found::End) };
         let ahead = self.gaps.next_start(self.table, from, self.sequence);

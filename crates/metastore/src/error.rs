@@ -1,11 +1,11 @@
-//! What can go wrong with the store.
+//! Errors of the store.
 
 use std::path::PathBuf;
 
 /// Result of a store operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with the store.
+/// Errors of the store.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The database could not be opened.
@@ -13,7 +13,7 @@ pub enum Error {
     Open {
         /// Directory of the database.
         path: PathBuf,
-        /// RocksDB's words.
+        /// RocksDB's message.
         reason: String,
     },
     /// Stored bytes do not match their checksum or do not decode.
@@ -21,31 +21,31 @@ pub enum Error {
     Corrupt {
         /// The table, or the operation where the table is not known.
         table: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The disk has no room.
+    /// The disk is full.
     #[error("no space left for {operation}: {reason}")]
     NoSpace {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// RocksDB's words.
+        /// RocksDB's message.
         reason: String,
     },
     /// Anything else RocksDB reports.
     #[error("{operation} failed: {reason}")]
     Failed {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// RocksDB's words.
+        /// RocksDB's message.
         reason: String,
     },
-    /// An earlier write or flush failed: what of it is on the disk is unknown.
+    /// An earlier write or flush failed: the state on disk is unknown.
     #[error("{operation} refused, the database has failed: {reason}")]
     Broken {
-        /// What was attempted.
+        /// The operation.
         operation: &'static str,
-        /// What failed first.
+        /// The first failure.
         reason: String,
     },
     /// No table of that name was declared at open.

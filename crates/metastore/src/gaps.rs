@@ -1,19 +1,19 @@
-//! Key ranges without a row that are known to be so: what a cursor need not step through.
+//! Key ranges known to contain no row, which cursors can skip.
 //!
 //! A deleted row stays in the database as a tombstone until a compaction drops it, and a cursor
-//! steps over each tombstone in its way, half a microsecond for each. A cursor that met many of
-//! them notes the range from where it stood to the row that it found. Later cursors go over the
-//! range at once, also while rows around it are deleted and before anything is compacted. Some of
-//! the keys that are deleted are remembered, so that somebody can step through what is new before
-//! a request has to.
+//! steps over each tombstone in its path, which takes half a microsecond each. A cursor that met
+//! many of them records the range from its position to the next row. Later cursors skip the range
+//! at once, even while rows around it are deleted and before anything is compacted. Some of the
+//! deleted keys are recorded, so that a background task can step through new tombstones before a
+//! request has to.
 //!
 //! # Invariants
 //! * **A gap holds no row, as of the sequence number at which it was seen empty and at every later
-//!   moment.** A put splits the gap that it falls into before the put is visible. A put that was
-//!   under way when the range was seen empty is among the recent puts or under way, and cuts the
-//!   range off when it is noted.
+//!   moment.** A put splits the gap that contains its key before the put is visible. A put in
+//!   flight when the range was seen empty is among the recent or current puts, and truncates the
+//!   range when it is recorded.
 //! * **A cursor uses a gap only if its snapshot is as new**: rows that were deleted after an older
-//!   snapshot are there for it.
+//!   snapshot still exist for that one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -23,29 +23,29 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-/// Puts that are remembered: as many as happen between a snapshot and the search that begins in
-/// it.
+/// Number of recorded puts: at least as many as happen between a snapshot and the search that
+/// starts in it.
 const RECENT_PUTS: usize = 4_096;
 /// Gaps of one table; each stands for hundreds of tombstones.
 const MAX_GAPS: usize = 4_096;
-/// Age at which a gap is joined with the one before it: cursors with older snapshots are rare.
+/// Age at which a gap is merged with the preceding one: cursors with older snapshots are rare.
 const JOIN_AGE: Duration = Duration::from_secs(1);
-/// Ranges that are remembered until they are compacted.
+/// Number of walls recorded until they are compacted.
 const MAX_WALLS: usize = 64;
-/// Deletions of which one key is remembered.
+/// Number of deletions of which one key is recorded.
 const DELETIONS_PER_KEY: u64 = 256;
-/// Keys of deletions that are remembered.
+/// Maximum number of recorded keys of deletions.
 const MAX_DELETED: usize = 1_024;
-/// Behind every key that a table of ours has; a gap up to the end of a table ends here.
+/// After every key of our tables; a gap up to the end of a table ends here.
 pub(crate) const TABLE_END: [u8; 64] = [0xff; 64];
 
 /// The gaps of a database.
 #[derive(Default)]
 pub(crate) struct Gaps {
     state: Mutex<State>,
-    /// Whether any table has a gap.
+    /// True if any table has a gap.
     any: AtomicBool,
-    /// Rows that were deleted so far.
+    /// Number of rows deleted so far.
     deletions: AtomicU64,
 }
 
@@ -55,24 +55,24 @@ struct State {
     recent: VecDeque<(&'static str, Vec<u8>)>,
     /// Number of the first of `recent`.
     first: u64,
-    /// For each write under way, the number of its first put.
+    /// For each write in flight, the number of its first put.
     writing: Vec<u64>,
     searches: Vec<Search>,
     walls: VecDeque<Wall>,
-    /// Some of the keys that were deleted.
+    /// Some of the deleted keys.
     deleted: VecDeque<(&'static str, Vec<u8>)>,
 }
 
 /// A range without a row, from its key in the map.
 struct Gap {
-    /// The first key behind it.
+    /// The first key after it.
     end: Vec<u8>,
     /// Sequence number at which it was seen empty.
     seen: u64,
     noted: Instant,
 }
 
-/// A cursor that steps through a range without knowing what it will find.
+/// A search: a cursor that steps through an unknown range.
 struct Search {
     id: u64,
     table: &'static str,
@@ -81,18 +81,18 @@ struct Search {
     put: Option<Vec<u8>>,
 }
 
-/// A range in which a cursor met more tombstones than it steps over.
+/// A range in which a cursor met more tombstones than its limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wall {
     /// The table.
     pub table: &'static str,
-    /// Where the cursor stood.
+    /// The cursor's position.
     pub start: Vec<u8>,
-    /// What it found behind the tombstones.
+    /// The first row after the tombstones.
     pub end: Vec<u8>,
 }
 
-/// A write whose puts are noted.
+/// A write whose puts are recorded.
 #[derive(Debug)]
 pub(crate) struct WriteMark(u64);
 
@@ -100,12 +100,12 @@ pub(crate) struct WriteMark(u64);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SnapshotMark(u64);
 
-/// A search that was begun.
+/// A running search.
 #[derive(Debug)]
 pub(crate) struct SearchId(u64);
 
 impl Gaps {
-    /// Notes puts that are about to become visible. To be followed by [`Gaps::end_write`].
+    /// Records puts that are about to become visible. [`Gaps::end_write`] must follow.
     pub(crate) fn begin_write(&self, puts: Vec<(&'static str, Vec<u8>)>) -> WriteMark {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -135,12 +135,12 @@ impl Gaps {
         }
     }
 
-    /// Whether the key of a deletion is to be told to [`Gaps::note_deleted`].
+    /// Returns `true` if the key of a deletion should be passed to [`Gaps::note_deleted`].
     pub(crate) fn wants_deleted(&self) -> bool {
         self.deletions.fetch_add(1, Ordering::Relaxed) % DELETIONS_PER_KEY == 0
     }
 
-    /// Remembers a deletion.
+    /// Records a deletion.
     pub(crate) fn note_deleted(&self, table: &'static str, key: Vec<u8>) {
         let mut state = self.state.lock();
         if state.deleted.len() == MAX_DELETED {
@@ -149,29 +149,29 @@ impl Gaps {
         state.deleted.push_back((table, key));
     }
 
-    /// Whether there are deletions that were remembered.
+    /// Returns `true` if there are recorded deletions.
     pub(crate) fn has_deleted(&self) -> bool {
         !self.state.lock().deleted.is_empty()
     }
 
-    /// The deletions that were remembered since the last call.
+    /// The deletions recorded since the last call.
     pub(crate) fn take_deleted(&self) -> Vec<(&'static str, Vec<u8>)> {
         self.state.lock().deleted.drain(..).collect()
     }
 
-    /// To be called before a snapshot is taken.
+    /// Must be called before a snapshot is taken.
     pub(crate) fn before_snapshot(&self) -> SnapshotMark {
         let state = self.state.lock();
         SnapshotMark(state.writing.iter().copied().min().unwrap_or(state.next()))
     }
 
-    /// Whether there is any gap.
+    /// Returns `true` if there is any gap.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Behind the gaps that begin at or before `from`, for a cursor of that sequence number; `None`
-    /// when `from` is in no gap.
+    /// The end of the gaps that begin at or before `from`, for a cursor of that sequence number;
+    /// `None` if `from` is in no gap.
     pub(crate) fn behind(
         &self,
         table: &'static str,
@@ -192,7 +192,7 @@ impl Gaps {
         }
     }
 
-    /// The start of the next gap at or behind `from` that a cursor of that sequence number may use.
+    /// The start of the next gap at or after `from` that a cursor of that sequence number may use.
     pub(crate) fn next_start(
         &self,
         table: &'static str,
@@ -205,8 +205,8 @@ impl Gaps {
         ahead.find(|(_, gap)| gap.seen <= sequence).map(|(start, _)| start.clone())
     }
 
-    /// Begins a search from `from` in a snapshot; `None` when it is not known any more what was put
-    /// since.
+    /// Starts a search from `from` in a snapshot; `None` if the puts since the snapshot are no
+    /// longer all recorded.
     pub(crate) fn begin_search(
         &self,
         table: &'static str,
@@ -244,12 +244,12 @@ impl Gaps {
         self.any.store(true, Ordering::Release);
     }
 
-    /// Gives a search up.
+    /// Abandons a search.
     pub(crate) fn abandon(&self, search: SearchId) {
         self.state.lock().searches.retain(|s| s.id != search.0);
     }
 
-    /// Forgets the gaps that begin in `start..end`: no tombstones are left there.
+    /// Removes the gaps that begin in `start..end`: no tombstones are left there.
     pub(crate) fn forget(&self, table: &'static str, start: &[u8], end: Option<&[u8]>) {
         let mut state = self.state.lock();
         if let Some(gaps) = state.tables.get_mut(table) {
@@ -261,12 +261,12 @@ impl Gaps {
         self.any.store(any, Ordering::Release);
     }
 
-    /// The walls that were met since the last call.
+    /// The walls met since the last call.
     pub(crate) fn take_walls(&self) -> Vec<Wall> {
         self.state.lock().walls.drain(..).collect()
     }
 
-    /// Gaps of all tables.
+    /// Number of gaps of all tables.
     pub(crate) fn count(&self) -> usize {
         self.state.lock().tables.values().map(BTreeMap::len).sum()
     }
@@ -287,12 +287,12 @@ impl Search {
     }
 }
 
-/// The first key behind `key`.
+/// The smallest key after `key`.
 pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-/// A row comes to be at `key`.
+/// Splits the gap at `key`, which gets a row.
 fn split(gaps: &mut BTreeMap<Vec<u8>, Gap>, key: &[u8]) {
     let before = gaps.range_mut::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
     let Some((start, gap)) = before else { return };
@@ -318,9 +318,9 @@ fn split(gaps: &mut BTreeMap<Vec<u8>, Gap>, key: &[u8]) {
     }
 }
 
-/// Adds a gap; what it overlaps goes.
+/// Adds a gap; overlapping ones are removed.
 fn insert(gaps: &mut BTreeMap<Vec<u8>, Gap>, start: Vec<u8>, mut gap: Gap) {
-    // Cut off by the gap behind it, which may have been seen at another moment.
+    // Ends at the following gap, which may have been seen at another moment.
     let behind = (Bound::Excluded(start.as_slice()), Bound::Excluded(gap.end.as_slice()));
     let covered: Vec<Vec<u8>> = match start < gap.end {
         true => gaps.range::<[u8], _>(behind).map(|(from, _)| from.clone()).collect(),
@@ -350,7 +350,7 @@ fn insert(gaps: &mut BTreeMap<Vec<u8>, Gap>, start: Vec<u8>, mut gap: Gap) {
     gaps.insert(start, gap);
 }
 
-/// Joins the gap that ends at `end`, when it is old, with the one that ends where it begins.
+/// Merges the gap that ends at `end`, if it is old, with the one that ends where it begins.
 fn join_old(gaps: &mut BTreeMap<Vec<u8>, Gap>, end: &[u8]) {
     let mut before = gaps.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(end))).rev();
     let (Some((start, last)), Some((previous, first))) = (before.next(), before.next()) else {

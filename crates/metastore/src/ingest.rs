@@ -1,4 +1,4 @@
-//! Loading many rows at once, as table files that the database takes in as they are.
+//! Bulk loads: table files that the database ingests unchanged.
 
 use std::path::PathBuf;
 
@@ -10,8 +10,8 @@ use crate::{Error, Preset, Result, Store, StoreOptions, Table};
 /// Bytes of rows after which a table file ends.
 const FILE_SIZE: u64 = 64 << 20;
 
-/// Rows of one table that become visible together, in ascending order of their keys. They take the
-/// place of rows of the same keys. Files that are not finished are removed.
+/// Rows of one table that become visible together, in ascending order of their keys. They replace
+/// rows of the same keys. Incomplete files are removed.
 pub struct Ingest<'a> {
     store: &'a Store,
     table: Table,
@@ -23,10 +23,10 @@ pub struct Ingest<'a> {
 struct Writer<'a>(SstFileWriter<'a>);
 
 impl Store {
-    /// Loads rows of `table`, laid out as `preset`.
+    /// Starts a bulk load of `table`, laid out as `preset`.
     ///
     /// # Errors
-    /// When the options of a table cannot be made.
+    /// If the options of a table cannot be created.
     pub fn ingest(&self, table: Table, preset: Preset) -> Result<Ingest<'_>> {
         let options = table_options(preset, &self.inner.cache, &StoreOptions::default())?;
         Ok(Ingest { store: self, table, options, files: Vec::new() })
@@ -34,11 +34,11 @@ impl Store {
 }
 
 impl Ingest<'_> {
-    /// Takes the rows that `next` gives, until there is none, and makes them durable and visible.
+    /// Ingests the rows from `next`, until it returns `None`, and makes them durable and visible.
     /// Returns the bytes of the files.
     ///
     /// # Errors
-    /// When they do not ascend, or a file cannot be written or taken in.
+    /// If keys do not ascend, or a file cannot be written or ingested.
     pub fn rows(mut self, mut next: impl FnMut() -> Option<(Vec<u8>, Vec<u8>)>) -> Result<u64> {
         let options = self.options.clone();
         let (mut bytes, mut writer) = (0_u64, None);
@@ -88,7 +88,7 @@ fn finish(mut file: Writer<'_>) -> Result<u64> {
 impl Drop for Ingest<'_> {
     fn drop(&mut self) {
         for file in &self.files {
-            // Those that were taken in have another name by now.
+            // Ingested files have another name by now.
             let _ = std::fs::remove_file(file);
         }
     }

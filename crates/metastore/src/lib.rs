@@ -1,26 +1,26 @@
-//! Tables over RocksDB: the one place that knows the store.
+//! Tables over RocksDB: the only crate that depends on it.
 //!
 //! * [`Store`]: an open database with named tables (column families); reads, batches, flush,
 //!   checkpoints, range deletion
-//! * [`compaction`]: which key ranges tombstones slow down, and their compaction
-//! * [`TableSpec`], [`Preset`]: how a table is laid out on disk
-//! * [`Batch`]: changes that become visible, and durable, together
-//! * [`Ingest`]: many rows at once, as files
+//! * [`compaction`]: compaction of key ranges that tombstones slow down
+//! * [`TableSpec`], [`Preset`]: the layout of a table on disk
+//! * [`Batch`]: atomic and durable sets of changes
+//! * [`Ingest`]: bulk loads, as files
 //! * [`Cursor`], [`Snapshot`]: ordered reads
 //! * [`OfflineStore`]: any database by its path, for tools
 //! * [`TypedTable`], [`KeyCodec`], [`ValueCodec`]: tables of typed keys and values
 //!
 //! # Invariants
 //! * **Batches are atomic over tables, with or without the write-ahead log.** Flushes are atomic
-//!   over all tables (`atomic_flush`), so that a replicated state machine can write without the
-//!   log ([`Durability::NoWal`]), keep its applied index in the same batch, and find both in step
+//!   over all tables (`atomic_flush`), so that a replicated state machine can write without the log
+//!   ([`Durability::NoWal`]), keep its applied index in the same batch, and find both consistent
 //!   after a crash: the Raft log is the write-ahead log.
-//! * **A write or flush that failed is final**, unless for want of room: from then on the database
-//!   can only be read. The first answer of a disk that fails is the true one.
-//! * **A compaction that failed stops nothing**: the files that it read stay, and RocksDB tries
-//!   again. What it found damaged is an error.
+//! * **A failed write or flush is final**, unless the disk was full: from then on the database is
+//!   read-only. Only the first response of a failing disk is reliable.
+//! * **A failed compaction stops nothing**: its input files stay, and RocksDB retries. Damage that
+//!   it finds is an error.
 //! * Keys are compared bytewise.
-//! * Nothing outside this crate links RocksDB.
+//! * No other crate links RocksDB.
 
 mod batch;
 mod closing;

@@ -1,5 +1,5 @@
-//! Any database, by its path alone: for tools that look at one or repair it while its server is
-//! stopped. Tables are found by name, whatever made them.
+//! Access to any database by its path: for tools that inspect or repair it while its server is
+//! stopped. Tables are found by name, independent of the program that created them.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct OfflineStore {
 /// A change of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OfflineChange {
-    /// Gives a row its value.
+    /// Sets the value of a row.
     Put {
         /// The table.
         table: String,
@@ -30,7 +30,7 @@ pub enum OfflineChange {
         /// Its value.
         value: Vec<u8>,
     },
-    /// Removes a row.
+    /// Deletes a row.
     Delete {
         /// The table.
         table: String,
@@ -40,11 +40,11 @@ pub enum OfflineChange {
 }
 
 impl OfflineStore {
-    /// Opens a database to read it, also while a server has it open: rows that the server has not
-    /// flushed or logged yet are not seen. Nothing is written.
+    /// Opens a database read-only, also while a server has it open: rows that the server has not
+    /// flushed or logged yet are not visible. Nothing is written.
     ///
     /// # Errors
-    /// When there is none, or it is damaged.
+    /// If it does not exist, or is damaged.
     pub fn open_read_only(path: &Path) -> Result<Self> {
         let failed = |e: rust_rocksdb::Error| open_failed(path, e);
         let options = database_options();
@@ -54,10 +54,10 @@ impl OfflineStore {
         Ok(Self { db, tables })
     }
 
-    /// Opens a database to change it.
+    /// Opens a database for writing.
     ///
     /// # Errors
-    /// When there is none, a server has it open, or it is damaged.
+    /// If it does not exist, a server has it open, or it is damaged.
     pub fn open(path: &Path) -> Result<Self> {
         let failed = |e: rust_rocksdb::Error| open_failed(path, e);
         let options = database_options();
@@ -78,7 +78,7 @@ impl OfflineStore {
     /// The value of `key`.
     ///
     /// # Errors
-    /// When there is no such table, or the read fails.
+    /// If there is no such table, or the read fails.
     pub fn get(&self, table: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.db.get_cf(self.family(table)?, key).map_err(|e| Error::of("get", e))
     }
@@ -86,13 +86,13 @@ impl OfflineStore {
     /// Rows of `range`, in key order.
     ///
     /// # Errors
-    /// When there is no such table.
+    /// If there is no such table.
     pub fn iter(&self, table: &str, range: IterRange) -> Result<Cursor<'_>> {
         let options: ReadOptions = range.read_options();
         Ok(Cursor::new(self.db.raw_iterator_cf_opt(self.family(table)?, options), None))
     }
 
-    /// The sequence number: of the last change that any table may hold.
+    /// The sequence number of the last change.
     pub fn sequence(&self) -> u64 {
         self.db.latest_sequence_number()
     }
@@ -100,7 +100,7 @@ impl OfflineStore {
     /// Approximate number of rows of a table.
     ///
     /// # Errors
-    /// When there is no such table.
+    /// If there is no such table.
     pub fn estimated_rows(&self, table: &str) -> Result<u64> {
         let name = "rocksdb.estimate-num-keys";
         let rows = self.db.property_int_value_cf(self.family(table)?, name);
@@ -110,19 +110,19 @@ impl OfflineStore {
     /// Writes a copy of the database to `path`, which must not exist.
     ///
     /// # Errors
-    /// When the copy cannot be written.
+    /// If the copy cannot be written.
     pub fn checkpoint(&self, path: &Path) -> Result<()> {
-        // Unlogged rows of this process there are none, so that nothing has to be flushed: a
-        // database that is open to be read could not.
+        // This process has no unlogged rows, so no flush is necessary, which a read-only database
+        // does not allow.
         Checkpoint::new(&self.db)
             .and_then(|c| c.create_checkpoint_with_log_size(path, u64::MAX))
             .map_err(|e| Error::of("checkpoint", e))
     }
 
-    /// Applies changes together, durably.
+    /// Applies changes atomically and durably.
     ///
     /// # Errors
-    /// When a table does not exist, or they cannot be written: then none is applied.
+    /// If a table does not exist, or they cannot be written: then none is applied.
     pub fn write(&self, changes: &[OfflineChange]) -> Result<()> {
         let mut batch = WriteBatch::default();
         for change in changes {
@@ -138,11 +138,11 @@ impl OfflineStore {
         self.db.write_opt(&batch, &options).map_err(|e| Error::of("write", e))
     }
 
-    /// Makes one file each of the levels of a table, without what was deleted.
+    /// Compacts each level of a table, which drops deleted rows.
     ///
     /// # Errors
-    /// When there is no such table, or the flush before it fails. RocksDB tells nothing of a
-    /// compaction that fails: a later read of the table does.
+    /// If there is no such table, or the flush before it fails. RocksDB does not report a failed
+    /// compaction: a later read of the table does.
     pub fn compact(&self, table: &str) -> Result<()> {
         let family = self.family(table)?;
         let mut flush = FlushOptions::default();
@@ -165,7 +165,7 @@ fn open_failed(path: &Path, e: rust_rocksdb::Error) -> Error {
     Error::Open { path: path.to_path_buf(), reason }
 }
 
-/// As a server opens its database, less what is only for speed.
+/// The options of servers, without those for performance.
 fn database_options() -> Options {
     let mut options = Options::default();
     options.create_if_missing(false);
@@ -175,7 +175,7 @@ fn database_options() -> Options {
     options
 }
 
-/// New files of tables are written as servers write them, so that servers of both kinds read them.
+/// New files of tables are written as by servers, so that servers of both kinds can read them.
 fn descriptors(tables: &[String]) -> Result<Vec<ColumnFamilyDescriptor>> {
     let options = StoreOptions { block_cache_bytes: 16 << 20, ..StoreOptions::default() };
     let cache = Cache::new_lru_cache(options.block_cache_bytes);

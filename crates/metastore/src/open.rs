@@ -1,4 +1,4 @@
-//! Opening a database: table layouts and memory bounds.
+//! Opening a database: table layouts and memory limits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use crate::gaps::Gaps;
 use crate::store::Inner;
 use crate::{Error, Result, Store};
 
-/// Bytes from which on a table of buckets has a level above its last one. What was just flushed has
-/// rows of all buckets: without such a level the compaction of a range would take it down into all
-/// files of the last level. RocksDB's default is four times as much.
+/// Size from which on a table of buckets has a level above its last one. Flushed files have rows of
+/// all buckets: without such a level the compaction of a range would merge them into all files of
+/// the last level. RocksDB's default is four times as much.
 const BUCKETS_LEVEL_BASE: u64 = 64 << 20;
 
-/// Bytes of a part of an index or a filter.
+/// Size of a partition of an index or a filter.
 const METADATA_BLOCK: usize = 16 << 10;
 
-/// How a table is laid out on disk.
+/// Layout of a table on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preset {
     /// Mostly point reads: 4 KiB blocks with a hash index.
     Point,
     /// Point reads and range scans: 8 KiB blocks.
     Scan,
-    /// Rows are put and soon deleted: compacts itself when tombstones pile up.
+    /// Rows are put and soon deleted: compacts itself if tombstones accumulate.
     Queue,
-    /// Point reads of few bytes in all, with some rows in each flush of the database: compacted as
-    /// a whole. In levels such files become as many as there were flushes, as RocksDB moves down
-    /// as they are those whose rows lie behind all others.
+    /// Point reads of a small table, with some rows in each flush of the database: compacted as a
+    /// whole. In levels the number of such files would equal that of flushes, because RocksDB moves
+    /// files down unmerged if their rows follow all others.
     Small,
 }
 
-/// A table to have in the database.
+/// A table of the database.
 #[derive(Debug, Clone, Copy)]
 pub struct TableSpec {
     /// Column family name.
     pub name: &'static str,
     /// Layout.
     pub preset: Preset,
-    /// Whether rows are in buckets: their keys begin with `/VOLUME/BUCKET/`, names or numbers.
+    /// Rows are in buckets: their keys begin with `/VOLUME/BUCKET/`, names or numbers.
     pub in_buckets: bool,
 }
 
@@ -56,14 +56,14 @@ impl TableSpec {
         Self { name, preset, in_buckets: false }
     }
 
-    /// The same, with rows in buckets: files end where buckets do, so that the compaction of one
-    /// bucket rewrites little of others.
+    /// The same, with rows in buckets: files end at bucket boundaries, so that the compaction of
+    /// one bucket rewrites little of others.
     pub const fn in_buckets(self) -> Self {
         Self { in_buckets: true, ..self }
     }
 }
 
-/// Memory and file bounds of one database.
+/// Memory and file limits of one database.
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
     /// Bytes of cached blocks, indexes and filters.
@@ -72,22 +72,22 @@ pub struct StoreOptions {
     pub write_buffer_bytes: usize,
     /// Threads for flushes and compactions.
     pub background_threads: usize,
-    /// Open files, -1 for no bound.
+    /// Maximum number of open files, -1 for no limit.
     pub max_open_files: i32,
-    /// Tombstones that a cursor of a snapshot steps over before it notes the range, so that the
-    /// next one goes over it at once.
+    /// Tombstones that a cursor of a snapshot steps over before it records the range, so that the
+    /// next one skips it at once.
     pub skip_limit: u64,
-    /// Whether table files say where in them their tombstones are.
+    /// Table files record the positions of their tombstones.
     pub sample_deletions: bool,
-    /// When a file of a [`Preset::Queue`] with tombstones is compacted without being asked for.
+    /// Trigger for the automatic compaction of files of a [`Preset::Queue`] with tombstones.
     pub deletion_trigger: Option<DeletionTrigger>,
-    /// The same for tables of other presets. It rewrites what lies below each
-    /// such file: ranges that are compacted on purpose take fewer bytes (docs/benchmarks.md).
+    /// The same for tables of other presets. It rewrites the levels below each such file: explicit
+    /// range compactions cost fewer bytes (docs/benchmarks.md).
     pub scan_deletion_trigger: Option<DeletionTrigger>,
 }
 
-/// RocksDB's CompactOnDeletionCollector: a file is compacted that has so many tombstones in a
-/// window of rows, or of all its rows.
+/// RocksDB's CompactOnDeletionCollector: compacts a file with this many tombstones in a window of
+/// rows, or this share among all its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeletionTrigger {
     /// Rows of a window.
@@ -99,7 +99,7 @@ pub struct DeletionTrigger {
 }
 
 impl Default for DeletionTrigger {
-    /// Half of a thousand, measured to remove what a deletion of a whole bucket leaves.
+    /// Half of a thousand, measured to remove the tombstones of a deleted bucket.
     fn default() -> Self {
         Self { window: 1_000, trigger: 500, ratio: 0.5 }
     }
@@ -139,8 +139,8 @@ pub(crate) fn table_options(
         Preset::Scan => blocks.set_block_size(8 << 10),
         Preset::Queue => blocks.set_block_size(16 << 10),
     }
-    // In parts, as the cache is in parts: the whole filter of a file with a million rows fits in
-    // none of them, and would be read from the file for each lookup.
+    // Partitioned, because the cache is: the whole filter of a file with a million rows fits into
+    // no shard, and would be read from the file for each lookup.
     blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
     blocks.set_partition_filters(true);
     blocks.set_metadata_block_size(METADATA_BLOCK);
@@ -153,7 +153,7 @@ pub(crate) fn table_options(
         Preset::Small => cf.set_compaction_style(DBCompactionStyle::Universal),
         _ => cf.set_level_compaction_dynamic_level_bytes(true),
     }
-    // A table may take half of the database's buffer before it is flushed.
+    // A table may use half of the database's buffer before it is flushed.
     cf.set_write_buffer_size((options.write_buffer_bytes / 2).max(1 << 20));
     cf.set_max_write_buffer_number(4);
     cf.set_memtable_whole_key_filtering(true);
@@ -171,7 +171,7 @@ pub(crate) fn table_options(
     Ok(cf)
 }
 
-/// Makes the directory of a database, and its name durable before there is anything in it.
+/// Creates the directory of a database, and makes its name durable before it has contents.
 fn make_directory(path: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(path)?;
     if path.join("CURRENT").exists() {
@@ -181,13 +181,13 @@ fn make_directory(path: &Path) -> std::io::Result<()> {
 }
 
 impl Store {
-    /// Opens the database in `path`, making it and any table that is not there yet.
+    /// Opens the database in `path`, creating it and missing tables.
     ///
-    /// Tables that exist but are not in `tables` (made by a later release or another tool) are
-    /// opened and left alone.
+    /// Tables that exist but are not in `tables` (created by a later release or another tool) are
+    /// opened and left unchanged.
     ///
     /// # Errors
-    /// When the directory cannot be made, is locked by another process, or holds a damaged
+    /// If the directory cannot be created, is locked by another process, or contains a damaged
     /// database.
     pub fn open(path: &Path, tables: &[TableSpec], options: &StoreOptions) -> Result<Self> {
         let failed = |reason: String| Error::Open { path: path.to_path_buf(), reason };
@@ -231,7 +231,7 @@ impl Store {
         for name in unknown {
             families.push(of(name, Preset::Scan, false)?);
         }
-        // RocksDB starts its threads here, and they inherit that nobody waits for them.
+        // RocksDB starts its threads here, and they inherit the background priority.
         let open = || DB::open_cf_descriptors(&db_options, path, families);
         let db = scheduling::made_in_background(open)
             .map_err(|e| failed(e.to_string()))?

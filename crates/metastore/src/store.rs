@@ -1,4 +1,4 @@
-//! An open database: point reads, writes, snapshots, upkeep.
+//! An open database: point reads, writes, snapshots, maintenance.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -17,33 +17,33 @@ use crate::file_properties::PropertiesByTable;
 use crate::gaps::{Gaps, SnapshotMark, Wall};
 use crate::{Closing, Cursor, Error, IterRange, Result};
 
-/// Bytes that are to be free before a database goes on for which there was no room.
+/// Free disk space in bytes required to resume a database that had run out of space.
 const ROOM_BYTES: u64 = 4 << 20;
 
 pub(crate) struct Inner {
     pub(crate) db: DB,
     pub(crate) gaps: Gaps,
-    /// What table files say of themselves, by table and name; they never change.
+    /// Statistics in table files, by table and name; they never change.
     pub(crate) file_properties: parking_lot::Mutex<PropertiesByTable>,
-    /// What compactions have done, and the errors that they met.
+    /// Statistics of compactions, and their errors.
     pub(crate) jobs: Arc<Jobs>,
-    /// Tombstones that a cursor of a snapshot steps over before it notes the range.
+    /// Tombstones that a cursor of a snapshot steps over before it records the range.
     pub(crate) skip_limit: u64,
     pub(crate) cache: Cache,
     pub(crate) path: PathBuf,
-    /// The first write or flush that failed, unless for want of room.
+    /// The first failed write or flush, unless the disk was full.
     pub(crate) failed: OnceLock<Error>,
-    /// What [`Closing`] looks at. It is the last to be dropped: behind the database.
+    /// Observed by [`Closing`]. Dropped last, after the database.
     pub(crate) open: Arc<()>,
 }
 
-/// An open database. Clones share it; it closes with the last one.
+/// An open database. Clones share it; dropping the last one closes it.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// A table of a [`Store`], by name. Cheap to copy; only valid with the store that made it.
+/// A table of a [`Store`], by name. Cheap to copy; only valid with the store that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Table {
     pub(crate) name: &'static str,
@@ -61,8 +61,7 @@ impl Table {
     }
 }
 
-/// A value that lives in the store's cache; borrow it, or copy it out with
-/// [`PinnedValue::to_bytes`].
+/// A value in the store's cache; borrow it, or copy it out with [`PinnedValue::to_bytes`].
 pub struct PinnedValue<'a>(DBPinnableSlice<'a>);
 
 impl Deref for PinnedValue<'_> {
@@ -79,17 +78,17 @@ impl PinnedValue<'_> {
     }
 }
 
-/// What is known of a key without a look at the disk.
+/// Result of a lookup that does not read the disk.
 pub enum Cached<'a> {
     /// Its value.
     Value(PinnedValue<'a>),
-    /// It has none.
+    /// The key does not exist.
     Absent,
-    /// Only the disk knows.
+    /// Unknown without reading the disk.
     Unknown,
 }
 
-/// What the database holds and uses.
+/// Size and resource use of the database.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreMetrics {
     /// Bytes of blocks, indexes and filters in the cache.
@@ -98,9 +97,9 @@ pub struct StoreMetrics {
     pub memtable_bytes: u64,
     /// Bytes of table files on disk.
     pub sst_bytes: u64,
-    /// Bytes that compaction has yet to rewrite.
+    /// Bytes that compactions have yet to rewrite.
     pub pending_compaction_bytes: u64,
-    /// Whether writes are stalled.
+    /// Writes are stalled.
     pub write_stopped: bool,
     /// Bytes that compactions have read.
     pub compaction_read_bytes: u64,
@@ -108,7 +107,7 @@ pub struct StoreMetrics {
     pub compaction_written_bytes: u64,
     /// Compactions that failed.
     pub failed_compactions: u64,
-    /// Key ranges of tombstones that cursors go over at once.
+    /// Key ranges of tombstones that cursors skip.
     pub gaps: usize,
 }
 
@@ -116,7 +115,7 @@ impl Store {
     /// A table of this database.
     ///
     /// # Errors
-    /// When the database has no table of that name.
+    /// If the database has no table of that name.
     pub fn table(&self, name: &'static str) -> Result<Table> {
         self.family(name).map(|_| Table { name })
     }
@@ -126,7 +125,7 @@ impl Store {
         &self.inner.path
     }
 
-    /// What says when the last clone of this store, and all that borrowed from it, is gone.
+    /// Detects when the last clone of this store, and all its borrowers, are dropped.
     pub fn closing(&self) -> Closing {
         Closing::new(Arc::downgrade(&self.inner.open))
     }
@@ -138,14 +137,14 @@ impl Store {
     /// The value of `key`.
     ///
     /// # Errors
-    /// When the read fails or the data is damaged.
+    /// If the read fails or the data is damaged.
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<PinnedValue<'_>>> {
         let family = self.family(table.name)?;
         let value = self.inner.db.get_pinned_cf(family, key).map_err(|e| Error::of("get", e))?;
         Ok(value.map(PinnedValue))
     }
 
-    /// As [`Store::get`], if that needs nothing of the disk.
+    /// As [`Store::get`], if that requires no disk read.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -161,7 +160,7 @@ impl Store {
         }
     }
 
-    /// Whether `key` has a value.
+    /// Returns `true` if `key` has a value.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -183,13 +182,13 @@ impl Store {
             .collect()
     }
 
-    /// Rows of `range`, in key order, as they are now.
+    /// Current rows of `range`, in key order.
     ///
     /// # Errors
-    /// When there is no such table.
+    /// If there is no such table.
     pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
         let family = self.family(table.name)?;
-        // What the iterator sees is as new, or newer.
+        // The iterator sees this state or a newer one.
         let sequence = self.inner.db.latest_sequence_number();
         let raw = self.inner.db.raw_iterator_cf_opt(family, range.read_options());
         let over = (!range.is_bounded()).then_some(Over {
@@ -203,7 +202,7 @@ impl Store {
         Ok(Cursor::new(raw, over))
     }
 
-    /// A frozen view of the whole database.
+    /// A snapshot view of the whole database.
     pub fn snapshot(&self) -> Snapshot<'_> {
         let mark = self.inner.gaps.before_snapshot();
         let inner = self.inner.db.snapshot();
@@ -211,16 +210,16 @@ impl Store {
         Snapshot { store: self, inner, mark, sequence }
     }
 
-    /// Whether [`Store::look_for_gaps`] has something to look at.
+    /// Returns `true` if [`Store::look_for_gaps`] has work.
     pub fn has_new_tombstones(&self) -> bool {
         self.inner.gaps.has_deleted()
     }
 
-    /// Steps through tombstones that are new, so that requests go over them. To be called often
-    /// while rows are deleted; gives back how many places it looked at.
+    /// Steps through new tombstones, so that requests can skip them. To be called often while rows
+    /// are deleted; returns the number of positions examined.
     ///
     /// # Errors
-    /// When a table cannot be read.
+    /// If a table cannot be read.
     pub fn look_for_gaps(&self) -> Result<usize> {
         let mut deleted = self.inner.gaps.take_deleted();
         deleted.sort_unstable();
@@ -239,13 +238,13 @@ impl Store {
         self.inner.gaps.take_walls()
     }
 
-    /// Why the database failed, if it did. A failed write or flush is final: it is unknown what of
-    /// it is on the disk, and a later one that succeeds says nothing about it. Reads go on.
+    /// The reason of the database's failure, if any. A failed write or flush is final: the state on
+    /// disk is unknown, and a later success proves nothing. Reads continue.
     pub fn failure(&self) -> Option<Error> {
         self.inner.failed.get().cloned()
     }
 
-    /// Refuses an operation of a failed database.
+    /// Rejects an operation of a failed database.
     pub(crate) fn check(&self, operation: &'static str) -> Result<()> {
         match self.inner.failed.get() {
             None => Ok(()),
@@ -253,12 +252,12 @@ impl Store {
         }
     }
 
-    /// The database fails with this error, unless there was no room or the batch made no sense.
+    /// Fails the database with this error, unless the disk was full or the batch was invalid.
     pub(crate) fn fail(&self, operation: &'static str, error: rust_rocksdb::Error) -> Error {
         let refused = error.kind() == rust_rocksdb::ErrorKind::InvalidArgument;
         let error = Error::of(operation, error);
         if !refused && !matches!(error, Error::NoSpace { .. }) {
-            // The first error stays.
+            // The first error is kept.
             let _ = self.inner.failed.set(error.clone());
         }
         error
@@ -267,7 +266,7 @@ impl Store {
     /// Makes everything written so far durable, over all tables at once.
     ///
     /// # Errors
-    /// When the files cannot be written, or could not be earlier.
+    /// If the files cannot be written, or could not be earlier.
     pub fn flush(&self) -> Result<()> {
         self.check("flush")?;
         let mut options = FlushOptions::default();
@@ -276,15 +275,15 @@ impl Store {
         let families: Vec<&ColumnFamily> =
             names.iter().filter_map(|n| self.inner.db.cf_handle(n)).collect();
         self.inner.db.flush_cfs_opt(&families, &options).map_err(|e| self.fail("flush", e))?;
-        // A flush that failed at the same time may have been of the same rows.
+        // A concurrent failed flush may have been of the same rows.
         self.check("flush")
     }
 
-    /// Has a database go on that had no room for a flush, and refuses writes since. RocksDB does so
-    /// by itself some seconds after there is room, and is not disturbed meanwhile.
+    /// Resumes a database that rejects writes since a flush failed on a full disk. RocksDB resumes
+    /// by itself some seconds after space is available, and is not disturbed in the meantime.
     ///
     /// # Errors
-    /// When there is hardly any room yet, or a write or flush failed for another reason.
+    /// If there is still too little space, or a write or flush failed for another reason.
     pub fn resume(&self) -> Result<()> {
         let operation = "resume";
         self.check(operation)?;
@@ -304,7 +303,7 @@ impl Store {
     /// [`Durability::Wal`](crate::Durability::Wal).
     ///
     /// # Errors
-    /// When the log cannot be synced, or a write failed earlier.
+    /// If the log cannot be synced, or a write failed earlier.
     pub fn sync_wal(&self) -> Result<()> {
         self.check("sync log")?;
         self.inner.db.flush_wal(true).map_err(|e| self.fail("sync log", e))
@@ -314,7 +313,7 @@ impl Store {
     /// hard-linked where the file system allows.
     ///
     /// # Errors
-    /// When the copy cannot be written.
+    /// If the copy cannot be written.
     pub fn checkpoint(&self, path: &Path) -> Result<()> {
         Checkpoint::new(&self.inner.db)
             .and_then(|c| c.create_checkpoint(path))
@@ -334,7 +333,7 @@ impl Store {
             .unwrap_or(0)
     }
 
-    /// What the database holds and uses, for metrics.
+    /// Size and resource use of the database, for metrics.
     pub fn metrics(&self) -> StoreMetrics {
         let names = self.inner.db.cf_names();
         let sum = |property: &str| names.iter().map(|n| self.number(n, property)).sum();
@@ -352,7 +351,7 @@ impl Store {
     }
 }
 
-/// A frozen view of a [`Store`].
+/// A snapshot view of a [`Store`].
 pub struct Snapshot<'a> {
     store: &'a Store,
     inner: rust_rocksdb::Snapshot<'a>,
@@ -374,7 +373,7 @@ impl Snapshot<'_> {
     /// Rows of `range` when the snapshot was taken.
     ///
     /// # Errors
-    /// When there is no such table.
+    /// If there is no such table.
     pub fn iter(&self, table: Table, range: IterRange) -> Result<Cursor<'_>> {
         let family = self.store.family(table.name)?;
         let mut options = range.read_options();

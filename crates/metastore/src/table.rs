@@ -8,7 +8,7 @@ use crate::{Batch, Cursor, Error, IterRange, Result, Store, Table};
 pub trait KeyCodec {
     /// The bytes of a key.
     fn encode(&self) -> Vec<u8>;
-    /// A key from its bytes, `None` when they are none.
+    /// Decodes a key; `None` if it is malformed.
     fn decode(bytes: &[u8]) -> Option<Self>
     where
         Self: Sized;
@@ -18,7 +18,7 @@ pub trait KeyCodec {
 pub trait ValueCodec {
     /// The bytes of a value.
     fn encode(&self) -> Vec<u8>;
-    /// A value from its bytes, `None` when they are none.
+    /// Decodes a value; `None` if it is malformed.
     fn decode(bytes: &[u8]) -> Option<Self>
     where
         Self: Sized;
@@ -77,7 +77,7 @@ impl<K: KeyCodec, V: ValueCodec> TypedTable<K, V> {
     /// The value of `key`.
     ///
     /// # Errors
-    /// When the read fails or the value does not decode.
+    /// If the read fails or the value does not decode.
     pub fn get(&self, store: &Store, key: &K) -> Result<Option<V>> {
         match store.get(self.table, &key.encode())? {
             None => Ok(None),
@@ -98,15 +98,15 @@ impl<K: KeyCodec, V: ValueCodec> TypedTable<K, V> {
     /// A cursor over the table.
     ///
     /// # Errors
-    /// When there is no such table.
+    /// If there is no such table.
     pub fn iter<'a>(&self, store: &'a Store, range: IterRange) -> Result<Cursor<'a>> {
         store.iter(self.table, range)
     }
 
-    /// Every row of `range`; for tables that are known to be small.
+    /// All rows of `range`; for tables that are known to be small.
     ///
     /// # Errors
-    /// When the read fails or a row does not decode.
+    /// If the read fails or a row does not decode.
     pub fn rows(&self, store: &Store, range: IterRange) -> Result<Vec<(K, V)>> {
         let mut cursor = store.iter(self.table, range)?;
         cursor.first();

@@ -1,4 +1,4 @@
-//! Ranges with tombstones are found and compacted, whatever levels they lie in.
+//! Ranges with tombstones are found and compacted, in any level.
 
 use metastore::compaction::{Cut, Limits, RangeCompactor, RangeStatistics, Reason, TablePlan};
 use metastore::{Batch, Durability, Error, Store, StoreOptions, Table, TableSpec};
@@ -59,7 +59,7 @@ fn range_statistics_count_tombstones_and_a_compaction_removes_them() {
 }
 
 /// Rows that were never in the last level, below files of the last level that span them: with tight
-/// bounds RocksDB leaves their tombstones where they are.
+/// bounds RocksDB leaves their tombstones in place.
 #[test]
 fn tombstones_of_short_lived_rows_go_too() {
     let dir = tempfile::tempdir().unwrap();
@@ -78,12 +78,12 @@ fn tombstones_of_short_lived_rows_go_too() {
     );
 }
 
-/// What the compaction of a small bucket between two large ones reads and writes, in MiB.
+/// Bytes that the compaction of a small bucket between two large ones reads and writes, in MiB.
 fn compact_between_large_ones(spec: TableSpec) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let options = StoreOptions { deletion_trigger: None, ..StoreOptions::default() };
     let store = Store::open(dir.path(), &[spec], &options).unwrap();
-    // What cannot be compressed.
+    // Incompressible data.
     let mut state = 1_u64;
     let mut random = || {
         state =
@@ -103,7 +103,7 @@ fn compact_between_large_ones(spec: TableSpec) -> u64 {
         put(bucket, keys);
     }
     store.compact_table(TABLE).unwrap();
-    // One file has this with rows of others.
+    // One file contains this and rows of others.
     let mut batch = Batch::new();
     (0..1_000).for_each(|i| batch.delete(TABLE, format!("/v/small/{i:06}")));
     for bucket in ["a", "z"] {
@@ -169,7 +169,7 @@ fn only_what_is_worth_it_is_compacted_and_told() {
     assert_eq!((status.compacted, status.failed, status.tombstones_removed), (1, 0, 900));
     assert!(status.waiting.is_empty() && status.running.is_none() && status.finished.len() == 1);
     assert_eq!(statistics(&store).deletions, 20);
-    // What was compacted meanwhile is not compacted again.
+    // Ranges compacted in the meantime are not compacted again.
     delete(&store, "a", 0..900);
     compactor.look(&store, tables(&["a", "b", "c"])).unwrap();
     store.compact_table(TABLE).unwrap();
@@ -224,7 +224,7 @@ fn the_place_of_a_look_outlives_the_compactor() {
     store.write(deletions, Durability::NoWal).unwrap();
     store.flush().unwrap();
     let places = dir.path().join("places");
-    // One bucket a range.
+    // One range per bucket.
     let limits = Limits { max_entries: 500, ..SMALL };
     let (mut found, mut looks) = (0, 0);
     loop {
@@ -255,7 +255,8 @@ fn a_range_whose_tombstones_grow_is_left_until_they_do_not() {
     assert_eq!(look("a"), 1, "nothing was deleted since the last look");
     assert!(compactor.compact_next(&store).unwrap().outcome.unwrap().cleared());
 
-    // One that grows for ever is not left for ever, and one that is deleted as a whole not at all.
+    // A range that always grows is not delayed forever, and one that is deleted as a whole not at
+    // all.
     put(&store, "b", 0..4_000);
     store.compact(TABLE, b"", None).unwrap();
     let found = [0..1_900, 1_900..2_050, 2_050..2_200].map(|keys| {
@@ -269,7 +270,7 @@ fn a_range_whose_tombstones_grow_is_left_until_they_do_not() {
     assert_eq!(look("c"), 1);
 }
 
-/// SST files below a directory, for what is done to their fsyncs.
+/// Path pattern of SST files below a directory, for faults of their fsyncs.
 fn tables_of(dir: &std::path::Path) -> String {
     format!("{}*.sst", dir.display())
 }
@@ -299,7 +300,7 @@ fn a_compaction_that_cannot_write_stops_nothing_and_is_done_later() {
 
 const CHILD: &str = "METASTORE_TEST_CHILD";
 
-/// Not a test: the process that [`a_kill_in_the_middle_of_a_compaction_loses_nothing`] kills.
+/// Not a test: the process killed by [`a_kill_in_the_middle_of_a_compaction_loses_nothing`].
 #[test]
 #[ignore = "the second process of a test"]
 fn a_process_that_compacts() {
@@ -318,10 +319,10 @@ fn a_process_that_compacts() {
     let gate = testkit::Gate::closed();
     let _held = testkit::hold_syncs(&tables_of(&dir), &gate);
     let compaction = std::thread::spawn(move || store.compact(TABLE, b"", None).map(drop));
-    // Or one that RocksDB has begun by itself, for which ours waits.
+    // Or one that RocksDB has started by itself, for which ours waits.
     testkit::until_blocking("a compaction to write", || gate.waiting() > 0);
     std::fs::write(dir.join("compacting"), "").unwrap();
-    // A parent that fails must not leave this behind for ever; one that does not kills it before.
+    // A failed parent must not leave this process behind; otherwise the parent kills it before.
     std::thread::sleep(testkit::LIMIT);
     gate.open();
     compaction.join().unwrap().unwrap();
@@ -354,13 +355,13 @@ fn a_kill_in_the_middle_of_a_compaction_loses_nothing() {
             }
         }
     }
-    // And the compaction that was cut short is done.
+    // The aborted compaction is done as well.
     let store = open(&dir.path().join("db"));
     assert!(store.compact(TABLE, b"", None).unwrap().cleared());
     assert_eq!(statistics(&store).entries, 2_000 * rounds.len() as u64);
 }
 
-/// What a file says of itself is known after a restart, and says where in it the tombstones are.
+/// A file's statistics are available after a restart, including the positions of tombstones.
 #[test]
 fn files_say_where_their_tombstones_are_also_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
@@ -381,7 +382,7 @@ fn files_say_where_their_tombstones_are_also_after_a_restart() {
     let files = store.table_files(TABLE).unwrap();
     assert!(files.iter().all(|file| !file.samples.is_empty()));
     let of = |start: &[u8], end: &[u8]| store.range_statistics(TABLE, start, end).unwrap();
-    // A sample's entries more at either end, and no more.
+    // At most one sample's entries more at either end.
     let a = of(b"/a/", b"/b/");
     assert!((25_000..=25_000 + 2 * 4_096).contains(&a.entries), "{a:?}");
     assert!(a.deletions <= 4_096, "{a:?}");

@@ -1,4 +1,4 @@
-//! Cursors that go over tombstones see what they would see without.
+//! Cursors that skip tombstones return the same rows as without skipping.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::KEYS;
 
 const TABLE: Table = Table::named("keyTable");
 
-/// A database whose cursors look for gaps after two tombstones.
+/// A database whose cursors record gaps after two tombstones.
 fn open(dir: &std::path::Path) -> Store {
     let options = StoreOptions { skip_limit: 2, deletion_trigger: None, ..StoreOptions::default() };
     Store::open(dir, &[KEYS], &options).unwrap()
@@ -60,10 +60,10 @@ fn a_list_behind_deleted_rows_notes_them_and_the_next_one_goes_over_them() {
         (walls[0].start.as_slice(), walls[0].end.as_slice()),
         (&b"k"[..], key(1_000).as_bytes())
     );
-    // More goes: the way over it is extended, and no row is lost.
+    // More deletions extend the skipped range, and no row is lost.
     delete(&store, 1_000..1_005);
     assert_eq!(listed(&store.snapshot(), range(), 9), (1_005..1_010).map(key).collect::<Vec<_>>());
-    // What comes back is seen at once.
+    // A new row is visible at once.
     put(&store, [500]);
     assert_eq!(listed(&store.snapshot(), range(), 2), [key(500), key(1_005)]);
 }
@@ -100,7 +100,7 @@ enum Act {
     Put(Vec<u32>),
     Delete(u32, u32),
     List(u32, u32, usize),
-    /// Lists in a snapshot that was taken so many acts ago.
+    /// Lists in a snapshot taken that many operations ago.
     ListOld(usize, u32),
     Seek(u32),
     Flush,
@@ -170,7 +170,7 @@ proptest! {
     }
 }
 
-/// Rows move from one place to another all the time, and a list sees each exactly once.
+/// Rows move from one key to another all the time, and a list sees each exactly once.
 #[test]
 fn lists_beside_a_writer_see_every_row_of_their_snapshot() {
     const ROWS: u32 = 40;

@@ -65,13 +65,13 @@ fn a_flush_that_failed_once_is_never_said_to_have_succeeded() {
     let first = store.flush().unwrap_err();
     assert_eq!(failing.struck(), 1);
     assert!(matches!(first, Error::Failed { .. }), "{first}");
-    // The disk says yes from here on.
+    // The disk works from here on.
     for _ in 0..2 {
         assert!(matches!(store.flush().unwrap_err(), Error::Broken { .. }));
     }
     assert!(matches!(put("after").unwrap_err(), Error::Broken { .. }));
     assert_eq!(store.failure().unwrap().to_string(), first.to_string());
-    // What was written can still be read.
+    // Written data is still readable.
     assert!(store.contains(Table::named("keyTable"), b"before").unwrap());
     assert!(!store.contains(Table::named("keyTable"), b"after").unwrap());
 }
@@ -89,7 +89,7 @@ fn an_open_database_refuses_a_second_opener_by_name() {
 fn a_database_is_closed_once_its_last_user_is_gone() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
-    // Rows to be flushed at the end, which takes its time.
+    // Rows to be flushed at the end, which takes time.
     let mut batch = Batch::new();
     for n in 0..20_000_u32 {
         batch.put(Table::named("keyTable"), n.to_be_bytes(), vec![n as u8; 1_000]);
@@ -99,7 +99,7 @@ fn a_database_is_closed_once_its_last_user_is_gone() {
     drop(store);
     assert!(!closing.wait(Duration::from_millis(10)), "it is in use");
     let user = std::thread::spawn(move || drop(user));
-    // It is opened the moment that it is said to be closed.
+    // It is opened at the moment it is reported as closed.
     let begun = Instant::now();
     while !closing.is_closed() {
         assert!(begun.elapsed() < testkit::LIMIT, "it is not closed");

@@ -1,10 +1,10 @@
-//! Tables of few bytes that are flushed often.
+//! Small tables that are flushed often.
 
 use metastore::{Batch, Durability, Preset, Store, StoreOptions, Table, TableSpec};
 
 const CLOSED: TableSpec = TableSpec::new("closed", Preset::Small);
 
-/// Puts a row behind all others, as containers are closed, and flushes it.
+/// Puts a row after all others, as for closed containers, and flushes it.
 fn put(store: &Store, n: u64) {
     let mut batch = Batch::new();
     batch.put(Table::named("closed"), n.to_be_bytes(), "row");

@@ -1,14 +1,15 @@
-//! Files that end where buckets do: `cpp/buckets.cc`.
+//! Files that end at bucket boundaries: `cpp/buckets.cc`.
 
 use rust_rocksdb::{AsRawPtr, Options};
 
 use crate::{Error, Result};
 
-/// Bytes of a file of several buckets, some 20,000 keys. A file of one bucket is as large as
-/// RocksDB likes, 64 MiB.
+/// Size of a file of several buckets, some 20,000 keys. A file of one bucket may have RocksDB's
+/// default size, 64 MiB.
 const MIXED_FILE_BYTES: u64 = 4 << 20;
 
-/// The same above the last level, where a file takes all that it overlaps of the next one along.
+/// The same above the last level, where a compaction of a file includes all files that it overlaps
+/// in the next level.
 const MIXED_FILE_BYTES_ABOVE: u64 = 256 << 10;
 
 unsafe extern "C" {
@@ -22,10 +23,10 @@ unsafe extern "C" {
 /// Keeps files of several buckets small, so that the compaction of one rewrites little of others.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// If there is no memory for it.
 pub(crate) fn end_files_with_buckets(options: &mut Options) -> Result<()> {
-    // SAFETY: the pointer is that of live options, which nobody else uses meanwhile; the function
-    // adds to them and keeps nothing.
+    // SAFETY: the pointer is that of live options, which no other thread uses during the call; the
+    // function modifies them and retains nothing.
     let done = unsafe {
         metastore_end_files_with_buckets(
             options.as_raw_ptr(),

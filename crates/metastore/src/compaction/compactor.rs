@@ -1,4 +1,4 @@
-//! A queue of ranges to compact, and the place in each table where the next look begins.
+//! A queue of ranges to compact, and the position in each table at which the next scan starts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -11,118 +11,118 @@ use super::{Compacted, Cut, Limits, PlannedRange, RangeStatistics, TableFile, pl
 use crate::gaps::Wall;
 use crate::{Result, Store, Table};
 
-/// Ranges that wait; what does not fit is found again later.
+/// Maximum number of queued ranges; later scans find the others again.
 const MAX_WAITING: usize = 256;
-/// Ranges of a table that one look finds.
+/// Maximum number of ranges that one scan of a table finds.
 const RANGES_PER_LOOK: usize = 32;
-/// Pieces of a table that one look is at.
+/// Maximum number of pieces of a table in one scan.
 const PIECES_PER_LOOK: usize = 10_000;
-/// Ranges that are remembered after they were compacted.
+/// Number of compacted ranges in the history.
 const MAX_FINISHED: usize = 64;
-/// Time between two looks at a table because of walls.
+/// Minimum interval between two scans of a table because of walls.
 const WALL_INTERVAL: Duration = Duration::from_secs(5);
-/// The same for a patient compactor: lists know the wall by then.
+/// The same for a patient compactor: by then cursors skip the wall.
 const PATIENT_WALL_INTERVAL: Duration = Duration::from_secs(60);
-/// The share of tombstones among the entries of a range in which hardly a row is alive: each has a
-/// tombstone and the row that it deletes.
+/// Share of tombstones from which on a range counts as completely deleted: each row has one
+/// tombstone.
 const ALL_DELETED_PERCENTAGE: u64 = 45;
-/// Looks for which servers let a range grow.
+/// Number of scans for which servers let a range grow.
 pub const PATIENCE: u32 = 10;
 
-/// A table to look at.
+/// A table to scan.
 pub struct TablePlan<'a> {
     /// The table.
     pub table: Table,
-    /// Where it may be cut.
+    /// Rules for splitting it.
     pub cut: Cut,
     /// The first keys of its groups, ascending.
     pub groups: Box<dyn Iterator<Item = Vec<u8>> + 'a>,
 }
 
 impl TablePlan<'_> {
-    /// A table whose rows are in no groups: it is cut where files begin.
+    /// A plan for a table without groups of rows: it is split at file boundaries.
     pub fn whole(table: Table) -> Self {
         let cut = Cut { merge: true, align: <[u8]>::len };
         Self { table, cut, groups: Box::new(std::iter::empty()) }
     }
 }
 
-/// Why a range is compacted.
+/// The reason of a range's compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Its files have many tombstones.
     Tombstones,
     /// A cursor met many tombstones in it.
     Wall,
-    /// Somebody asked for it.
+    /// It was requested.
     Asked,
 }
 
 impl Reason {
-    /// In words, for people.
+    /// Description for people.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Tombstones => "tombstones in its files",
-            Self::Wall => "a list met its tombstones",
-            Self::Asked => "asked for",
+            Self::Wall => "a cursor met its tombstones",
+            Self::Asked => "requested",
         }
     }
 }
 
-/// A range that waits.
+/// A queued range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// The table.
     pub table: Table,
-    /// The range, and what its files held when it was queued.
+    /// The range, with the statistics of its files when it was queued.
     pub range: PlannedRange,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// A range that was compacted, or could not be.
+/// A finished compaction, successful or not.
 #[derive(Debug, Clone)]
 pub struct Finished {
-    /// What was to be done.
+    /// The task.
     pub waiting: Waiting,
-    /// When it was done.
+    /// Time of its end.
     pub at: SystemTime,
-    /// What it came to.
+    /// The outcome.
     pub outcome: Result<Compacted>,
 }
 
-/// What a compactor has done and has yet to do.
+/// Status of a compactor.
 #[derive(Debug, Clone, Default)]
 pub struct RangeCompactorStatus {
-    /// Ranges that wait, the next one first.
+    /// Queued ranges, the next one first.
     pub waiting: Vec<Waiting>,
     /// The range that is being compacted.
     pub running: Option<Waiting>,
-    /// The last ranges that were compacted, newest first.
+    /// Recently compacted ranges, newest first.
     pub finished: Vec<Finished>,
-    /// Where the next look at a table begins, for those that were not looked at to their end.
+    /// Position of the next scan, for tables whose last scan did not reach the end.
     pub places: Vec<(String, Vec<u8>)>,
     /// Ranges compacted since the start.
     pub compacted: u64,
-    /// Ranges that could not be.
+    /// Failed compactions.
     pub failed: u64,
-    /// Ranges that waited and were not worth it any more.
+    /// Queued ranges that were no longer worth a compaction.
     pub skipped: u64,
-    /// Tombstones that went.
+    /// Removed tombstones.
     pub tombstones_removed: u64,
-    /// Bytes that were read and written for it.
+    /// Bytes read and written.
     pub bytes: u64,
-    /// The last look at all tables.
+    /// Time of the last scan of all tables.
     pub looked: Option<SystemTime>,
 }
 
-/// Finds ranges that are worth a compaction, and compacts one after the other.
+/// Finds ranges that are worth a compaction, and compacts them one after the other.
 #[derive(Debug)]
 pub struct RangeCompactor {
     limits: Limits,
-    /// Looks for which a range may wait whose tombstones still grow.
+    /// Number of scans for which a range may wait while its tombstones grow.
     patience: u32,
-    /// Where the places are kept over restarts.
+    /// File of the scan positions, kept across restarts.
     places: Option<PathBuf>,
     state: Mutex<State>,
 }
@@ -134,47 +134,47 @@ struct State {
     finished: VecDeque<Finished>,
     places: BTreeMap<String, Vec<u8>>,
     walls: BTreeMap<&'static str, Instant>,
-    /// Ranges whose tombstones grow, by table and first key.
+    /// Ranges with growing tombstones, by table and first key.
     growing: BTreeMap<&'static str, BTreeMap<Vec<u8>, Growing>>,
 }
 
-/// A range that was left to grow.
+/// A range that waits while it grows.
 #[derive(Debug, Clone, Copy)]
 struct Growing {
-    /// Its tombstones at the last look.
+    /// Its tombstones at the last scan.
     deletions: u64,
-    /// Looks since the first one.
+    /// Number of scans since the first one.
     looks: u32,
 }
 
 impl RangeCompactor {
-    /// One that keeps its places in a file, where one is given. A file that cannot be read counts
-    /// as none: each look begins at a table's start then.
+    /// Creates a compactor that stores its positions in a file, if given. An unreadable file is
+    /// ignored: each scan starts at a table's beginning then.
     pub fn new(limits: Limits, places: Option<PathBuf>) -> Self {
         let kept = places.as_deref().map(read_places).unwrap_or_default();
         let state = State { places: kept, ..State::default() };
         Self { limits, patience: 0, places, state: Mutex::new(state) }
     }
 
-    /// Leaves a range alone whose tombstones grow from look to look, for that many looks at most
-    /// and until hardly a row in it is alive: what is deleted piece by piece is rewritten once.
-    /// For stores whose lists go over tombstones that they know.
+    /// Delays ranges whose tombstones grow from scan to scan, for at most that many scans and until
+    /// almost no row in them is alive, so that incremental deletions are rewritten only once. For
+    /// stores whose cursors skip known tombstones.
     #[must_use]
     pub fn patient(self, looks: u32) -> Self {
         Self { patience: looks, ..self }
     }
 
-    /// What makes a range worth it.
+    /// Thresholds of a compaction.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Looks at tables, each from where the last look ended, and queues what is worth it. Gives
-    /// back how many ranges it found. Tombstones that are in memory alone are flushed when there
-    /// are enough of them to be worth a compaction.
+    /// Scans tables, each from the end of its last scan, and queues ranges worth a compaction.
+    /// Returns the number of ranges found. Tombstones that are only in memory are flushed if there
+    /// are enough of them for a compaction.
     ///
     /// # Errors
-    /// When the files of a table cannot be listed or memory cannot be flushed.
+    /// If the files of a table cannot be listed or memory cannot be flushed.
     pub fn look<'a>(
         &self,
         store: &Store,
@@ -230,7 +230,7 @@ impl RangeCompactor {
         found
     }
 
-    /// What to remember of a range that is left to grow; `None` when it is compacted now.
+    /// The new record of a range that is left to grow; `None` if it is compacted now.
     fn grows(&self, range: &PlannedRange, before: Option<&Growing>) -> Option<Growing> {
         let RangeStatistics { entries, deletions, .. } = range.statistics;
         if deletions.saturating_mul(100) >= entries.saturating_mul(ALL_DELETED_PERCENTAGE) {
@@ -243,7 +243,7 @@ impl RangeCompactor {
             .then_some(Growing { deletions, looks: looks.saturating_add(1) })
     }
 
-    /// Queues the ranges in which cursors met tombstones, as far as they are worth it.
+    /// Queues the ranges in which cursors met tombstones, as far as they are worth a compaction.
     ///
     /// # Errors
     /// As [`RangeCompactor::look`].
@@ -277,10 +277,10 @@ impl RangeCompactor {
         Ok(found)
     }
 
-    /// Queues a range, whether it is worth it or not, before all others.
+    /// Queues a range unconditionally, before all others.
     ///
     /// # Errors
-    /// When the files of the table cannot be listed.
+    /// If the files of the table cannot be listed.
     pub fn ask(&self, store: &Store, table: Table, start: &[u8], end: Option<&[u8]>) -> Result<()> {
         let files = store.table_files(table)?;
         let statistics = RangeStatistics::of(&files, start, end);
@@ -290,8 +290,8 @@ impl RangeCompactor {
         Ok(())
     }
 
-    /// Compacts the next range that is still worth it; `None` when none waits. Takes as long as
-    /// rewriting its files takes.
+    /// Compacts the next range that is still worth it; `None` if the queue is empty. Takes as long
+    /// as rewriting its files.
     pub fn compact_next(&self, store: &Store) -> Option<Finished> {
         loop {
             let waiting = {
@@ -323,12 +323,12 @@ impl RangeCompactor {
         store.compact(*table, &range.start, end).map(Some)
     }
 
-    /// Ranges that wait.
+    /// Number of queued ranges.
     pub fn waiting(&self) -> usize {
         self.state.lock().queue.len()
     }
 
-    /// What was done and is to be done.
+    /// The current status.
     pub fn status(&self) -> RangeCompactorStatus {
         let state = self.state.lock();
         RangeCompactorStatus {
@@ -356,14 +356,15 @@ impl RangeCompactor {
         let content: String = lines.collect();
         let temporary = path.with_extension("new");
         if let Err(error) = durable::replace(path, &temporary, content.as_bytes()) {
-            // Costs a look at what was looked at already.
-            tracing::warn!(%error, path = %path.display(), "places of range compaction are not kept");
+            // The cost is a repeated scan.
+            tracing::warn!(%error, path = %path.display(), "cannot store positions of range compaction");
         }
     }
 }
 
 impl State {
-    /// Queues a range that overlaps none that waits; false when it does, or there is no room.
+    /// Queues a range that overlaps no queued one; returns `false` if it overlaps, or the queue is
+    /// full.
     fn queue(&mut self, new: Waiting) -> bool {
         let overlaps = |old: &Waiting| {
             let (a, b) = (&old.range, &new.range);

@@ -1,7 +1,7 @@
-//! What the table files that overlap a range hold.
+//! Statistics of the table files that overlap a range.
 //!
-//! RocksDB knows how many entries a file has from the file itself, and after a start for some files
-//! only: so it is asked for what the files say. That is kept, as files never change.
+//! RocksDB has the number of entries from the file itself, and after a start for some files only:
+//! so the files' properties are read. They are cached, as files never change.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{Error, Result, Store, Table};
 /// A file of a table, as the database describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableFile {
-    /// Its name, as RocksDB's compaction of single files takes it.
+    /// Its name, in the form that RocksDB's compaction of single files takes.
     pub name: String,
     /// Its level.
     pub level: i32,
@@ -27,14 +27,14 @@ pub struct TableFile {
     pub deletions: u64,
     /// The sequence number of its oldest entry.
     pub oldest: u64,
-    /// Where in it they are; nothing when it does not say.
+    /// Positions of tombstones; empty if not recorded.
     pub samples: Vec<Sample>,
 }
 
-/// What the table files that overlap a range hold.
+/// Statistics of the table files that overlap a range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RangeStatistics {
-    /// Files that overlap.
+    /// Number of overlapping files.
     pub files: usize,
     /// Their bytes.
     pub bytes: u64,
@@ -45,15 +45,16 @@ pub struct RangeStatistics {
 }
 
 impl TableFile {
-    /// Whether it may have a key of `start..end`; no end is the end of the table.
+    /// Returns `true` if it may contain a key of `start..end`; without an end, up to the end of the
+    /// table.
     pub fn overlaps(&self, start: &[u8], end: Option<&[u8]>) -> bool {
         self.last.as_slice() >= start && end.is_none_or(|end| self.first.as_slice() < end)
     }
 }
 
 impl RangeStatistics {
-    /// Of the files that overlap `start..end`. A file counts as far as its samples tell what of it
-    /// is in the range, one without samples as a whole.
+    /// Sums the files that overlap `start..end`. A file counts in proportion to its samples in the
+    /// range, one without samples as a whole.
     pub fn of(files: &[TableFile], start: &[u8], end: Option<&[u8]>) -> Self {
         let overlapping = files.iter().filter(|file| file.overlaps(start, end));
         overlapping.fold(Self::default(), |sum, file| {
@@ -75,10 +76,10 @@ impl RangeStatistics {
 }
 
 impl Store {
-    /// The files of a table; what is in memory alone is in none.
+    /// The files of a table; rows that are only in memory are in none.
     ///
     /// # Errors
-    /// When the list cannot be read.
+    /// If the list cannot be read.
     pub fn table_files(&self, table: Table) -> Result<Vec<TableFile>> {
         let files = self.inner.db.live_files().map_err(|e| Error::of("list files", e))?;
         let of_table = files.into_iter().filter(|file| file.column_family_name == table.name);
@@ -99,7 +100,7 @@ impl Store {
         Ok(files)
     }
 
-    /// Completes files by what they say of themselves.
+    /// Adds the recorded statistics to files.
     fn read_properties(&self, table: Table, files: &mut [TableFile]) -> Result<()> {
         let name = |file: &TableFile| file.name.trim_start_matches('/').to_owned();
         let mut cache = self.inner.file_properties.lock();
@@ -110,7 +111,7 @@ impl Store {
             *known = read.into_iter().map(|(name, of)| (name, Arc::new(of))).collect();
         }
         for file in files {
-            // One that came or went meanwhile counts as RocksDB tells.
+            // A file created or deleted in the meantime keeps RocksDB's numbers.
             if let Some(of) = known.get(&name(file)) {
                 (file.entries, file.deletions) = (of.entries, of.deletions);
                 file.samples.clone_from(&of.samples);
@@ -119,10 +120,10 @@ impl Store {
         Ok(())
     }
 
-    /// What the files that overlap `start..end` hold; memory is not counted.
+    /// Statistics of the files that overlap `start..end`; memory is not counted.
     ///
     /// # Errors
-    /// When the file list cannot be read.
+    /// If the file list cannot be read.
     pub fn range_statistics(
         &self,
         table: Table,
@@ -132,7 +133,7 @@ impl Store {
         Ok(RangeStatistics::of(&self.table_files(table)?, start, Some(end)))
     }
 
-    /// Tombstones of a table that are in memory, in no file yet.
+    /// Tombstones of a table that are in memory only.
     pub fn deletions_in_memory(&self, table: Table) -> u64 {
         let active = self.number(table.name, "rocksdb.num-deletes-active-mem-table");
         active.saturating_add(self.number(table.name, "rocksdb.num-deletes-imm-mem-tables"))

@@ -1,15 +1,15 @@
 //! Compaction of key ranges that tombstones slow down.
 //!
-//! RocksDB compacts by the size of its levels. Where rows are deleted more often than the levels
-//! grow, tombstones stay, and every cursor steps over them. What is here finds the ranges where
-//! that is so, from what the table files say of themselves, and compacts those ranges alone:
+//! RocksDB compacts by the size of its levels. Where rows are deleted faster than the levels grow,
+//! tombstones stay, and every cursor steps over them. This module finds such ranges, from the
+//! properties of the table files, and compacts those ranges alone:
 //!
-//! * [`TableFile`], [`RangeStatistics`]: what the files of a table hold
-//! * [`plan`]: which ranges are worth it, a function of the files and of [`Limits`]
-//! * [`Store::compact`](crate::Store::compact): compacts a range down to the last level and looks
-//!   what is left
-//! * [`RangeCompactor`]: a queue of ranges, the place in each table where the next look begins,
-//!   and what was done; the server that has the database says when
+//! * [`TableFile`], [`RangeStatistics`]: statistics of a table's files
+//! * [`plan`]: the ranges worth a compaction, a function of the files and of [`Limits`]
+//! * [`Store::compact`](crate::Store::compact): compacts a range down to the last level and checks
+//!   the result
+//! * [`RangeCompactor`]: a queue of ranges, the position in each table at which the next scan
+//!   starts, and a history; the server that owns the database schedules it
 
 mod buckets;
 mod compactor;

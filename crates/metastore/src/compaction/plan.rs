@@ -1,21 +1,21 @@
-//! Which ranges of a table are worth a compaction.
+//! Selection of the ranges of a table that are worth a compaction.
 //!
-//! The keys of a table are in groups (buckets), which the caller names by their first keys. A group
-//! is looked at as a whole, or, with more entries than one compaction is to rewrite, in pieces that
-//! begin where files begin. A piece is worth it when it has enough tombstones and enough of its
-//! entries are tombstones. Neighbours that are worth it become one range, where the table allows
-//! that and the limit does.
+//! The keys of a table are in groups (buckets), which the caller identifies by their first keys. A
+//! group is examined as a whole, or, if it has more entries than one compaction should rewrite, in
+//! pieces that begin at file boundaries. A piece is worth a compaction if it has enough tombstones
+//! and a sufficient share of its entries are tombstones. Adjacent pieces are merged into one range,
+//! where the table and the limit allow it.
 
 use super::{RangeStatistics, TableFile};
 
-/// What makes a range worth a compaction, and how large it may be.
+/// Thresholds of a compaction, and the maximum size of its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most entries of one range, unless a single file has more.
+    /// Maximum number of entries of one range, unless a single file has more.
     pub max_entries: u64,
-    /// Fewest tombstones.
+    /// Minimum number of tombstones.
     pub min_tombstones: u64,
-    /// Lowest share of tombstones among entries, in percent.
+    /// Minimum share of tombstones among entries, in percent.
     pub tombstone_percentage: u64,
 }
 
@@ -26,20 +26,20 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether a range that holds this is worth a compaction.
+    /// Returns `true` if a range with these statistics is worth a compaction.
     pub fn wants(&self, range: &RangeStatistics) -> bool {
         let share = u128::from(range.entries) * u128::from(self.tombstone_percentage) / 100;
         range.deletions >= self.min_tombstones.max(1) && share <= u128::from(range.deletions)
     }
 }
 
-/// Where a table may be cut into ranges.
+/// Rules for splitting a table into ranges.
 #[derive(Clone, Copy)]
 pub struct Cut {
-    /// Neighbouring groups may be compacted together.
+    /// Adjacent groups may be compacted together.
     pub merge: bool,
-    /// The length of the part of a key with which a piece of a group is to begin, such as the
-    /// directory that a file is in; a directory that is too large is cut anywhere.
+    /// Length of the key prefix at which a piece of a group should begin, such as the directory of
+    /// a file; a directory that is too large is split anywhere.
     pub align: fn(&[u8]) -> usize,
 }
 
@@ -48,22 +48,22 @@ pub struct Cut {
 pub struct PlannedRange {
     /// Its first key.
     pub start: Vec<u8>,
-    /// The first key behind it; `None` for the end of the table.
+    /// The first key after it; `None` for the end of the table.
     pub end: Option<Vec<u8>>,
-    /// What its files hold.
+    /// Statistics of its files.
     pub statistics: RangeStatistics,
 }
 
-/// The outcome of a look at a table.
+/// The result of a scan of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Ranges, in order.
     pub ranges: Vec<PlannedRange>,
-    /// Where the next look begins; `None` when the table's end was reached.
+    /// Start of the next scan; `None` if the table's end was reached.
     pub next: Option<Vec<u8>>,
 }
 
-/// Looks at a table from `from` on, until it has found `most` ranges or looked at `looks` pieces.
+/// Scans a table from `from` on, until `most` ranges are found or `looks` pieces are examined.
 /// `groups` are the first keys of groups in ascending order; a group ends where the next begins.
 pub fn plan(
     files: &[TableFile],
@@ -103,7 +103,7 @@ struct Planner<'a> {
     cut: Cut,
     limits: &'a Limits,
     ranges: Vec<PlannedRange>,
-    /// The last one, which the next piece may still join.
+    /// The last range, to which the next piece may be added.
     open: Option<PlannedRange>,
 }
 
@@ -116,8 +116,8 @@ impl Planner<'_> {
         statistics.entries <= self.limits.max_entries
     }
 
-    /// Where the piece that begins at `start` ends: with its group, or before the file with which
-    /// it would have too many entries.
+    /// End of the piece that begins at `start`: the end of its group, or before the file that would
+    /// add too many entries.
     fn piece_end(&self, start: &[u8], group_end: Option<&[u8]>) -> Option<Vec<u8>> {
         if self.fits(&self.statistics(start, group_end)) {
             return group_end.map(<[u8]>::to_vec);
@@ -128,13 +128,14 @@ impl Planner<'_> {
             firsts.map(|first| self.aligned(first, start)).filter(within).collect();
         bounds.sort_unstable();
         bounds.dedup();
-        // The more of the group, the more entries: the last bound that fits is found by halving.
+        // Entries increase with the length of the piece: the last bound that fits is found by
+        // bisection.
         let fitting = bounds.partition_point(|end| self.fits(&self.statistics(start, Some(end))));
         let end = bounds.get(fitting.saturating_sub(1)).copied();
         end.or(group_end).map(<[u8]>::to_vec)
     }
 
-    /// The bound before `key` at which a piece is to begin; `key` itself when that is not behind
+    /// The bound before `key` at which a piece should begin; `key` itself if that is not after
     /// `start`.
     fn aligned<'k>(&self, key: &'k [u8], start: &[u8]) -> &'k [u8] {
         let aligned = key.get(..(self.cut.align)(key)).unwrap_or(key);
@@ -165,7 +166,7 @@ impl Planner<'_> {
         self.open = Some(PlannedRange { start, end, statistics });
     }
 
-    /// Ranges that no further piece joins.
+    /// Number of ranges that are complete.
     fn found(&self) -> usize {
         self.ranges.len()
     }

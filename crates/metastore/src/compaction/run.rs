@@ -1,4 +1,4 @@
-//! Compacts a range, and looks what is left of its tombstones.
+//! Compacts a range, and checks how many of its tombstones remain.
 
 use std::time::{Duration, Instant};
 
@@ -10,45 +10,46 @@ use crate::{Error, Result, Store, Table};
 
 /// RocksDB's last level, which all tables of this crate have.
 const LAST_LEVEL: i32 = 6;
-/// Bytes that stay free on the disk whatever is compacted.
+/// Disk space in bytes that compactions leave free.
 const RESERVE_BYTES: u64 = 64 << 20;
 
-/// What the compaction of a range came to.
+/// The result of a range's compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compacted {
-    /// What its files held before.
+    /// Statistics of its files before.
     pub before: RangeStatistics,
-    /// What files of its rows hold now; those that were flushed meanwhile do not count.
+    /// Statistics of files with its rows afterwards; those flushed in the meantime do not count.
     pub after: RangeStatistics,
-    /// Bytes that compactions of the database read meanwhile.
+    /// Bytes that compactions of the database read in the meantime.
     pub read_bytes: u64,
-    /// Bytes that they wrote.
+    /// Bytes that compactions of the database wrote in the meantime.
     pub written_bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
-    /// The files of the range had to be compacted by name, since the range as such left them.
+    /// The files of the range had to be compacted by name, because compacting the range had left
+    /// them.
     pub by_file: bool,
 }
 
 impl Compacted {
-    /// Whether most of the tombstones are gone.
+    /// Returns `true` if most of the tombstones were removed.
     pub fn cleared(&self) -> bool {
         self.after.deletions <= self.before.deletions / 10
     }
 }
 
 impl Store {
-    /// Compacts `start..end` down to the last level, and looks what is left of the tombstones. Can
-    /// take long: as long as rewriting the files of the range takes.
+    /// Compacts `start..end` down to the last level, and checks how many tombstones remain. Takes
+    /// as long as rewriting the files of the range.
     ///
-    /// A range is compacted with the whole of those files of the last level that overlap it. With
-    /// tight bounds RocksDB may move tombstones to the level above and leave them there: it goes on
-    /// to the last level only if that has keys of the range, and drops a tombstone only if no file
-    /// of the last level spans it.
+    /// A range is extended to the whole of the files of the last level that overlap it. With tight
+    /// bounds RocksDB may move tombstones to the level above and leave them there: it continues to
+    /// the last level only if that has keys of the range, and drops a tombstone only if no file of
+    /// the last level spans it.
     ///
     /// # Errors
-    /// When there is no such table, no room for the new files, or the files cannot be read or
-    /// written.
+    /// If there is no such table, not enough disk space for the new files, or the files cannot be
+    /// read or written.
     pub fn compact(&self, table: Table, start: &[u8], end: Option<&[u8]>) -> Result<Compacted> {
         let began = Instant::now();
         let jobs = &self.inner.jobs;
@@ -93,7 +94,7 @@ impl Store {
         })
     }
 
-    /// Compacts the files that overlap `start..end`, whatever is left of its tombstones.
+    /// Compacts the files that overlap `start..end`, without checking the remaining tombstones.
     ///
     /// # Errors
     /// As [`Store::compact`].
@@ -104,7 +105,7 @@ impl Store {
     /// Compacts a whole table, its last level included.
     ///
     /// # Errors
-    /// When there is no such table, or no room.
+    /// If there is no such table, or not enough disk space.
     pub fn compact_table(&self, table: Table) -> Result<()> {
         let family = self.family(table.name)?;
         let files = self.table_files(table)?;
@@ -117,8 +118,8 @@ impl Store {
         Ok(())
     }
 
-    /// Ends compactions of ranges that are under way, and lets none begin any more: for a database
-    /// that is about to be closed.
+    /// Cancels running range compactions, and prevents further ones: for a database that is about
+    /// to be closed.
     pub fn cancel_compactions(&self) {
         self.inner.db.disable_manual_compaction();
     }
@@ -134,7 +135,7 @@ impl Store {
         Ok(files)
     }
 
-    /// What is in files that have rows as old as `newest`.
+    /// Statistics of files that contain rows as old as `newest`.
     fn left(
         &self,
         table: Table,
@@ -147,8 +148,8 @@ impl Store {
         Ok(RangeStatistics::of(&files, start, end))
     }
 
-    /// Compacts the files of a range into the last level, by name. False when RocksDB has begun to
-    /// compact one of them by itself meanwhile: a later look finds what that leaves.
+    /// Compacts the files of a range into the last level, by name. Returns `false` if RocksDB has
+    /// started to compact one of them in the meantime: a later scan finds the remaining ones.
     fn compact_files(&self, table: Table, start: &[u8], end: Option<&[u8]>) -> Result<bool> {
         let files = self.overlapping(table, start, end)?;
         if files.is_empty() {
@@ -165,22 +166,22 @@ impl Store {
         }
     }
 
-    /// Refuses what could fill the disk.
+    /// Refuses a compaction that could fill the disk.
     fn check_room(&self, bytes: u64) -> Result<()> {
         let operation = "compact";
         let space = file_system_space(&self.inner.path)
             .map_err(|e| Error::Failed { operation, reason: e.to_string() })?;
         let wanted = bytes.saturating_add(RESERVE_BYTES);
         if space.available < wanted {
-            let reason = format!("{wanted} bytes are wanted, {} are free", space.available);
+            let reason = format!("{wanted} bytes are required, {} are free", space.available);
             return Err(Error::NoSpace { operation, reason });
         }
         Ok(())
     }
 }
 
-/// The range with the whole of the files of the last level that overlap it. RocksDB takes the end
-/// as a key of the range.
+/// Extends the range to the whole of the files of the last level that overlap it. RocksDB includes
+/// the end key in the range.
 fn widened(files: &[TableFile], start: &[u8], end: Option<&[u8]>) -> (Vec<u8>, Option<Vec<u8>>) {
     let last = files.iter().filter(|file| file.level == LAST_LEVEL);
     let first = last.clone().map(|file| file.first.as_slice()).min();

@@ -1,4 +1,4 @@
-//! The collector of `cpp/deletions.cc`: with `buckets.rs` the only code here that is not safe Rust.
+//! The collector of `cpp/deletions.cc`: the only unsafe code here besides `buckets.rs`.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,17 +7,17 @@ use rust_rocksdb::{AsColumnFamilyRef, AsRawPtr, ColumnFamily, DB, Options};
 use super::samples::{Sample, parse};
 use crate::{Error, Result};
 
-/// Entries for each sample: a file of a million entries has 244 of them, in some 20 KB.
+/// Entries per sample: a file of a million entries has 244 samples, in some 20 KB.
 const ENTRIES_PER_SAMPLE: u64 = 4_096;
 
-/// What a table file says of itself.
+/// Statistics in a table file's properties.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileProperties {
     /// Entries, tombstones included.
     pub(crate) entries: u64,
     /// Tombstones.
     pub(crate) deletions: u64,
-    /// Where they are; nothing for a file that was written without.
+    /// Their positions; empty for a file without samples.
     pub(crate) samples: Vec<Sample>,
 }
 
@@ -39,29 +39,29 @@ unsafe extern "C" {
     ) -> usize;
 }
 
-/// Has every file of a table say where its tombstones are.
+/// Makes every file of a table record the positions of its tombstones.
 ///
 /// # Errors
-/// When there is no memory for it.
+/// If there is no memory for it.
 pub(crate) fn collect_deletions(options: &mut Options) -> Result<()> {
-    // SAFETY: the pointer is that of live options, which nobody else uses meanwhile; the function
-    // adds to them and keeps nothing.
+    // SAFETY: the pointer is that of live options, which no other thread uses during the call; the
+    // function modifies them and retains nothing.
     let done = unsafe { metastore_collect_deletions(options.as_raw_ptr(), ENTRIES_PER_SAMPLE) };
     let reason = || "no memory".to_owned();
     done.then_some(())
         .ok_or_else(|| Error::Failed { operation: "collect deletions", reason: reason() })
 }
 
-/// What the files of a table say of themselves, by the ends of their names.
+/// The recorded statistics of a table's files, by the last part of their names.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// If a file cannot be read.
 pub(crate) fn properties(db: &DB, family: &ColumnFamily) -> Result<Vec<(String, FileProperties)>> {
     let mut files: Vec<(String, FileProperties)> = Vec::new();
     let mut reason = [0_u8; 512];
-    // SAFETY: database and family are alive for the call, and the family is of the database; `each`
-    // gets the pointer to `files` back, which nobody else uses meanwhile; `reason` has the room
-    // that is said.
+    // SAFETY: database and family are alive during the call, and the family belongs to the
+    // database; `each` gets the pointer to `files` back, which no other thread uses in the
+    // meantime; `reason` has the given capacity.
     let length = unsafe {
         metastore_each_file_of(
             db.as_raw_ptr(),
@@ -91,13 +91,13 @@ unsafe extern "C" fn each_file(
     entries: u64,
     deletions: u64,
 ) {
-    // SAFETY: `state` is what `properties` gave, used by this call alone.
+    // SAFETY: `state` is the pointer passed by `properties`, used by this call alone.
     let files = unsafe { &mut *state.cast::<Vec<(String, FileProperties)>>() };
-    // SAFETY: the caller's strings, alive for the call and as long as it says.
+    // SAFETY: strings of the caller, alive during the call and of the given length.
     let (path, samples) = unsafe { (bytes(name, name_length), bytes(samples, samples_length)) };
     let path = String::from_utf8_lossy(path);
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    // A property that makes no sense counts as none: the file counts as a whole.
+    // A malformed property is ignored: the file counts as a whole.
     let samples = parse(samples).unwrap_or_default();
     files.push((name, FileProperties { entries, deletions, samples }));
 }
@@ -107,7 +107,7 @@ unsafe extern "C" fn each_file(
 unsafe fn bytes<'a>(start: *const c_char, length: usize) -> &'a [u8] {
     match start.is_null() || length == 0 {
         true => &[],
-        // SAFETY: what the caller promises.
+        // SAFETY: guaranteed by the caller.
         false => unsafe { std::slice::from_raw_parts(start.cast(), length) },
     }
 }

@@ -1,11 +1,11 @@
-//! Where in a table file its tombstones are: what the collector of `cpp/deletions.cc` writes.
+//! Positions of tombstones in a table file, as written by the collector of `cpp/deletions.cc`.
 
-/// How much of a file lies up to a key.
+/// Cumulative counts of a file up to a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sample {
     /// The key.
     pub key: Vec<u8>,
-    /// Entries up to and with the key, tombstones included.
+    /// Entries up to and including the key, with tombstones.
     pub entries: u64,
     /// Tombstones among them.
     pub deletions: u64,
@@ -13,7 +13,7 @@ pub struct Sample {
     pub deleted_keys: u64,
 }
 
-/// The samples of a property; `None` when it is none.
+/// Parses a property; `None` if it is malformed.
 pub(crate) fn parse(mut bytes: &[u8]) -> Option<Vec<Sample>> {
     let mut samples: Vec<Sample> = Vec::new();
     while !bytes.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) fn parse(mut bytes: &[u8]) -> Option<Vec<Sample>> {
     Some(samples)
 }
 
-/// A number of seven bits a byte, the lowest first.
+/// Parses a varint.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
@@ -58,14 +58,14 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Entries, tombstones and deleted keys of `start..end`, as far as the samples tell: never fewer
-/// than there are, and at most a sample's more at either end.
+/// Entries, tombstones and deleted keys of `start..end` according to the samples: never less than
+/// the actual numbers, and at most one sample more at either end.
 pub(crate) fn within(samples: &[Sample], start: &[u8], end: Option<&[u8]>) -> Sample {
-    // The last sample that lies before the range as a whole.
+    // The last sample that lies completely before the range.
     let before = samples.partition_point(|sample| sample.key.as_slice() < start);
     let through = match end {
         None => samples.len(),
-        // With the sample in which the range ends.
+        // Including the sample in which the range ends.
         Some(end) => samples
             .partition_point(|sample| sample.key.as_slice() < end)
             .saturating_add(1)
