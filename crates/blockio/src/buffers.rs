@@ -1,4 +1,4 @@
-//! Page-aligned buffers, kept for re-use: large allocations cost page faults, and direct I/O wants
+//! A pool of page-aligned buffers: large allocations cost page faults, and direct I/O requires
 //! aligned memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 /// Unit of direct I/O: offsets, lengths and addresses are multiples of it.
 pub const PAGE: usize = 4096;
 
-/// Sizes double from one page to 32 MiB; longer buffers are not kept.
+/// Sizes double from one page to 32 MiB; longer buffers are not pooled.
 const CLASSES: usize = 14;
 
 /// Memory that starts on a page. Zeroed when allocated, so never uninitialised.
@@ -39,7 +39,7 @@ impl Pages {
     fn layout(len: usize) -> Layout {
         match Layout::from_size_align(len.max(PAGE), PAGE) {
             Ok(layout) => layout,
-            // Only a length beyond isize::MAX gets here, which no allocation can serve.
+            // Only a length beyond isize::MAX gets here, which no allocation can provide.
             Err(_) => handle_alloc_error(Layout::new::<u8>()),
         }
     }
@@ -57,7 +57,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this very layout.
+        // SAFETY: allocated in `new` with this layout.
         unsafe { dealloc(self.start.as_ptr(), Self::layout(self.len)) }
     }
 }
@@ -84,8 +84,8 @@ impl BufferPool {
         Self { shared: Arc::new(Shared { limit, held, in_use, free }) }
     }
 
-    /// A buffer of `len` bytes with unspecified contents. Beyond the pool's bound it comes from
-    /// the allocator and is not kept afterwards.
+    /// A buffer of `len` bytes with unspecified contents. Beyond the pool's limit it comes from the
+    /// allocator and is freed afterwards.
     pub fn acquire(&self, len: usize) -> PooledBuffer {
         self.shared.in_use.fetch_add(len, Ordering::Relaxed);
         let class = class_of(len);
@@ -128,10 +128,10 @@ fn class_of(len: usize) -> Option<usize> {
     (class < CLASSES).then_some(class)
 }
 
-/// An aligned buffer that goes back to its pool when dropped. Turn it into `Bytes` with
+/// An aligned buffer that returns to its pool when dropped. Convert it into `Bytes` with
 /// `Bytes::from_owner`.
 pub struct PooledBuffer {
-    /// Always there until dropped.
+    /// Set until dropped.
     pages: Option<Pages>,
     len: usize,
     pool: BufferPool,

@@ -1,31 +1,31 @@
-//! Work on a disk that may hang: a thread of its own does it, and its caller waits no longer than a
-//! deadline.
+//! Deadlines for work on a disk that may hang: it runs on a thread of its own, and its caller waits
+//! at most until a deadline.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Instant;
 
-/// Why there is no result.
+/// Reasons for a missing result.
 #[derive(Debug, thiserror::Error)]
 pub enum Late {
-    /// The time is over. The work may still go on.
-    #[error("no answer")]
+    /// The deadline has passed. The work may still be running.
+    #[error("timed out")]
     Hangs,
     /// The work panicked.
-    #[error("the work broke off")]
+    #[error("the work panicked")]
     Panicked,
-    /// There is no thread for it.
-    #[error("no thread: {0}")]
+    /// No thread could be started for it.
+    #[error("cannot start a thread: {0}")]
     NoThread(io::Error),
 }
 
-/// Work that was begun.
+/// Work in progress.
 pub struct Begun<T> {
     done: io::Result<Receiver<T>>,
 }
 
-/// Begins work on a thread of its own. When nothing waits for its result any more, that is dropped
-/// on the thread.
+/// Starts work on a thread of its own. If its receiver is gone, the result is dropped on that
+/// thread.
 pub fn begin<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Begun<T> {
     let (sender, receiver) = sync_channel(0);
     let run = move || {
@@ -37,10 +37,10 @@ pub fn begin<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 's
 }
 
 impl<T> Begun<T> {
-    /// Waits for the result; `None` is without end. Blocks.
+    /// Waits for the result; `None` waits forever. Blocks.
     ///
     /// # Errors
-    /// When there is none by then.
+    /// If there is none by then.
     pub fn wait_until(self, deadline: Option<Instant>) -> Result<T, Late> {
         let done = self.done.map_err(Late::NoThread)?;
         let Some(deadline) = deadline else { return done.recv().map_err(|_| Late::Panicked) };

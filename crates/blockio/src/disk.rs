@@ -23,30 +23,30 @@ use crate::workers::Workers;
 use crate::writers::{WriteGuard, Writers};
 use crate::{DiskOptions, IoError, IoErrorKind, OpKind, range};
 
-/// The executor of one disk. Clones share it; it stops with the last one, after the operations
-/// begun.
+/// The executor of one disk. Clones share it; it stops with the last one, after the operations in
+/// progress.
 #[derive(Clone)]
 pub struct Disk {
     pub(crate) shared: Arc<Shared>,
     pub(crate) workers: Arc<Workers>,
-    /// Unbounded by itself: `slots` bounds what is in it.
+    /// Unbounded itself: `slots` limits its length.
     jobs: Arc<Mutex<Option<Sender<Job>>>>,
     pub(crate) slots: Arc<Semaphore>,
 }
 
 impl Disk {
-    /// Starts the executor of the disk that holds `root`.
+    /// Starts the executor of the disk that contains `root`.
     ///
     /// # Errors
-    /// When threads cannot be started.
+    /// If threads cannot be started.
     pub fn start(root: &Path, options: DiskOptions) -> Result<Self, IoError> {
         Self::start_on(root, options, Box::new(SystemBackend))
     }
 
-    /// Starts an executor over another backend.
+    /// Starts an executor with another backend.
     ///
     /// # Errors
-    /// When threads cannot be started.
+    /// If threads cannot be started.
     pub fn start_on(
         root: &Path,
         options: DiskOptions,
@@ -71,9 +71,9 @@ impl Disk {
         Ok(Self { shared, workers, jobs: Arc::new(Mutex::new(Some(jobs))), slots })
     }
 
-    /// Writes `data` at `offset`, making the file if it is not there. Begun when this returns:
-    /// a [`sync`](Self::sync) asked for afterwards covers it, even before the future is polled
-    /// for the first time (but it must be polled to its end). Readable when the future ends.
+    /// Writes `data` at `offset`, creating the file if necessary. The write has begun on return: a
+    /// later [`sync`](Self::sync) covers it, even before the future is first polled (but it must be
+    /// polled to completion). Readable when the future completes.
     pub fn write(
         &self,
         path: Arc<Path>,
@@ -84,11 +84,11 @@ impl Disk {
         self.write_parts(path, offset, vec![data], mode)
     }
 
-    /// As [`write`](Self::write), of several buffers one after the other; always through the page
-    /// cache when there is more than one.
+    /// As [`write`](Self::write), for several consecutive buffers; always through the page cache if
+    /// there is more than one.
     ///
     /// # Errors
-    /// When the bytes are not written; see [`IoErrorKind`](crate::IoErrorKind).
+    /// If the bytes are not written; see [`IoErrorKind`](crate::IoErrorKind).
     pub fn write_parts(
         &self,
         path: Arc<Path>,
@@ -112,7 +112,7 @@ impl Disk {
     /// Reads exactly `len` bytes. Cached bytes are read at once, on this thread.
     ///
     /// # Errors
-    /// When the file is not there, ends before `len` bytes, or the device fails.
+    /// If the file does not exist, ends before `len` bytes, or the device fails.
     pub fn read(
         &self,
         path: Arc<Path>,
@@ -131,18 +131,18 @@ impl Disk {
             match (cached, rest) {
                 (Some(data), _) => Ok(data),
                 (None, Some(rest)) => rest.await,
-                // `rest` is there whenever `cached` is not.
+                // `rest` is set whenever `cached` is not.
                 (None, None) => Ok(Bytes::new()),
             }
         }
     }
 
-    /// As [`read`](Self::read), for a caller that can have the bytes elsewhere: a read that is late
-    /// ([`DiskOptions::read_limit`]) is left alone and tried once on a fresh worker. Within a
-    /// runtime of tokio only, whose clock it needs.
+    /// As [`read`](Self::read), for a caller that has another source for the bytes: a late read
+    /// ([`DiskOptions::read_limit`]) is abandoned and retried once on a new worker. Only within a
+    /// tokio runtime, whose clock it uses.
     ///
     /// # Errors
-    /// As [`read`](Self::read); [`IoErrorKind::Late`] when it is late twice, or once while no more
+    /// As [`read`](Self::read); [`IoErrorKind::Late`] if it is late twice, or once while no more
     /// workers may be started.
     pub async fn read_timely(
         &self,
@@ -161,11 +161,10 @@ impl Disk {
         .await
     }
 
-    /// Runs something else that reads the disk: on a worker, for as long as it takes. `path` is for
-    /// messages.
+    /// Runs other work that reads the disk on a worker, without a timeout. `path` is for messages.
     ///
     /// # Errors
-    /// When the disk is stopped.
+    /// If the disk is stopped.
     pub async fn run<T: Send + 'static>(
         &self,
         op: &'static str,
@@ -175,8 +174,8 @@ impl Disk {
         self.submit(op, path, (), move |_, ()| Ok(work())).await
     }
 
-    /// Runs something else that reads the disk, as [`read_timely`](Self::read_timely) does: `path`
-    /// is for messages, `work` may be run twice.
+    /// Runs other work that reads the disk, as [`read_timely`](Self::read_timely) does: `path` is
+    /// for messages, `work` may run twice.
     ///
     /// # Errors
     /// As [`read_timely`](Self::read_timely).
@@ -189,13 +188,14 @@ impl Disk {
         self.timely(op, path, move |_, _| Ok(work())).await
     }
 
-    /// Workers that hang in a read that nobody waits for any more.
+    /// Number of workers that hang in an abandoned read.
     pub fn stuck_workers(&self) -> usize {
         self.shared.workers.stuck()
     }
 
-    /// As [`read`](Self::read), of bytes that are not wanted again soon: what was not in the page
-    /// cache does not stay there, so that reading a whole disk leaves the cache to others.
+    /// As [`read`](Self::read), for bytes that are not needed again soon: pages that were not
+    /// cached before are dropped from the page cache, so that reading a whole disk does not evict
+    /// others.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -217,13 +217,13 @@ impl Disk {
             match (cached, rest) {
                 (Some(data), _) => Ok(data),
                 (None, Some(rest)) => rest.await,
-                // `rest` is there whenever `cached` is not.
+                // `rest` is set whenever `cached` is not.
                 (None, None) => Ok(Bytes::new()),
             }
         }
     }
 
-    /// Reads exactly `len` bytes if that needs no waiting and not too much copying.
+    /// Reads exactly `len` bytes if that neither blocks nor copies too much.
     pub fn try_read(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
         let too_long = len > self.shared.options.inline_read_max;
         if too_long || range::check("read", path, offset, len).is_err() {
@@ -235,12 +235,12 @@ impl Disk {
         Some(data)
     }
 
-    /// Makes durable what was written to a file: waits for the writes begun, then syncs data,
-    /// length and, for a new file, its name.
+    /// Makes the writes to a file durable: waits for the writes begun, then syncs data, length and,
+    /// for a new file, its name.
     ///
     /// # Errors
-    /// Also when an earlier write failed and was not repeated, and always when the disk has failed.
-    /// An error of the sync itself fails the disk.
+    /// Also if an earlier write failed and was not repeated, and always if the disk has failed. An
+    /// error of the sync itself fails the disk.
     pub fn sync(
         &self,
         path: Arc<Path>,
@@ -255,9 +255,9 @@ impl Disk {
         }
     }
 
-    /// Has the device begin to make a file durable, if there is room in the queue. Promises
-    /// nothing: a later [`sync`](Self::sync) does, and finds less to do. When it fails, the disk
-    /// has failed, and so does every later sync.
+    /// Starts to make a file durable, if there is space in the queue. Guarantees nothing: a later
+    /// [`sync`](Self::sync) does, and is shorter. A failure fails the disk, and so every later
+    /// sync.
     pub fn sync_soon(&self, path: Arc<Path>) {
         drop(self.submit("sync", Arc::clone(&path), (), move |shared, ()| {
             shared.timed(OpKind::Sync, 0, || shared.sync(&path))
@@ -274,17 +274,17 @@ impl Disk {
         })
     }
 
-    /// Syncs a file that the caller has open, on the calling thread. Blocks.
+    /// Syncs an open file of the caller, on the calling thread. Blocks.
     ///
     /// # Errors
-    /// The system's; the disk has failed then, or had before.
+    /// Those of the system; the disk has failed then, or had before.
     pub fn sync_file(&self, file: &std::fs::File, path: &Path) -> Result<(), IoError> {
         self.shared.timed(OpKind::Sync, 0, || self.shared.sync_file(file, path))
     }
 
-    /// Has the device begin to write a range that the caller wrote to a file, so that the sync of
-    /// the file later is short, and those of others do not wait behind it. Nothing is durable, nor
-    /// has failed, before that sync says so.
+    /// Starts the write-back of a range that the caller wrote to a file, so that a later sync of
+    /// the file is short, and does not delay those of others. Nothing is durable, or has failed,
+    /// before that sync returns.
     pub fn start_writeback(&self, file: &std::fs::File, path: &Path, range: Range<u64>) {
         self.shared.backend.start_writeback(file, path, range);
     }
@@ -292,28 +292,28 @@ impl Disk {
     /// Syncs the names in a directory, on the calling thread. Blocks.
     ///
     /// # Errors
-    /// The system's; the disk has failed then, or had before.
+    /// Those of the system; the disk has failed then, or had before.
     pub fn sync_names(&self, directory: &Path) -> Result<(), IoError> {
         self.shared.timed(OpKind::Sync, 0, || self.shared.sync_directory(directory))
     }
 
-    /// Why the disk failed, if it did. A failed disk takes no more writes and syncs; what is on it
-    /// may still be read.
+    /// The reason of the disk's failure, if any. A failed disk accepts no writes and syncs; it may
+    /// still be readable.
     pub fn failure(&self) -> Option<IoError> {
         self.shared.health.failure().cloned()
     }
 
-    /// Fails the disk, for a reason found elsewhere; the first reason stays.
+    /// Fails the disk, for a reason detected elsewhere; the first reason is kept.
     pub fn fail(&self, operation: &'static str, path: &Path, reason: impl Into<String>) {
         self.shared.health.fail(IoError::new(operation, path, IoErrorKind::Device, reason));
     }
 
-    /// Tells `watcher` of the disk's troubles from now on, and of its failure if it has failed.
+    /// Reports the disk's later errors to `watcher`, and its failure if it has failed.
     pub fn watch(&self, watcher: Watcher) {
         self.shared.health.watch(watcher);
     }
 
-    /// Gives ranges of a file back to the file system.
+    /// Returns ranges of a file to the file system.
     pub fn punch(
         &self,
         path: Arc<Path>,
@@ -325,7 +325,7 @@ impl Disk {
         })
     }
 
-    /// Cuts or extends a file.
+    /// Truncates or extends a file.
     pub fn truncate(
         &self,
         path: Arc<Path>,
@@ -336,7 +336,7 @@ impl Disk {
         })
     }
 
-    /// Removes files; those that are not there count as removed.
+    /// Removes files; missing ones count as removed.
     pub fn unlink(
         &self,
         paths: Vec<PathBuf>,
@@ -355,12 +355,12 @@ impl Disk {
         self.submit("stat", Arc::clone(&path), (), move |shared, ()| shared.length(&path))
     }
 
-    /// Closes a file, or every file below a directory that is about to move.
+    /// Closes a file, or every file below a directory that is about to be moved.
     pub fn forget(&self, path: &Path) {
         self.shared.files.forget_below(path);
     }
 
-    /// Live figures.
+    /// Live metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
@@ -370,7 +370,7 @@ impl Disk {
         &self.shared.pool
     }
 
-    /// How operations are carried out, for status pages.
+    /// The I/O engine in use, for status pages.
     pub fn engine(&self) -> &'static str {
         "threads"
     }
@@ -380,19 +380,19 @@ impl Disk {
         &self.shared.options.name
     }
 
-    /// Files open now.
+    /// Number of open files.
     pub fn open_files(&self) -> usize {
         self.shared.files.len()
     }
 
-    /// Takes no more operations; those begun are carried out.
+    /// Accepts no more operations; those begun are completed.
     pub fn stop(&self) {
         self.jobs.lock().take();
         self.slots.close();
     }
 
-    /// Queues work: at once when there is room, else once polled. `state` is dropped if the work
-    /// never runs, which tells of writes given up.
+    /// Queues work: at once if there is space, else once polled. `state` is dropped if the work
+    /// never runs, which marks abandoned writes.
     pub(crate) fn submit<S, T, F>(
         &self,
         op: &'static str,
@@ -410,7 +410,7 @@ impl Disk {
             Box::new(move |shared: &Shared| {
                 let outcome = work(shared, state);
                 shared.metrics.left();
-                // Its caller has gone when this fails.
+                // Fails if its caller is gone.
                 let _ = done.send(outcome);
                 drop(permit);
             })
@@ -462,7 +462,7 @@ mod tests {
         }
         block_on(disk.write(path.clone(), 0, Bytes::from_static(b"x"), WriteMode::Auto)).unwrap();
         assert_eq!(block_on(disk.read(path, 0, 1)).unwrap(), "x");
-        // The last one that panicked may not have been counted yet.
+        // The last panic may not have been counted yet.
         testkit::until_blocking("all are counted as done", || disk.metrics().queued() == 0);
     }
 }

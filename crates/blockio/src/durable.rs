@@ -1,8 +1,8 @@
-//! Names and files that are there after a loss of power.
+//! Durable names and files.
 //!
-//! An fsync of a file promises nothing about its name: that is durable once its directory is
-//! synced. What opens logs, databases and files of its own uses these functions instead of a
-//! [`Disk`](crate::Disk): at a start, and for few small files, there is no queue to share.
+//! An fsync of a file does not guarantee that its name is durable: that requires a sync of its
+//! directory. Code that opens logs, databases and files of its own uses these functions instead of
+//! a [`Disk`](crate::Disk): at a start, and for few small files, there is no queue to share.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use std::path::Path;
 /// Makes the names in a directory durable.
 ///
 /// # Errors
-/// When the directory cannot be opened or synced.
+/// If the directory cannot be opened or synced.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
@@ -20,7 +20,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 /// Makes the name of a file or directory durable.
 ///
 /// # Errors
-/// When the directory that it is in cannot be opened or synced.
+/// If its directory cannot be opened or synced.
 pub fn sync_name(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
@@ -28,21 +28,21 @@ pub fn sync_name(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the name of a directory and of all directories above it durable: without them a loss of
-/// power would take away what is in it. For a directory that may just have been made.
+/// Makes the name of a directory and of all its ancestors durable: without them a power loss would
+/// remove its contents. For a directory that may have just been created.
 ///
 /// # Errors
-/// When a directory cannot be looked at, or one that can be listed cannot be synced.
+/// If a directory cannot be read, or one that can be listed cannot be synced.
 pub fn sync_names_above(directory: &Path) -> io::Result<()> {
     let directory = directory.canonicalize()?;
     let device = directory.metadata()?.dev();
     for parent in directory.ancestors().skip(1) {
-        // What the file system is mounted on is none of its names.
+        // The mount point's name belongs to another file system.
         if parent.metadata()?.dev() != device {
             break;
         }
         match sync_directory(parent) {
-            // A process that may not list a directory has made nothing there.
+            // A process that may not list a directory has created nothing there.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => break,
             synced => synced?,
         }
@@ -53,7 +53,7 @@ pub fn sync_names_above(directory: &Path) -> io::Result<()> {
 /// Makes all files below a directory durable, with their names.
 ///
 /// # Errors
-/// When one of them cannot be read or synced.
+/// If one of them cannot be read or synced.
 pub fn sync_tree(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -66,11 +66,10 @@ pub fn sync_tree(directory: &Path) -> io::Result<()> {
 }
 
 /// Drops the files of a directory from the page cache, so that they are read from the device: a
-/// page that could not be written back may still be in the cache, where a process that ended
-/// before has left it.
+/// page that could not be written back may still be cached there by an earlier process.
 ///
 /// # Errors
-/// When a file cannot be read or synced.
+/// If a file cannot be read or synced.
 pub fn read_from_device(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -82,15 +81,16 @@ pub fn read_from_device(directory: &Path) -> io::Result<()> {
         file.sync_all()?;
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
     }
-    // The same of the names: that process may have gone on, or ended, when it could not sync them.
+    // The same for the names: that process may have continued, or ended, when it could not sync
+    // them.
     sync_directory(directory)
 }
 
-/// Replaces a file so that after a crash there is either the old one or the whole new one. The new
-/// one is written as `temporary`, in the same directory.
+/// Replaces a file so that after a crash there is either the old one or the complete new one. The
+/// new one is written as `temporary`, in the same directory.
 ///
 /// # Errors
-/// When a file cannot be written, renamed or synced.
+/// If a file cannot be written, renamed or synced.
 pub fn replace(path: &Path, temporary: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = File::create(temporary)?;
     file.write_all(content)?;

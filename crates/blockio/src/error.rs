@@ -1,32 +1,32 @@
-//! Why an operation failed.
+//! Errors of operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Kinds of failure that callers treat differently.
+/// Kinds of errors that callers handle differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoErrorKind {
-    /// The file is not there.
+    /// The file does not exist.
     NotFound,
     /// The disk (or the quota) is full.
     NoSpace,
-    /// The file ends before the bytes asked for.
+    /// The file ends before the requested bytes.
     Short,
     /// An earlier write of the file failed and was not repeated.
     WriteLost,
-    /// The disk did not answer in time. The bytes may be there all the same.
+    /// The disk did not respond in time. The bytes may still exist.
     Late,
     /// The disk is shut down.
     Stopped,
-    /// The disk has failed earlier and takes no more writes.
+    /// The disk has failed earlier and accepts no more writes.
     Failed,
-    /// The file system cannot do what was asked, such as write behind the largest file.
+    /// The file system cannot do it, such as a write beyond the maximum file size.
     Refused,
-    /// The device, or the file system for the device's sake, fails.
+    /// The device has failed, or the file system because of the device.
     Device,
 }
 
-/// A failed operation: what, on which file, why.
+/// A failed operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{op} {}: {reason}", path.display())]
 pub struct IoError {
@@ -34,13 +34,13 @@ pub struct IoError {
     pub op: &'static str,
     /// The file or directory.
     pub path: PathBuf,
-    /// What kind of failure.
+    /// The kind of error.
     pub kind: IoErrorKind,
-    /// The system's words.
+    /// The system's message.
     pub reason: String,
 }
 
-/// Errors that say nothing about the request.
+/// Errors that are independent of the request.
 fn is_of_the_device(number: i32) -> bool {
     matches!(
         number,
@@ -57,7 +57,7 @@ fn is_of_the_device(number: i32) -> bool {
 }
 
 impl IoError {
-    /// From the system's error.
+    /// Converts the system's error.
     pub fn of(op: &'static str, path: &Path, error: &io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => IoErrorKind::NotFound,

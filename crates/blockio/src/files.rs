@@ -1,4 +1,4 @@
-//! Files kept open, up to a bound.
+//! A bounded cache of open files.
 
 use std::fs::File;
 use std::io;
@@ -13,57 +13,57 @@ use parking_lot::Mutex;
 
 use crate::backend::Backend;
 
-/// One open file: a handle through the page cache, and one past it once needed.
+/// One open file: a handle through the page cache, and one for direct I/O once needed.
 pub(crate) struct OpenFile {
     pub(crate) path: Arc<Path>,
     pub(crate) cached: File,
     direct: OnceLock<Option<File>>,
-    /// The file was made here and its name is not known to be durable yet.
+    /// The file was created here and its name is not known to be durable yet.
     name_is_new: AtomicBool,
     /// It was written through this handle since the last sync.
     written: AtomicBool,
-    /// One sync at a time.
+    /// Held during a sync, so that there is one at a time.
     pub(crate) syncing: Mutex<()>,
 }
 
 impl OpenFile {
-    /// The handle for direct I/O, where the file system has it.
+    /// The handle for direct I/O, if the file system supports it.
     pub(crate) fn direct(&self, backend: &dyn Backend) -> Option<&File> {
         self.direct
             .get_or_init(|| backend.open(&self.path, false, true).ok().map(|(file, _)| file))
             .as_ref()
     }
 
-    /// Is the name not known to be durable?
+    /// Returns `true` if the name is not known to be durable.
     pub(crate) fn name_is_new(&self) -> bool {
         self.name_is_new.load(Ordering::Acquire)
     }
 
-    /// The name is durable.
+    /// Records that the name is durable.
     pub(crate) fn name_is_durable(&self) {
         self.name_is_new.store(false, Ordering::Release);
     }
 
-    /// A write begins.
+    /// Records the begin of a write.
     pub(crate) fn note_write(&self) {
         self.written.store(true, Ordering::Release);
     }
 
-    /// A sync begins, which covers the writes so far.
+    /// Records the begin of a sync, which covers the writes so far.
     pub(crate) fn note_sync(&self) {
         self.written.store(false, Ordering::Release);
     }
 
-    /// Must it be synced before its handle is closed?
+    /// Returns `true` if it must be synced before its handle is closed.
     pub(crate) fn needs_sync(&self) -> bool {
         self.written.load(Ordering::Acquire) || self.name_is_new()
     }
 }
 
-/// A file, and the one that had to make room for it.
+/// A file, and the one evicted for it.
 pub(crate) type Opened = (Arc<OpenFile>, Option<Arc<OpenFile>>);
 
-/// The most recently used files. A file that falls out is closed when its last user is done.
+/// The most recently used files. An evicted file is closed when its last user is done.
 pub(crate) struct FileCache {
     files: Mutex<LruCache<Arc<Path>, Arc<OpenFile>, rustc_hash::FxBuildHasher>>,
 }
@@ -79,12 +79,13 @@ impl FileCache {
         self.files.lock().get(path).cloned()
     }
 
-    /// Is this the handle that later users get?
+    /// Returns `true` if later users get this handle.
     pub(crate) fn holds(&self, file: &Arc<OpenFile>) -> bool {
         self.files.lock().peek(&file.path).is_some_and(|there| Arc::ptr_eq(there, file))
     }
 
-    /// The file, opened if it is not, made if wanted. The caller syncs the file that falls out.
+    /// Opens the file if it is not open, and creates it if requested. The caller syncs the evicted
+    /// file.
     pub(crate) fn open(
         &self,
         backend: &dyn Backend,
@@ -104,7 +105,7 @@ impl FileCache {
             syncing: Mutex::default(),
         });
         let mut files = self.files.lock();
-        // Two threads may open the same file; only one of them made it.
+        // Two threads may open the same file; only one of them created it.
         if let Some(first) = files.get(path) {
             let first = Arc::clone(first);
             if made {
@@ -121,8 +122,8 @@ impl FileCache {
         self.files.lock().pop(file);
     }
 
-    /// Closes a file, or every file below a directory. Looks at all files that are open, and they
-    /// cannot be used meanwhile: not for one of many files.
+    /// Closes a file, or every file below a directory. Scans all open files under the lock: not for
+    /// one of many files.
     pub(crate) fn forget_below(&self, path: &Path) {
         let mut files = self.files.lock();
         if files.pop(path).is_none() {

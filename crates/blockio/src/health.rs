@@ -1,9 +1,9 @@
-//! Whether a disk can still be trusted.
+//! Health of a disk.
 //!
-//! A sync that failed is final. The kernel may have dropped the pages that it could not write, and
-//! says yes to the next sync: only the first answer is true. The first failed sync of any file or
-//! directory, and the first write that the device refused, therefore fail the whole disk, for the
-//! life of the process.
+//! A failed sync is final. The kernel may have dropped the pages that it could not write, and
+//! report success for the next sync: only the first result is reliable. The first failed sync of
+//! any file or directory, and the first write that the device refused, therefore fail the whole
+//! disk, for the life of the process.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -12,19 +12,19 @@ use parking_lot::Mutex;
 
 use crate::{IoError, IoErrorKind};
 
-/// What happened to a disk.
+/// An error of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// The device refused an operation. The disk goes on.
+    /// The device refused an operation. The disk continues.
     Error(IoError),
-    /// The disk has failed: it takes no more writes and syncs.
+    /// The disk has failed: it accepts no more writes and syncs.
     Failed(IoError),
 }
 
-/// Hears of a disk's troubles, on the thread of the operation. Must not block.
+/// Receives a disk's errors, on the thread of the operation. Must not block.
 pub type Watcher = Arc<dyn Fn(&Trouble) + Send + Sync>;
 
-/// Whether a disk can still be trusted, and the listeners for when not.
+/// Health of a disk, and the watchers of its errors.
 #[derive(Default)]
 pub(crate) struct Health {
     failed: OnceLock<IoError>,
@@ -32,12 +32,12 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Why the disk failed, if it did.
+    /// The reason of the disk's failure, if any.
     pub(crate) fn failure(&self) -> Option<&IoError> {
         self.failed.get()
     }
 
-    /// Refuses an operation of a failed disk.
+    /// Rejects an operation of a failed disk.
     pub(crate) fn check(&self, op: &'static str, path: &Path) -> Result<(), IoError> {
         match self.failed.get() {
             None => Ok(()),
@@ -48,7 +48,7 @@ impl Health {
         }
     }
 
-    /// Fails the disk; the first reason stays. Hands the error back.
+    /// Fails the disk; the first reason is kept. Returns the error.
     pub(crate) fn fail(&self, error: IoError) -> IoError {
         if self.failed.set(error.clone()).is_ok() {
             self.notify(&Trouble::Failed(error.clone()));
@@ -56,12 +56,12 @@ impl Health {
         error
     }
 
-    /// A write failed: when it was the device, the disk has failed. Hands the error back.
+    /// Records a failed write, which fails the disk if the device caused it. Returns the error.
     pub(crate) fn lost(&self, error: IoError) -> IoError {
         if error.kind == IoErrorKind::Device { self.fail(error) } else { error }
     }
 
-    /// Tells of an error of the device; others are the caller's own. Hands the error back.
+    /// Reports an error of the device; others are the caller's own. Returns the error.
     pub(crate) fn note(&self, error: IoError) -> IoError {
         if error.kind == IoErrorKind::Device {
             self.notify(&Trouble::Error(error.clone()));
@@ -69,7 +69,7 @@ impl Health {
         error
     }
 
-    /// Tells `watcher` of everything from now on, and of a failure that was.
+    /// Reports later errors to `watcher`, and an earlier failure.
     pub(crate) fn watch(&self, watcher: Watcher) {
         self.watchers.lock().push(Arc::clone(&watcher));
         if let Some(error) = self.failed.get() {

@@ -1,4 +1,4 @@
-//! One operation, as a worker carries it out.
+//! One operation, as executed by a worker.
 
 use std::io::{self, IoSlice};
 use std::num::NonZeroU64;
@@ -20,25 +20,25 @@ use crate::worker_counts::WorkerCounts;
 use crate::writers::Writers;
 use crate::{DiskOptions, IoError, IoErrorKind, OpKind};
 
-/// Parts of one vectored write: the kernel takes no more.
+/// Maximum number of parts of one vectored write; the kernel's limit.
 const MAX_PARTS: usize = 1024;
 
-/// Before longer reads the file's length is looked at.
+/// Size from which on the file's length is checked before a read.
 const MEASURED: usize = 1 << 20;
 
-/// Pieces of a timely read: a device that gives one of them gets on.
+/// Piece size of a timely read: a device that completes a piece makes progress.
 const NOTED: usize = 1 << 20;
 
-/// How a write goes to the disk.
+/// The path of a write to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteMode {
-    /// Whole pages of long writes past the page cache.
+    /// Whole pages of long writes by direct I/O.
     Auto,
     /// Through the page cache, to be read again soon; the caller syncs before much is dirty.
     Cached,
 }
 
-/// What workers and handles share.
+/// State shared by workers and handles.
 pub(crate) struct Shared {
     pub(crate) options: DiskOptions,
     pub(crate) backend: Box<dyn Backend>,
@@ -48,32 +48,32 @@ pub(crate) struct Shared {
     pub(crate) writers: Writers,
     pub(crate) health: Health,
     pub(crate) workers: WorkerCounts,
-    /// When a timely operation was last done in time, in nanoseconds by the clock.
+    /// Time of the last timely operation that completed in time, in nanoseconds of the clock.
     pub(crate) last_in_time: AtomicU64,
-    /// A file's own sync makes its name durable too.
+    /// A file's own sync makes its name durable, too.
     pub(crate) names_covered: bool,
 }
 
-/// What a worker runs.
+/// A worker's task.
 pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
 
 impl Shared {
-    /// Nanoseconds by the clock of the options.
+    /// Nanoseconds of the clock in the options.
     pub(crate) fn now(&self) -> u64 {
         self.options.clock.now()
     }
 
-    /// A timely operation was done in time.
+    /// Records that a timely operation completed in time.
     pub(crate) fn note_in_time(&self) {
         self.last_in_time.fetch_max(self.now(), Ordering::Relaxed);
     }
 
-    /// When that was, last.
+    /// The time of the last such operation.
     pub(crate) fn last_in_time(&self) -> u64 {
         self.last_in_time.load(Ordering::Relaxed)
     }
 
-    /// Runs an operation with its figures.
+    /// Runs an operation and updates its metrics.
     pub(crate) fn timed<T>(
         &self,
         kind: OpKind,
@@ -86,7 +86,7 @@ impl Shared {
         outcome
     }
 
-    /// Opens a file; a parent directory that is missing is `NotFound` like the file.
+    /// Opens a file; a missing parent directory is `NotFound` like the file.
     fn open(
         &self,
         op: &'static str,
@@ -95,7 +95,7 @@ impl Shared {
     ) -> Result<Arc<OpenFile>, IoError> {
         let opened = self.files.open(&*self.backend, path, create);
         let (file, fallen) = opened.map_err(|e| self.health.note(IoError::of(op, path, &e)))?;
-        // Closed without a sync, a handle would take errors of write-back with it.
+        // Closing a handle without a sync would lose errors of its write-back.
         if let Some(old) = fallen.filter(|old| old.needs_sync()) {
             // A failure fails the disk, and with it every later sync of that file.
             let _ = self.sync_open(&old);
@@ -124,16 +124,16 @@ impl Shared {
             }),
         }
         .map_err(|e| self.health.lost(IoError::of("write", path, &e)));
-        // Again: a sync that began meanwhile need not cover it.
+        // Again: a sync that began in the meantime need not cover it.
         file.note_write();
         if !self.files.holds(&file) {
-            // It fell out meanwhile: a later sync goes through another handle.
+            // It was evicted in the meantime: a later sync uses another handle.
             self.sync_open(&file)?;
         }
         written
     }
 
-    /// One buffer: whole pages go past the cache, the rest through it.
+    /// Writes one buffer: whole pages by direct I/O, the rest through the cache.
     fn write_part(
         &self,
         file: &OpenFile,
@@ -165,7 +165,7 @@ impl Shared {
         if (body.as_ptr() as usize).is_multiple_of(PAGE) {
             return self.write_pages(handle, file, offset, body);
         }
-        // Memory off the page boundaries is copied, in pieces that the pool keeps ready.
+        // Unaligned memory is copied, in pieces for which the pool has buffers.
         let mut at = offset;
         for piece in body.chunks(4 << 20) {
             let mut buffer = self.pool.acquire(piece.len());
@@ -176,8 +176,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Whole pages from aligned memory; if the kernel stops inside a page, the rest goes through
-    /// the cache.
+    /// Writes whole pages from aligned memory; if the kernel stops inside a page, the rest goes
+    /// through the cache.
     fn write_pages(
         &self,
         handle: &std::fs::File,
@@ -196,7 +196,7 @@ impl Shared {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => done += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                // The file system opens files for direct I/O but does not do it here.
+                // The file system opens files for direct I/O but does not support it here.
                 Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
                     return self.write_all(&file.cached, file, at, rest);
                 }
@@ -250,7 +250,7 @@ impl Shared {
         self.read_pieces(path, offset, len, usize::MAX, &|| {})
     }
 
-    /// As [`read`](Self::read); `note` hears of each piece that has come.
+    /// As [`read`](Self::read); calls `note` for each piece that has arrived.
     pub(crate) fn read_noting(
         &self,
         path: &Arc<Path>,
@@ -271,11 +271,11 @@ impl Shared {
     ) -> Result<Bytes, IoError> {
         let file = self.open("read", path, false)?;
         if len > MEASURED {
-            // Memory for bytes that are not there would be got in vain.
+            // Avoids allocating memory for bytes that do not exist.
             let there = file.cached.metadata().map_err(|e| IoError::of("read", path, &e))?.len();
             let end = offset + len as u64;
             if there < end {
-                let reason = format!("file has {there} bytes, {end} are wanted");
+                let reason = format!("file has {there} bytes, {end} are requested");
                 return Err(IoError::new("read", path, IoErrorKind::Short, reason));
             }
         }
@@ -301,7 +301,7 @@ impl Shared {
         Ok(Bytes::from_owner(buffer))
     }
 
-    /// Reads exactly `len` bytes and gives their pages back.
+    /// Reads exactly `len` bytes and drops their pages.
     pub(crate) fn read_once(
         &self,
         path: &Arc<Path>,
@@ -310,14 +310,14 @@ impl Shared {
     ) -> Result<Bytes, IoError> {
         let bytes = self.read(path, offset, len)?;
         if let (Some(file), Some(len)) = (self.files.peek(path), NonZeroU64::new(len as u64)) {
-            // Advice only: pages that are dirty, or that the file system keeps, stay.
+            // Advice only: dirty pages, or those that the file system keeps, stay.
             let _ =
                 rustix::fs::fadvise(&file.cached, offset, Some(len), rustix::fs::Advice::DontNeed);
         }
         Ok(bytes)
     }
 
-    /// Reads exactly `len` bytes if all of them are in the page cache and the file is open.
+    /// Reads exactly `len` bytes if the file is open and all of them are in the page cache.
     pub(crate) fn read_cached(&self, path: &Path, offset: u64, len: usize) -> Option<Bytes> {
         let file = self.files.peek(path)?;
         // Small reads are cheaper from the allocator than from a shared pool.
@@ -339,8 +339,8 @@ impl Shared {
 
     /// Syncs an open file and, if it is new, its name.
     fn sync_open(&self, file: &OpenFile) -> Result<(), IoError> {
-        // The kernel tells one of two syncs of a lost write, and the other one that all is well.
-        // The second begins when the first one's failure is known.
+        // The kernel reports a lost write to one of two syncs, and success to the other one. The
+        // lock makes the second begin after the first one's failure is recorded.
         let _one = file.syncing.lock();
         file.note_sync();
         self.sync_file(&file.cached, &file.path)?;
@@ -353,8 +353,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Syncs a file. One failure fails the disk; a failed disk has no success to tell, also of a
-    /// file that was not struck.
+    /// Syncs a file. One failure fails the disk; a failed disk reports no success, not even for an
+    /// unaffected file.
     pub(crate) fn sync_file(&self, file: &std::fs::File, path: &Path) -> Result<(), IoError> {
         self.health.check("sync", path)?;
         let synced = self.backend.sync(file, path);
@@ -376,8 +376,7 @@ impl Shared {
         self.health.check("sync directory", path)
     }
 
-    /// Gives the space of ranges back: what waits for a processor goes first, as in
-    /// [`unlink`](Self::unlink).
+    /// Frees the space of ranges, yielding to other threads as in [`unlink`](Self::unlink).
     pub(crate) fn punch(&self, path: &Arc<Path>, ranges: &[Range<u64>]) -> Result<(), IoError> {
         self.health.check("punch", path)?;
         let file = self.open("punch", path, false)?;

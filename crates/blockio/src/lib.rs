@@ -1,33 +1,33 @@
-//! Disks: where file I/O happens, off the async workers, with bounds and figures.
+//! Disks: file I/O outside of the async workers, with limits and metrics.
 //!
-//! A [`Disk`] is an executor for the files of one disk: a bounded queue, worker threads, a cache
-//! of open files, a pool of aligned buffers, metrics per kind of operation. It knows paths and
-//! bytes, nothing of what they mean.
+//! A [`Disk`] is an executor for the files of one disk: a bounded queue, worker threads, a cache of
+//! open files, a pool of aligned buffers, metrics per kind of operation. It handles paths and
+//! bytes, independent of their meaning.
 //!
-//! [`durable`] is for what needs no executor: names that must survive a loss of power, small files
-//! that are replaced as a whole.
+//! [`durable`] is for operations that need no executor: names that must survive a power loss, small
+//! files that are replaced as a whole.
 //!
-//! # How bytes are written
-//! Large writes go past the page cache (`O_DIRECT`): on many machines dirty throttling makes
-//! buffered writes several times slower and costs a copy. What direct I/O cannot take (heads and
-//! tails that do not fill a 4 KiB page, small writes) goes through the page cache; the kernel
-//! keeps both views of a file coherent, and [`Disk::sync`] makes both durable.
+//! # Writes
+//! Large writes bypass the page cache (`O_DIRECT`): on many machines dirty throttling makes
+//! buffered writes several times slower and costs a copy. Data unsuitable for direct I/O (heads and
+//! tails that do not fill a 4 KiB page, small writes) goes through the page cache; the kernel keeps
+//! both views of a file coherent, and [`Disk::sync`] makes both durable.
 //!
-//! # How bytes are read
-//! Through the page cache, at once on the calling thread when they are cached
-//! (`RWF_NOWAIT`), by a worker when not: a warm read costs no thread switch. A reader that can go
-//! elsewhere waits for a sick disk no longer than it says ([`Disk::read_timely`]); the worker that
-//! hangs is replaced, up to a bound.
+//! # Reads
+//! Through the page cache, at once on the calling thread if the bytes are cached (`RWF_NOWAIT`),
+//! otherwise by a worker: a warm read costs no thread switch. A reader with another source can
+//! limit its wait for a slow disk ([`Disk::read_timely`]); the hanging worker is replaced, up to a
+//! limit.
 //!
 //! # Invariants
-//! * A [`Disk::sync`] covers every write of the file that was *begun* before it, and fails when
-//!   one of them failed and was not repeated.
-//! * A sync that failed, or a write that the device refused, is final: it fails the disk, which
-//!   takes no more writes and syncs. No later sync can succeed, whatever the kernel says.
+//! * A [`Disk::sync`] covers every write of the file that was *begun* before it, and fails if one
+//!   of them failed and was not repeated.
+//! * A failed sync, or a write that the device refused, is final: it fails the disk, which accepts
+//!   no more writes and syncs. No later sync can succeed, whatever the kernel reports.
 //! * The handle through which a file was written stays open until a sync: an error of write-back is
-//!   told to handles that were open when it happened.
-//! * Every queue, cache and pool has a bound.
-//! * No operation blocks the thread that asks for it, but for cached reads.
+//!   reported only to handles that were open when it happened.
+//! * Every queue, cache and pool is bounded.
+//! * No operation blocks the calling thread, except cached reads.
 
 mod backend;
 mod buffers;

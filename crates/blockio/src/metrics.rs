@@ -1,22 +1,22 @@
-//! Figures of a disk, counted without locks.
+//! Metrics of a disk, counted without locks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Kinds of operation that are counted apart.
+/// Kinds of operations with separate metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OpKind {
     /// Writes, direct and buffered.
     Write,
-    /// Reads by a worker: not in the page cache, or long.
+    /// Reads by a worker: uncached or long.
     Read,
-    /// Reads answered from the page cache on the calling thread.
+    /// Reads served from the page cache on the calling thread.
     CachedRead,
-    /// Making data durable.
+    /// Syncs.
     Sync,
     /// Punching holes.
     Punch,
-    /// Removing and cutting files.
+    /// Removing and truncating files.
     Remove,
 }
 
@@ -38,7 +38,7 @@ impl OpKind {
     }
 }
 
-/// Upper bounds of the latency buckets, in microseconds; one more bucket takes the rest.
+/// Upper bounds of the latency buckets, in microseconds; one more bucket has the rest.
 pub const LATENCY_BOUNDS_US: [u64; 10] =
     [10, 50, 100, 250, 500, 1_000, 5_000, 20_000, 100_000, 1_000_000];
 
@@ -51,7 +51,7 @@ struct Counters {
     latency: [AtomicU64; LATENCY_BOUNDS_US.len() + 1],
 }
 
-/// Figures of one kind of operation.
+/// Metrics of one kind of operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpMetrics {
     /// Operations finished, failed ones included.
@@ -60,13 +60,13 @@ pub struct OpMetrics {
     pub errors: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// Time spent, summed, queue not included.
+    /// Total time in nanoseconds, without the queue.
     pub nanos: u64,
     /// Operations per latency bucket of [`LATENCY_BOUNDS_US`].
     pub latency: [u64; LATENCY_BOUNDS_US.len() + 1],
 }
 
-/// Live figures of a disk.
+/// Live metrics of a disk.
 #[derive(Default)]
 pub struct Metrics {
     kinds: [Counters; OpKind::ALL.len()],
@@ -79,7 +79,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Figures of one kind of operation, now.
+    /// Current metrics of one kind of operation.
     pub fn of(&self, kind: OpKind) -> OpMetrics {
         let counters = &self.kinds[kind as usize];
         let load = |n: &AtomicU64| n.load(Ordering::Relaxed);
@@ -92,32 +92,32 @@ impl Metrics {
         }
     }
 
-    /// Operations queued or under way.
+    /// Operations queued or in progress.
     pub fn queued(&self) -> u64 {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Bytes written past the page cache.
+    /// Bytes written by direct I/O.
     pub fn direct_bytes(&self) -> u64 {
         self.direct_bytes.load(Ordering::Relaxed)
     }
 
-    /// Reads that were late, and tried on a fresh worker.
+    /// Late reads that were retried on a new worker.
     pub fn late_reads(&self) -> u64 {
         self.late.load(Ordering::Relaxed)
     }
 
-    /// Reads that were refused because they were late.
+    /// Reads that failed because they were late.
     pub fn refused_reads(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Reads that were not begun because nobody waited for them any more.
+    /// Reads that were skipped because their caller was gone.
     pub fn dropped_reads(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Workers that were started beside those that hang.
+    /// Workers started in addition to hanging ones.
     pub fn replaced_workers(&self) -> u64 {
         self.replaced.load(Ordering::Relaxed)
     }

@@ -1,29 +1,29 @@
-//! Bounds of a disk.
+//! Options of a disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How operations are carried out.
+/// I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// The best the kernel has.
+    /// The best one that the kernel supports.
     #[default]
     Auto,
     /// Worker threads with blocking calls.
     Threads,
 }
 
-/// The clock by which a read is late.
+/// The clock for late reads.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Duration + Send + Sync>);
 
 impl Clock {
-    /// A clock that shows what `source` returns, for tests. It must never go backwards.
+    /// A clock that returns the values of `source`, for tests. It must never go backwards.
     pub fn from_fn(source: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
         Self(Arc::new(source))
     }
 
-    /// What it shows, in nanoseconds.
+    /// The current reading in nanoseconds.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from((self.0)().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -42,33 +42,32 @@ impl std::fmt::Debug for Clock {
     }
 }
 
-/// Bounds and choices of a [`Disk`](crate::Disk).
+/// Options of a [`Disk`](crate::Disk).
 #[derive(Debug, Clone)]
 pub struct DiskOptions {
     /// Name in metrics and thread names.
     pub name: String,
-    /// How operations are carried out.
+    /// I/O engine.
     pub engine: Engine,
-    /// Worker threads: operations the device works on at a time.
+    /// Worker threads: operations that run concurrently on the device.
     pub threads: usize,
-    /// Operations that may be queued or under way; more of them wait.
+    /// Maximum number of operations queued or in progress; further ones wait.
     pub queue: usize,
-    /// Files kept open.
+    /// Maximum number of open files.
     pub open_files: usize,
-    /// Bytes of aligned buffers, in use and kept for re-use. Beyond it, memory comes from the
-    /// allocator and goes back there.
+    /// Bytes of aligned buffers, in use and pooled. Beyond it, memory comes from the allocator and
+    /// is freed afterwards.
     pub pool_bytes: usize,
     /// Writes shorter than this go through the page cache.
     pub direct_min: usize,
-    /// Cached reads up to this length are answered on the calling thread. Longer ones would keep
-    /// an async worker from its other work for too long.
+    /// Cached reads up to this length are served on the calling thread. Longer ones would block an
+    /// async worker for too long.
     pub inline_read_max: usize,
-    /// How long a worker may get no further with a timely read until that is late; `None` waits
-    /// for as long as it takes.
+    /// Time without progress after which a timely read counts as late; `None` for no limit.
     pub read_limit: Option<Duration>,
-    /// What `read_limit` is measured by.
+    /// The clock for `read_limit`.
     pub clock: Clock,
-    /// Workers that may be started on top, in the place of those that hang.
+    /// Maximum number of additional workers that replace hanging ones.
     pub spare_threads: usize,
 }
 

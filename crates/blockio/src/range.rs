@@ -1,4 +1,4 @@
-//! Which ranges of a file may be asked for: numbers come from messages.
+//! Validation of file ranges: numbers come from messages.
 
 use std::io;
 use std::ops::Range;
@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::IoError;
 
-/// Bytes of the longest operation. No caller wants more, and memory is had for all of them.
+/// Maximum length of an operation in bytes. No caller needs more, and memory is allocated for all
+/// of it.
 const MAX_LEN: usize = 1 << 30;
 
 /// The range of an operation.
 ///
 /// # Errors
-/// When no file reaches that far, or it is too long.
+/// If it exceeds the maximum file size or length.
 pub(crate) fn check(
     op: &'static str,
     path: &Path,
@@ -23,7 +24,7 @@ pub(crate) fn check(
     match end {
         Some(end) if len <= MAX_LEN => Ok(offset..end),
         _ => {
-            let reason = format!("no file has {len} bytes at {offset}");
+            let reason = format!("{len} bytes at {offset} exceed the maximum file size");
             Err(IoError::of(op, path, &io::Error::new(io::ErrorKind::InvalidInput, reason)))
         }
     }

@@ -1,4 +1,4 @@
-//! How much space a file system has.
+//! Space of a file system.
 
 use std::ffi::CString;
 use std::io;
@@ -9,21 +9,21 @@ use std::path::Path;
 /// Space of a file system, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileSystemSpace {
-    /// All of it.
+    /// Total space.
     pub capacity: u64,
-    /// What ordinary users can still take.
+    /// Space available to ordinary users.
     pub available: u64,
 }
 
-/// Asks the file system that a path is on how much space it has. Goes through the C library's
-/// function, so that the simulation can answer.
+/// Returns the space of the file system that contains a path. Uses the C library's function, so
+/// that the simulation can replace it.
 ///
 /// # Errors
-/// When there is no such path, or the file system does not answer.
+/// If there is no such path, or the file system returns an error.
 pub fn file_system_space(path: &Path) -> io::Result<FileSystemSpace> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut fs = MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: a C string, and room for what is told.
+    // SAFETY: a C string, and a buffer of the result's type.
     if unsafe { libc::statvfs(path.as_ptr(), fs.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -1,9 +1,9 @@
-//! Operations that are not waited for when the disk is sick: one that is late is tried once more
-//! on a fresh worker, then refused, so that its caller can go elsewhere.
+//! Operations with a timeout for slow disks: a late one is retried once on a new worker, then
+//! fails, so that its caller can use another source.
 //!
-//! An operation is late when its worker got no further for the limit, or when no worker took it up
-//! for the limit and the disk finished no such operation meanwhile: one that only waits for its
-//! turn at a busy disk is not late.
+//! An operation is late if its worker made no progress for the limit, or if no worker took it for
+//! the limit and the disk completed no such operation in the meantime: waiting in the queue of a
+//! busy disk does not count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::job::{Job, Shared};
 use crate::worker_counts::Progress;
 use crate::{IoError, IoErrorKind};
 
-/// Counts an attempt as over, also when it panics.
+/// Marks an attempt as finished, also after a panic.
 struct Finish<'a> {
     shared: &'a Shared,
     progress: &'a Progress,
@@ -28,8 +28,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// One attempt as a job. Nobody waits for it any more when its receiver is gone: then it is not
-/// begun.
+/// One attempt as a job. It is skipped if its receiver is gone.
 fn attempt<T, F>(
     work: Arc<F>,
     progress: Arc<Progress>,
@@ -53,7 +52,7 @@ where
             if Duration::from_nanos(shared.now().saturating_sub(begun)) < limit {
                 shared.note_in_time();
             }
-            // Its caller has gone when this fails.
+            // Fails if its caller is gone.
             let _ = done.send(outcome);
         }
         shared.metrics.left();
@@ -63,12 +62,12 @@ where
 }
 
 impl Disk {
-    /// Runs `work`, which may be run twice, within the limit of the options; without one, for as
-    /// long as it takes.
+    /// Runs `work`, possibly twice, within the limit of the options; without one, for as long as it
+    /// takes.
     ///
     /// # Errors
-    /// Those of `work`; [`IoErrorKind::Late`] when it is late twice, or once while there are no
-    /// more workers to try it again.
+    /// Those of `work`; [`IoErrorKind::Late`] if it is late twice, or once while there are no more
+    /// workers for a retry.
     pub(crate) async fn timely<T, F>(
         &self,
         op: &'static str,
@@ -110,7 +109,7 @@ impl Disk {
         self.shared.metrics.entered();
         if !self.workers.start_spare(Some(job)) {
             self.shared.metrics.left();
-            return Err(late("the disk is late, and so are all workers for it"));
+            return Err(late("the disk is too slow, and all its workers hang"));
         }
         tokio::select! {
             biased;
@@ -120,7 +119,7 @@ impl Disk {
         }
         self.shared.workers.give_up(&second);
         self.workers.replace();
-        Err(late("the disk is late, also when it is tried again"))
+        Err(late("the disk is too slow, also on retry"))
     }
 
     /// Waits until an attempt is late.

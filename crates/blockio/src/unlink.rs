@@ -1,4 +1,4 @@
-//! Removing files, of which most may not be there.
+//! Removal of files, most of which may not exist.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -9,13 +9,13 @@ use std::thread;
 use crate::IoError;
 use crate::job::Shared;
 
-/// So many files of one directory are looked for in its listing before they are removed: the kernel
-/// remembers each name that was not there.
+/// Number of files of one directory from which on its listing is checked before the removal: the
+/// kernel caches each name that does not exist.
 const MANY: usize = 64;
 
 impl Shared {
-    /// Removes files; those that are not there count as removed. Nobody waits for that: between two
-    /// of them other threads that wait for a processor have it.
+    /// Removes files; missing ones count as removed. Has no waiting callers, so it yields to other
+    /// threads between two files.
     pub(crate) fn unlink(&self, paths: &[PathBuf]) -> Result<(), IoError> {
         let there = self.names_there(paths)?;
         let is_there = |path: &&PathBuf| {
@@ -30,13 +30,13 @@ impl Shared {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 other => other.map_err(|e| self.health.note(IoError::of("unlink", path, &e)))?,
             }
-            // A reader may have opened it again in between; its name may be used again.
+            // A reader may have opened it again in between; its name may be reused.
             self.files.forget(path);
         }
         Ok(())
     }
 
-    /// The names in the directory of many files; `None` when they are to be tried one by one: they
+    /// The names in the directory of many files; `None` if they should be tried one by one: they
     /// are few, or of several directories, or of one that has more files than these.
     fn names_there(&self, paths: &[PathBuf]) -> Result<Option<HashSet<OsString>>, IoError> {
         let directory = paths.first().and_then(|path| path.parent());

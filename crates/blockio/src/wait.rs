@@ -1,4 +1,4 @@
-//! Waiting for an operation from a thread that is not async.
+//! Blocking waits for operations.
 
 use std::future::Future;
 use std::pin::pin;
@@ -14,7 +14,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future of this crate to its end on the current thread. For worker threads of the
+/// Runs a future of this crate to completion on the current thread. For worker threads of the
 /// caller, never for async workers.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);

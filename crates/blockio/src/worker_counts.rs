@@ -1,56 +1,56 @@
-//! How many workers a disk has, and which of them hang.
+//! Counts of a disk's workers, including hanging ones.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// How many workers there are.
+/// Numbers of workers.
 #[derive(Default)]
 struct Counts {
     live: usize,
-    /// Of them those that hang, as far as is known.
+    /// Those of them known to hang.
     stuck: usize,
     /// Number of the next one, for its name.
     next: usize,
 }
 
-/// The count of a disk's workers, without the threads.
+/// The counts of a disk's workers, without the threads.
 #[derive(Default)]
 pub(crate) struct WorkerCounts {
     counts: Mutex<Counts>,
 }
 
-/// How far a worker is with an attempt that somebody may stop waiting for.
+/// Progress of a worker in an attempt that its caller may abandon.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Nanoseconds by the disk's clock when the worker last got on; 0 when none has begun.
+    /// Nanoseconds of the disk's clock at the worker's last progress; 0 before the start.
     last: AtomicU64,
-    /// Changed under the lock of the counts only.
+    /// Changed only under the lock of the counts.
     is_done: AtomicBool,
-    /// Changed under the lock of the counts only.
+    /// Changed only under the lock of the counts.
     is_stuck: AtomicBool,
 }
 
 impl Progress {
-    /// When the worker last got on, in nanoseconds by the disk's clock.
+    /// Time of the worker's last progress, in nanoseconds of the disk's clock.
     pub(crate) fn last(&self) -> Option<u64> {
         Some(self.last.load(Ordering::Acquire)).filter(|last| *last > 0)
     }
 
-    /// The worker got on.
+    /// Records progress.
     pub(crate) fn note(&self, now: u64) {
         self.last.store(now.max(1), Ordering::Release);
     }
 }
 
 impl WorkerCounts {
-    /// Workers that hang.
+    /// Number of hanging workers.
     pub(crate) fn stuck(&self) -> usize {
         self.counts.lock().stuck
     }
 
-    /// The worker of an attempt hangs, unless it is not begun or done. It counts no more until it
-    /// comes back.
+    /// Marks the worker of an attempt as hanging, unless the attempt has not begun or is done. It
+    /// does not count until it returns.
     pub(crate) fn give_up(&self, progress: &Progress) {
         let mut counts = self.counts.lock();
         let hangs = progress.last().is_some() && !progress.is_done.load(Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl WorkerCounts {
         }
     }
 
-    /// The worker of an attempt came back.
+    /// Marks the attempt as finished: its worker is available again.
     pub(crate) fn finish(&self, progress: &Progress) {
         let mut counts = self.counts.lock();
         progress.is_done.store(true, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl WorkerCounts {
         }
     }
 
-    /// Room for one more worker, up to `most` of them; its number.
+    /// Reserves one more worker, up to `most`; returns its number.
     pub(crate) fn enter(&self, most: usize) -> Option<usize> {
         let mut counts = self.counts.lock();
         if counts.live >= most {
@@ -79,12 +79,12 @@ impl WorkerCounts {
         Some(counts.next - 1)
     }
 
-    /// A worker ended.
+    /// Records the end of a worker.
     pub(crate) fn leave(&self) {
         self.counts.lock().live -= 1;
     }
 
-    /// Takes a worker off the count when there are more than `wanted` besides those that hang.
+    /// Removes a worker from the count if there are more than `wanted` besides hanging ones.
     pub(crate) fn leave_surplus(&self, wanted: usize) -> bool {
         let mut counts = self.counts.lock();
         let is_surplus = counts.live - counts.stuck > wanted;

@@ -1,4 +1,4 @@
-//! The threads that carry out jobs, and those that take the place of one that hangs.
+//! The threads that run jobs, and those that replace hanging ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use crossbeam_channel::Receiver;
 
 use crate::job::{Job, Shared};
 
-/// The workers of a disk. They end when the last sender of jobs is gone.
+/// The workers of a disk. They end when the last sender of jobs is dropped.
 pub(crate) struct Workers {
     shared: Arc<Shared>,
     jobs: Receiver<Job>,
 }
 
 impl Workers {
-    /// Starts as many as the options say.
+    /// Starts the configured number of workers.
     pub(crate) fn start(shared: Arc<Shared>, jobs: Receiver<Job>) -> std::io::Result<Arc<Self>> {
         let workers = Arc::new(Self { shared, jobs });
         for _ in 0..workers.wanted() {
@@ -24,22 +24,22 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Starts one on top, whose first job is `first`; it stays for as long as others hang. Says no
-    /// when there are as many as there may be.
+    /// Starts an additional worker, whose first job is `first`; it stays as long as others hang.
+    /// Returns `false` if the maximum is reached.
     pub(crate) fn start_spare(self: &Arc<Self>, first: Option<Job>) -> bool {
         let most = self.wanted().saturating_add(self.shared.options.spare_threads);
         self.spawn(first, most).unwrap_or_else(|error| {
-            tracing::warn!(disk = self.shared.options.name, %error, "no thread for a disk");
+            tracing::warn!(disk = self.shared.options.name, %error, "cannot start a thread for a disk");
             false
         })
     }
 
-    /// Starts one in the place of one that hangs, when there are fewer than there should be.
+    /// Replaces a hanging worker, if there are fewer than configured.
     pub(crate) fn replace(self: &Arc<Self>) {
         let most = self.wanted().saturating_add(self.shared.options.spare_threads);
         let most = most.min(self.wanted().saturating_add(self.shared.workers.stuck()));
         if let Err(error) = self.spawn(None, most) {
-            tracing::warn!(disk = self.shared.options.name, %error, "no thread for a disk");
+            tracing::warn!(disk = self.shared.options.name, %error, "cannot start a thread for a disk");
         }
     }
 
@@ -67,8 +67,8 @@ impl Workers {
         scheduling::in_foreground();
         let shared = &self.shared;
         for job in first.into_iter().chain(self.jobs.iter()) {
-            // A thread that ended would never be replaced. The panic is in the log, and the caller
-            // of the operation hears of its end when its sender is dropped.
+            // A thread that ended would never be replaced. The panic is logged, and the operation's
+            // caller gets an error when its sender is dropped.
             if catch_unwind(AssertUnwindSafe(|| job(shared))).is_err() {
                 shared.metrics.left();
             }

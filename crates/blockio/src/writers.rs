@@ -1,8 +1,8 @@
-//! Which writes a sync has to wait for.
+//! Writes that a sync has to wait for.
 //!
-//! Writes of a file are known from the moment they are begun. A sync waits until none is under way
-//! that was begun before it (those begun since may go on for ever), and fails when one failed and
-//! was not repeated: "synced" must never be said of a file that lacks bytes.
+//! Writes of a file are recorded when they begin. A sync waits until none that began before it is
+//! in progress (later ones might never end), and fails if one failed and was not repeated: a sync
+//! must never succeed for a file that lacks bytes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{IoError, IoErrorKind};
 
 #[derive(Default)]
 struct FileWrites {
-    /// Numbers of the writes under way.
+    /// Numbers of the writes in progress.
     under_way: Vec<u64>,
     lost: Vec<(Range<u64>, IoError)>,
     /// Syncs that wait for the writes with lower numbers.
@@ -30,13 +30,13 @@ struct Files {
     by_path: FxHashMap<Arc<Path>, FileWrites>,
 }
 
-/// Writes under way or lost, per file. Files without either have no entry.
+/// Writes in progress or lost, per file. Files without either have no entry.
 #[derive(Clone, Default)]
 pub(crate) struct Writers {
     files: Arc<Mutex<Files>>,
 }
 
-/// A write under way; it counts as lost unless [`WriteGuard::done`] is told otherwise.
+/// A write in progress; it counts as lost unless [`WriteGuard::done`] is called with success.
 pub(crate) struct WriteGuard {
     writers: Writers,
     path: Arc<Path>,
@@ -56,10 +56,10 @@ impl Writers {
         WriteGuard { writers: self.clone(), path, number, range, outcome: None }
     }
 
-    /// Waits until no write of the file is under way that has been begun by now.
+    /// Waits for the writes of the file that are in progress at the call.
     ///
     /// # Errors
-    /// When a write was lost.
+    /// If a write was lost.
     pub(crate) async fn wait_for_writes(&self, path: &Path) -> Result<(), IoError> {
         let until = self.files.lock().next;
         loop {
@@ -80,12 +80,12 @@ impl Writers {
                 file.waiting.push((until, done));
                 wait
             };
-            // An error means that the entry is gone, so that there is nothing to wait for.
+            // An error means that the entry was removed, so there is nothing to wait for.
             let _ = wait.await;
         }
     }
 
-    /// Forgets lost writes of a file that is removed.
+    /// Drops the lost writes of a removed file.
     pub(crate) fn forget(&self, path: &Path) {
         let mut files = self.files.lock();
         if let Some(file) = files.by_path.get_mut(path) {
@@ -117,13 +117,13 @@ impl Drop for WriteGuard {
             Some(Err(error)) => file.lost.push((self.range.clone(), error)),
             None => {
                 let error =
-                    IoError::new("write", &self.path, IoErrorKind::Stopped, "it was given up");
+                    IoError::new("write", &self.path, IoErrorKind::Stopped, "it was abandoned");
                 file.lost.push((self.range.clone(), error));
             }
         }
         let first = file.under_way.iter().min().copied().unwrap_or(u64::MAX);
         for (_, sync) in file.waiting.extract_if(.., |(until, _)| *until <= first) {
-            // A sync that was given up does not care.
+            // Fails if the sync was abandoned.
             let _ = sync.send(());
         }
         if file.under_way.is_empty() && file.lost.is_empty() {

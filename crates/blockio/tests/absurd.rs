@@ -1,4 +1,4 @@
-//! Ranges that no file has: each is refused, and the disk goes on.
+//! Ranges beyond any file: each is refused, and the disk continues.
 
 use blockio::{DiskOptions, WriteMode, block_on};
 
@@ -24,7 +24,7 @@ fn a_range_that_no_file_has_is_refused_and_the_disk_goes_on() {
             block_on(disk.write(path.clone(), offset, pattern(2, 100), mode)).unwrap_err();
         }
     }
-    // What was refused was never begun: it is not missed.
+    // Refused writes never began: no sync waits for them.
     block_on(disk.sync(path.clone())).unwrap();
     assert_eq!(block_on(disk.read(path, 0, data.len())).unwrap(), data);
 }

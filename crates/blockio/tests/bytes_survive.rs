@@ -1,4 +1,4 @@
-//! Direct and buffered writes, aligned or not, in any order: the file is what was written.
+//! Direct and buffered writes, aligned or not, in any order: the file contains the written bytes.
 
 use blockio::{DiskOptions, IoErrorKind, OpKind, PAGE, WriteMode, block_on};
 use bytes::Bytes;
@@ -65,7 +65,7 @@ fn a_write_is_begun_when_it_is_asked_for() {
     let fixture = Fixture::new(DiskOptions::default());
     let (path, data) = (fixture.path("a"), pattern(4, 300_000));
     let write = fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto);
-    // Nobody polls `write`, yet the sync waits for it.
+    // `write` is not polled, yet the sync waits for it.
     block_on(fixture.disk.sync(path.clone())).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), data);
     drop(write);

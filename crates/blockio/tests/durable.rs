@@ -1,4 +1,4 @@
-//! Files and names without a disk's executor: what is there afterwards.
+//! Durable files and names without a disk's executor.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Disks that fail: nothing is said to be written that is not.
+//! Failing disks: no data is reported as written that is not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn a_write_lost_for_want_of_room_is_made_up_for_by_the_same_write_only() {
     let (path, data) = (fixture.path("a"), pattern(1, 200_000));
     fixture.faults.once(Op::Write, "a", Strike::NoSpace);
     block_on(fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto)).unwrap_err();
-    // A write elsewhere in the file does not make up for it.
+    // A write elsewhere in the file does not repair it.
     block_on(fixture.disk.write(path.clone(), 300_000, pattern(2, 10), WriteMode::Auto)).unwrap();
     assert!(block_on(fixture.disk.sync(path.clone())).is_err());
     block_on(fixture.disk.write(path.clone(), 0, data.clone(), WriteMode::Auto)).unwrap();
@@ -79,7 +79,7 @@ fn a_sync_that_failed_once_never_succeeds_again() {
     block_on(fixture.disk.write(path.clone(), 0, data, WriteMode::Auto)).unwrap();
     fixture.faults.once(Op::Sync, "a", Strike::Eio);
     block_on(fixture.disk.sync(path.clone())).unwrap_err();
-    // The kernel says yes from now on, but the bytes are gone.
+    // The kernel reports success from now on, but the bytes are lost.
     assert_eq!(block_on(fixture.disk.sync(path.clone())).unwrap_err().kind, IoErrorKind::Failed);
     assert_eq!(block_on(fixture.disk.length(path)).unwrap(), 0);
 }
@@ -89,7 +89,7 @@ fn a_sync_beside_one_that_fails_does_not_succeed() {
     let fixture = Fixture::new(DiskOptions { threads: 2, ..DiskOptions::default() });
     let path = fixture.path("a");
     block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
-    // The bytes are gone; the kernel says so to the first sync alone, whose thread is slow.
+    // The bytes are lost; the kernel reports it to the first sync alone, whose thread is slow.
     fixture.faults.once(Op::Sync, "a", Strike::LateEio(Duration::from_millis(200)));
     fixture.disk.sync_soon(path.clone());
     until_blocking("the bytes are gone", || std::fs::metadata(&path).unwrap().len() == 0);
@@ -123,7 +123,7 @@ fn one_failed_sync_fails_the_disk() {
         block_on(fixture.disk.unlink(vec![other.to_path_buf()])).unwrap_err().kind,
         IoErrorKind::Failed
     );
-    // What is there can still be read.
+    // Existing data is still readable.
     assert_eq!(block_on(fixture.disk.read(other, 0, 10)).unwrap(), pattern(1, 10));
     assert_eq!(*told.lock(), [Trouble::Failed(first)], "told once");
 }
@@ -135,7 +135,7 @@ fn a_failed_sync_that_nobody_waits_for_is_final_too() {
     block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
     fixture.faults.once(Op::Sync, "a", Strike::Eio);
     fixture.disk.sync_soon(path.clone());
-    // A sync that comes before it has failed may be done together with it.
+    // A sync before the failure may be batched with it.
     until_blocking("the disk has failed", || fixture.disk.failure().is_some());
     assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
 }
@@ -158,7 +158,7 @@ fn a_file_that_is_closed_to_make_room_is_synced_first_and_its_failure_is_final()
     let (path, other) = (fixture.path("a"), fixture.path("b"));
     block_on(fixture.disk.write(path.clone(), 0, pattern(1, 10), WriteMode::Auto)).unwrap();
     fixture.faults.once(Op::Sync, "/a", Strike::Eio);
-    // Its error of write-back is told to the handle that is closed now, and to no later one.
+    // Its error of write-back is reported to the handle that is closed now, and to no later one.
     let _ = block_on(fixture.disk.write(other, 0, pattern(2, 10), WriteMode::Auto));
     assert_eq!(block_on(fixture.disk.sync(path)).unwrap_err().kind, IoErrorKind::Failed);
 }
@@ -175,7 +175,7 @@ fn errors_of_the_device_are_told_and_fail_nothing() {
     let error = block_on(fixture.disk.read(path.clone(), 0, 100_000)).unwrap_err();
     assert_eq!(*told.lock(), [Trouble::Error(error)]);
     fixture.faults.clear();
-    // The caller's own mistakes are none of the disk's.
+    // The caller's own errors do not fail the disk.
     block_on(fixture.disk.read(path.clone(), 0, 200_000)).unwrap_err();
     block_on(fixture.disk.read(fixture.path("never"), 0, 1)).unwrap_err();
     assert_eq!(told.lock().len(), 1);

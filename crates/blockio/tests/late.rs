@@ -1,4 +1,4 @@
-//! A disk that hangs: readers that can go elsewhere do not wait for it.
+//! A hanging disk: readers with another source do not wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,10 +10,10 @@ use testkit::{Gate, until};
 
 use crate::{Fixture, pattern};
 
-/// A worker that gets no further for that long is late, by the clock of the test.
+/// A worker without progress for that long, by the clock of the test, is late.
 const LIMIT: Duration = Duration::from_millis(50);
 
-/// A disk with two files, whose clock goes on when the test says so only.
+/// A disk with two files, whose clock advances only when the test advances it.
 struct Sick {
     fixture: Fixture,
     millis: Arc<AtomicU64>,
@@ -54,7 +54,7 @@ impl Sick {
         self.faults.add(Fault { op: Op::Read, path: "/a".into(), skip: 0, times, strike });
     }
 
-    /// Reads the beginning of `a` while workers hang: time passes, until it is refused.
+    /// Reads the beginning of `a` while workers hang, and advances the clock until it fails.
     async fn refused(&self) -> IoError {
         let read = self.disk.read_timely(self.path("a"), 0, 10);
         tokio::pin!(read);
@@ -91,7 +91,7 @@ async fn a_read_that_hangs_once_is_answered_by_a_fresh_worker() {
 async fn a_read_that_hangs_twice_is_refused_and_the_disk_goes_on() {
     let (sick, gate) = (sick(16), Gate::closed());
     sick.hold(&gate, usize::MAX);
-    // More of them than workers: each is refused, none waits for one that hangs.
+    // More reads than workers: each fails, none waits for a hanging worker.
     for n in 1..=4 {
         let attempts = async {
             for attempt in [2 * n - 1, 2 * n] {
@@ -106,7 +106,7 @@ async fn a_read_that_hangs_twice_is_refused_and_the_disk_goes_on() {
     let metrics = sick.disk.metrics();
     assert_eq!((metrics.late_reads(), metrics.refused_reads()), (4, 4));
     assert_eq!((sick.disk.stuck_workers(), gate.passed()), (8, 0));
-    // The disk has not failed, and its queue is worked on.
+    // The disk has not failed, and its queue is processed.
     assert!(sick.disk.failure().is_none());
     sick.disk.sync(sick.path("b")).await.unwrap();
     assert_eq!(whole(&sick, "b").await.unwrap(), pattern(1, 3 << 20));
@@ -126,7 +126,7 @@ async fn workers_that_hang_are_replaced_up_to_a_bound_and_taken_back_when_they_r
     gate.open();
     until("the workers to come back", async || sick.disk.stuck_workers() == 0).await;
     until("the queue to be empty", async || metrics.queued() == 0).await;
-    // What nobody waited for any more was not read.
+    // Abandoned reads were skipped.
     assert!(metrics.dropped_reads() > 0);
     assert_eq!(whole(&sick, "a").await.unwrap(), pattern(1, 3 << 20));
 }
@@ -135,7 +135,7 @@ async fn workers_that_hang_are_replaced_up_to_a_bound_and_taken_back_when_they_r
 async fn a_read_that_waits_for_its_turn_at_a_busy_disk_is_not_late() {
     let (sick, gate) = (sick(0), Gate::closed());
     sick.hold(&gate, usize::MAX);
-    // Two workers, 20 ms a read: the last of 30 waits six times the limit.
+    // Two workers, 20 ms per read: the last of 30 waits six times the limit.
     let reads = (0..30).map(|_| sick.disk.read_timely(sick.path("a"), 0, 10));
     let worked = async {
         for round in 0..15 {
@@ -156,7 +156,7 @@ async fn a_read_that_waits_for_its_turn_at_a_busy_disk_is_not_late() {
 async fn a_long_read_that_gets_on_is_not_late() {
     let (sick, gate) = (sick(0), Gate::closed());
     sick.hold(&gate, usize::MAX);
-    // Three pieces of 30 ms each: longer than the limit altogether.
+    // Three pieces of 30 ms each: together longer than the limit.
     let pieces = async {
         for piece in 0..3 {
             until("a piece is read", async || gate.waiting() == 1).await;

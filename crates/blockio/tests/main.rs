@@ -1,4 +1,4 @@
-//! A disk's executor: whatever is written is read back, synced means written, failures are told.
+//! A disk's executor: written bytes are read back, synced means written, failures are reported.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod absurd;

@@ -1,4 +1,4 @@
-//! Space comes back.
+//! Freed space.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -47,7 +47,7 @@ fn of_many_files_only_those_that_are_there_are_removed_one_by_one() {
     let mut paths: Vec<_> =
         (0..100).map(|n| fixture.path(&format!("never{n}")).to_path_buf()).collect();
     paths.insert(50, there.to_path_buf());
-    // A directory that cannot be read fails it, and leaves what is there for another try.
+    // A directory that cannot be read fails it, and leaves the files for a retry.
     let directory = fixture.dir.path().file_name().unwrap().to_str().unwrap();
     fixture.faults.once(Op::Remove, directory, Strike::Eio);
     let unread = fixture.disk.unlink(paths.clone());
@@ -57,7 +57,7 @@ fn of_many_files_only_those_that_are_there_are_removed_one_by_one() {
     fixture.faults.always(Op::Remove, "never", Strike::Eio);
     block_on(fixture.disk.unlink(paths.clone())).unwrap();
     assert!(!there.exists() && stays.exists());
-    // Few files are not looked for.
+    // A few files are not looked up in the directory.
     let few = fixture.disk.unlink(paths.split_off(95));
     assert_eq!(block_on(few).unwrap_err().kind, IoErrorKind::Device);
 }
@@ -73,7 +73,7 @@ fn many_files_of_a_directory_with_more_are_removed() {
     let paths = gone.iter().map(|path| path.to_path_buf());
     block_on(fixture.disk.unlink(paths.collect())).unwrap();
     assert!(gone.iter().all(|path| !path.exists()) && stay.iter().all(|path| path.exists()));
-    // Where the directory is not there, nothing is.
+    // Without the directory there are no files.
     let nowhere = (0..100).map(|n| fixture.path("nowhere").join(n.to_string()));
     block_on(fixture.disk.unlink(nowhere.collect())).unwrap();
 }

@@ -1,8 +1,8 @@
-//! A backend that fails as it is told: the twin of the real one for tests of everything above.
+//! A backend with injected faults, for tests of all layers above.
 //!
-//! A sync that is struck with [`Strike::Eio`] drops what was written to the file since its last
-//! good sync, as a kernel does that cannot write its dirty pages back. The next sync of the file
-//! succeeds unless it is struck, too: the bytes are gone all the same.
+//! A sync struck with [`Strike::Eio`] drops the writes to the file since its last successful sync,
+//! like a kernel that cannot write its dirty pages back. The next sync of the file succeeds unless
+//! it is struck, too: the bytes are lost all the same.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Backend, SystemBackend};
 
-/// Calls a fault can strike.
+/// Calls that a fault can strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Opening.
@@ -32,30 +32,30 @@ pub enum Op {
     Sync,
     /// Punching a hole.
     Punch,
-    /// Removing or cutting a file, or looking which are there to be removed.
+    /// Removing or truncating a file, or listing those to be removed.
     Remove,
 }
 
-/// What happens to a call.
+/// The effect on a call.
 #[derive(Debug, Clone)]
 pub enum Strike {
-    /// It fails with EIO and does nothing; a sync drops what it should have made durable.
+    /// It fails with EIO and does nothing; a sync drops the data to be made durable.
     Eio,
-    /// A sync drops what it should have made durable, and its caller hears of that later.
+    /// A sync drops the data to be made durable, and its caller receives the error later.
     LateEio(Duration),
     /// It fails with ENOSPC and does nothing.
     NoSpace,
     /// A write does only its first bytes, then fails with EIO.
     Torn(usize),
-    /// One bit of the bytes that pass is flipped, at this byte (counted in the call).
+    /// One bit of the data is flipped, at this byte (counted in the call).
     FlipBit(usize),
-    /// It takes longer; a read is not answered from the page cache.
+    /// It is delayed; a read is not served from the page cache.
     Delay(Duration),
-    /// As `Delay`: it goes on when the function of the test has returned.
+    /// As `Delay`, until the function of the test has returned.
     Hold(Hold),
 }
 
-/// A function of a test that returns when the call is to go on.
+/// A function of a test that returns when the call should continue.
 #[derive(Clone)]
 pub struct Hold(Arc<dyn Fn() + Send + Sync>);
 
@@ -66,24 +66,24 @@ impl std::fmt::Debug for Hold {
 }
 
 impl Strike {
-    /// The call goes on when `wait` has returned.
+    /// The call continues when `wait` has returned.
     pub fn hold(wait: impl Fn() + Send + Sync + 'static) -> Self {
         Self::Hold(Hold(Arc::new(wait)))
     }
 }
 
-/// Which calls are struck, and how.
+/// A fault for matching calls.
 #[derive(Debug, Clone)]
 pub struct Fault {
     /// The call.
     pub op: Op,
     /// Only paths that contain this.
     pub path: String,
-    /// This many matching calls pass first.
+    /// Number of matching calls that pass first.
     pub skip: usize,
-    /// This many are struck then.
+    /// Number of calls that are struck after that.
     pub times: usize,
-    /// What happens to them.
+    /// The effect on them.
     pub strike: Strike,
 }
 
@@ -99,17 +99,17 @@ impl Faults {
         self.list.lock().push(fault);
     }
 
-    /// From now on every `op` on paths that contain `path` is struck.
+    /// Strikes every later `op` on paths that contain `path`.
     pub fn always(&self, op: Op, path: &str, strike: Strike) {
         self.add(Fault { op, path: path.into(), skip: 0, times: usize::MAX, strike });
     }
 
-    /// The next `op` on paths that contain `path` is struck.
+    /// Strikes the next `op` on paths that contain `path`.
     pub fn once(&self, op: Op, path: &str, strike: Strike) {
         self.add(Fault { op, path: path.into(), skip: 0, times: 1, strike });
     }
 
-    /// Everything works again.
+    /// Removes all faults.
     pub fn clear(&self) {
         self.list.lock().clear();
     }
@@ -128,7 +128,8 @@ impl Faults {
         None
     }
 
-    /// Whether reads of `path` take longer now. Such a read has no bytes in the page cache.
+    /// Returns `true` if reads of `path` are delayed now. Such a read finds nothing in the page
+    /// cache.
     fn delays_reads(&self, path: &Path) -> bool {
         let text = path.to_string_lossy();
         let list = self.list.lock();
@@ -138,7 +139,7 @@ impl Faults {
         })
     }
 
-    /// Applies what applies to any call; hands back what needs the call's bytes.
+    /// Applies effects common to all calls; returns those that need the call's bytes.
     fn before(&self, op: Op, path: &Path) -> io::Result<Option<Strike>> {
         match self.strike(op, path) {
             None => Ok(None),
@@ -157,27 +158,27 @@ impl Faults {
     }
 }
 
-/// What a write replaced.
+/// The bytes that a write replaced.
 struct Before {
     at: u64,
     bytes: Vec<u8>,
     len: u64,
 }
 
-/// Writes since the last good sync, per file, in their order.
+/// Writes since the last successful sync, per file, in order.
 type Unsynced = Arc<Mutex<FxHashMap<PathBuf, Vec<Before>>>>;
 
 /// The real backend with [`Faults`].
 #[derive(Clone, Default)]
 pub struct FaultyBackend {
-    /// The faults, to be changed while the disk runs.
+    /// The faults, which can be changed while the disk runs.
     pub faults: Faults,
     inner: SystemBackend,
     unsynced: Unsynced,
 }
 
 impl FaultyBackend {
-    /// Notes what a write of `len` bytes is about to replace.
+    /// Saves the bytes that a write of `len` bytes is about to replace.
     fn remember(&self, path: &Path, at: u64, len: usize) -> io::Result<()> {
         let (file, _) = self.inner.open(path, true, false)?;
         let file_len = file.metadata()?.len();
@@ -189,7 +190,7 @@ impl FaultyBackend {
         Ok(())
     }
 
-    /// Takes back what was written since the last good sync.
+    /// Reverts the writes since the last successful sync.
     fn drop_unsynced(&self, path: &Path) -> io::Result<()> {
         let Some(writes) = self.unsynced.lock().remove(path) else { return Ok(()) };
         let (file, _) = self.inner.open(path, false, false)?;
@@ -271,7 +272,7 @@ impl Backend for FaultyBackend {
                 return Err(error);
             }
         }
-        // What is written while the sync is under way stays undone.
+        // Writes during the sync are reverted, too.
         let synced = self.unsynced.lock().remove(path);
         let outcome = self.inner.sync(file, path);
         if let (Err(_), Some(mut synced)) = (&outcome, synced) {

@@ -1,4 +1,4 @@
-//! The system calls a disk makes, behind a trait so that tests can make them fail.
+//! The system calls of a disk, behind a trait so that tests can make them fail.
 
 pub mod faults;
 mod system;
@@ -12,18 +12,19 @@ use std::path::Path;
 
 pub use system::SystemBackend;
 
-/// What a disk asks of the system. Calls block; `path` is for messages and tests.
+/// The system calls of a disk. Calls block; `path` is for messages and tests.
 pub trait Backend: Send + Sync + 'static {
-    /// Opens a file for reading and writing; makes it when asked to. Says whether it was made.
+    /// Opens a file for reading and writing; creates it on request. Returns `true` if it was
+    /// created.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn open(&self, path: &Path, create: bool, direct: bool) -> io::Result<(File, bool)>;
 
-    /// Writes at `offset`; may write less than given.
+    /// Writes at `offset`; may write fewer bytes than given.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn write(
         &self,
         file: &File,
@@ -32,11 +33,11 @@ pub trait Backend: Send + Sync + 'static {
         offset: u64,
     ) -> io::Result<usize>;
 
-    /// Reads at `offset`; may read less than asked. With `cached_only`, fails with `WouldBlock`
-    /// rather than wait for the device.
+    /// Reads at `offset`; may read fewer bytes than requested. With `cached_only`, fails with
+    /// `WouldBlock` instead of waiting for the device.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn read(
         &self,
         file: &File,
@@ -49,43 +50,44 @@ pub trait Backend: Send + Sync + 'static {
     /// Makes a file's data and length durable.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn sync(&self, file: &File, path: &Path) -> io::Result<()>;
 
-    /// Has the device begin to write a range that was written before; a sync of the file later has
-    /// less to wait for. A hint: what fails is left to that sync.
+    /// Starts the write-back of a range written before, so that a later sync of the file is
+    /// shorter. A hint: errors are left to that sync.
     fn start_writeback(&self, file: &File, path: &Path, range: Range<u64>);
 
     /// Makes the names in a directory durable.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// Whether syncing a new file also makes its name durable on the file system at `path`.
+    /// Returns `true` if syncing a new file also makes its name durable on the file system of
+    /// `path`.
     fn sync_covers_names(&self, path: &Path) -> bool;
 
-    /// Gives a range of a file back to the file system; it reads as zeros afterwards.
+    /// Returns a range of a file to the file system; it reads as zeros afterwards.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn punch(&self, file: &File, path: &Path, range: Range<u64>) -> io::Result<()>;
 
     /// Sets a file's length.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn truncate(&self, file: &File, path: &Path, len: u64) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn unlink(&self, path: &Path) -> io::Result<()>;
 
-    /// The names in a directory; `None` when there are more than `most`.
+    /// The names in a directory; `None` if there are more than `most`.
     ///
     /// # Errors
-    /// The system's.
+    /// Those of the system.
     fn list(&self, directory: &Path, most: usize) -> io::Result<Option<HashSet<OsString>>>;
 }

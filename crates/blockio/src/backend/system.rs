@@ -1,8 +1,8 @@
 //! The real system calls.
 //!
-//! **Invariant.** Files are read and changed through the C library's functions, not past them: the
-//! simulation takes their place, so that a loss of power takes back what was not synced and a disk
-//! can fail (docs/simulation.md).
+//! **Invariant.** Files are read and changed only through the C library's functions: the simulation
+//! replaces them, so that a power loss reverts unsynced writes and a disk can fail
+//! (docs/simulation.md).
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsString};
@@ -19,8 +19,8 @@ use rustix::fs::OFlags;
 
 use super::Backend;
 
-/// File systems that write a new file's name no later than the file's own sync returns: their
-/// journals order the creation before it.
+/// File systems that make a new file's name durable no later than the file's own sync returns:
+/// their journals order the creation before it.
 const NAMES_COVERED: [u64; 4] = [
     0xEF53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -28,12 +28,12 @@ const NAMES_COVERED: [u64; 4] = [
     0x0102_1994, // tmpfs, where nothing is durable anyway
 ];
 
-/// Offsets and lengths as the C library takes them.
+/// Converts offsets and lengths to the C library's type.
 fn signed(offset: u64) -> io::Result<i64> {
     i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// The operating system.
+/// The operating system's backend.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemBackend;
 
@@ -69,7 +69,7 @@ impl Backend for SystemBackend {
         }
         let count = libc::c_int::try_from(parts.len()).unwrap_or(libc::c_int::MAX);
         let at = signed(offset)?;
-        // SAFETY: an `IoSlice` is an `iovec`, and there are as many as said.
+        // SAFETY: an `IoSlice` is an `iovec`, and the count is that of the slice.
         let written =
             unsafe { libc::pwritev64(file.as_raw_fd(), parts.as_ptr().cast(), count, at) };
         usize::try_from(written).map_err(|_| io::Error::last_os_error())
@@ -87,7 +87,7 @@ impl Backend for SystemBackend {
             return file.read_at(buffer, offset);
         }
         let (part, at) = ([IoSliceMut::new(buffer)], signed(offset)?);
-        // SAFETY: an `IoSliceMut` is an `iovec`, and there is one.
+        // SAFETY: an `IoSliceMut` is an `iovec`, and the count is one.
         let read = unsafe {
             libc::preadv2(file.as_raw_fd(), part.as_ptr().cast(), 1, at, libc::RWF_NOWAIT)
         };
@@ -104,8 +104,8 @@ impl Backend for SystemBackend {
         else {
             return;
         };
-        // Without a flag that waits, the call leaves errors of the device for the next sync.
-        // SAFETY: the descriptor is the file's.
+        // Without a waiting flag, the call leaves errors of the device for the next sync. SAFETY:
+        // the descriptor belongs to the file.
         unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) };
     }
 
@@ -116,16 +116,16 @@ impl Backend for SystemBackend {
     fn sync_covers_names(&self, path: &Path) -> bool {
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
         let mut fs = MaybeUninit::<libc::statfs>::uninit();
-        // SAFETY: a C string, and room for what is told.
+        // SAFETY: a C string, and a buffer of the result's type.
         let told = unsafe { libc::statfs(path.as_ptr(), fs.as_mut_ptr()) } == 0;
-        // SAFETY: filled when the call succeeds.
+        // SAFETY: filled if the call succeeds.
         told && NAMES_COVERED.contains(&(unsafe { fs.assume_init() }.f_type as u64))
     }
 
     fn punch(&self, file: &File, _path: &Path, range: Range<u64>) -> io::Result<()> {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (at, len) = (signed(range.start)?, signed(range.end - range.start)?);
-        // SAFETY: the descriptor is the file's.
+        // SAFETY: the descriptor belongs to the file.
         match unsafe { libc::fallocate64(file.as_raw_fd(), mode, at, len) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
