@@ -1,20 +1,20 @@
-//! What a connection is doing, for the task that watches that it does not stall.
+//! Activity of a connection, for the task that detects stalls.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// What the reading side of a connection waits for.
+/// The state of a connection's reading side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
-    /// The peer may send something, or nothing.
+    /// Between frames: the peer need not send anything.
     Between = 0,
-    /// The peer owes the rest of a frame.
+    /// Within a frame: the peer must send the rest.
     InFrame = 1,
-    /// This process is at work: the peer has nothing to do.
+    /// This process is working: the peer has nothing to send.
     Ours = 2,
 }
 
-/// What a connection is doing.
+/// Activity of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     phase: AtomicU8,
@@ -22,7 +22,7 @@ pub(crate) struct Activity {
     read: AtomicU64,
     /// Bytes written to the socket.
     written: AtomicU64,
-    /// Frames that were complete.
+    /// Completed frames.
     frames: AtomicU64,
     /// Length of the frame that is being read.
     frame_len: AtomicU64,

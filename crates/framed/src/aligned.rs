@@ -1,4 +1,4 @@
-//! Page-aligned buffers for large payloads, reused.
+//! A pool of page-aligned buffers for large payloads.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Alignment that direct I/O asks of memory, offsets and lengths.
+/// Alignment that direct I/O requires of memory, offsets and lengths.
 pub const ALIGNMENT: usize = 4096;
 
-/// Free buffers kept for reuse, in bytes over all sizes: mapping and zeroing fresh pages costs
+/// Maximum size of pooled buffers, in bytes over all sizes: mapping and zeroing fresh pages costs
 /// more than the copy that the buffer saves.
 const POOLED_BYTES: usize = 48 << 20;
 const SMALLEST: usize = 64 << 10;
@@ -25,7 +25,7 @@ struct Raw {
     capacity: usize,
 }
 
-// SAFETY: `Raw` owns its allocation; nothing about it is tied to a thread.
+// SAFETY: `Raw` owns its allocation, which is independent of threads.
 unsafe impl Send for Raw {}
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: [const { Vec::new() }; CLASSES], bytes: 0 });
@@ -53,10 +53,10 @@ unsafe impl Send for AlignedBuf {}
 unsafe impl Sync for AlignedBuf {}
 
 impl AlignedBuf {
-    /// A buffer of `len` bytes with unspecified content, to be filled by its maker.
+    /// A buffer of `len` bytes with unspecified content, to be filled by the caller.
     ///
-    /// The content is whatever the memory held in this process before, never uninitialised:
-    /// fresh allocations are zeroed.
+    /// The content is that of earlier memory of this process, never uninitialised: fresh
+    /// allocations are zeroed.
     pub fn new(len: usize) -> Self {
         let class = class(len);
         #[cfg(test)]
@@ -88,21 +88,21 @@ impl AlignedBuf {
         buf
     }
 
-    /// Bytes that fit.
+    /// Capacity in bytes.
     pub fn capacity(&self) -> usize {
         self.raw.capacity
     }
 
-    /// Makes the buffer show `len` bytes.
+    /// Sets the length to `len` bytes.
     ///
     /// # Panics
-    /// When `len` is above the capacity.
+    /// If `len` exceeds the capacity.
     pub fn set_len(&mut self, len: usize) {
         assert!(len <= self.raw.capacity, "{len} bytes in a buffer of {}", self.raw.capacity);
         self.len = len;
     }
 
-    /// The content as shared bytes, without a copy; the buffer returns to the pool with the last
+    /// Converts to shared bytes, without a copy; the buffer returns to the pool with the last
     /// reference.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
@@ -151,7 +151,7 @@ thread_local! {
     static TAKEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Capacity of all buffers that this thread ever took.
+/// Total capacity of all buffers that this thread ever acquired.
 #[cfg(test)]
 pub(crate) fn taken_here() -> usize {
     TAKEN.with(std::cell::Cell::get)

@@ -1,4 +1,4 @@
-//! Making calls.
+//! Clients.
 
 use std::io;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::{CallError, Code, Reply, Status};
 /// Limits of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Connections to the server, used in turn.
+    /// Number of connections to the server, used in turn.
     pub connections: usize,
-    /// How long a connection may take to be made.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// How long the server's host may acknowledge nothing, or have no room, before the connection
-    /// counts as lost (`TCP_USER_TIMEOUT`). The kernel by itself waits up to 15 minutes, and behind
-    /// a link that was cut as long again as the cut took, up to 2 minutes.
+    /// Time without acknowledgements from the server's host after which the connection counts as
+    /// lost (`TCP_USER_TIMEOUT`). The kernel's default is up to 15 minutes; after a network
+    /// partition recovery takes as long again as the partition lasted, up to 2 minutes.
     pub user_timeout: Duration,
-    /// Largest answer, header and payload together, in bytes.
+    /// Maximum response size, header and payload together, in bytes.
     pub max_frame: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for ClientOptions {
 }
 
 type Answer = Result<Reply, Status>;
-/// Why a connection is no more.
+/// The reason of a connection's end.
 #[derive(Debug, Clone, thiserror::Error)]
 enum Lost {
     #[error("the connection was lost")]
@@ -90,14 +90,14 @@ struct Inner {
     next: AtomicUsize,
 }
 
-/// Calls one server over a few connections, made when first needed and again when lost.
-/// Clones share them.
+/// Calls one server over a few connections, opened on demand and reopened when lost. Clones share
+/// them.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
 }
 
-/// Takes a call off the waiting list when its caller stops waiting.
+/// Removes a call from the waiting list when its caller stops waiting.
 struct Forget<'a> {
     connection: &'a Connection,
     call: u64,
@@ -112,7 +112,7 @@ impl Drop for Forget<'_> {
 }
 
 impl Client {
-    /// A client of `address` (`host:port`). Nothing is connected yet.
+    /// A client of `address` (`host:port`). It does not connect yet.
     pub fn new(address: impl Into<Arc<str>>, options: ClientOptions) -> Self {
         let slots = (0..options.connections.max(1))
             .map(|_| Slot { current: Mutex::new(None), connecting: tokio::sync::Mutex::new(()) })
@@ -126,10 +126,10 @@ impl Client {
         &self.inner.address
     }
 
-    /// Calls `method` and waits up to `timeout` for the answer.
+    /// Calls `method` and waits up to `timeout` for the response.
     ///
     /// # Errors
-    /// When the server refuses, the connection fails, or no answer comes in time.
+    /// If the server refuses, the connection fails, or the call times out.
     pub async fn call(
         &self,
         method: u16,
@@ -140,8 +140,8 @@ impl Client {
         self.call_payload(method, header, Payload::One(payload), timeout).await
     }
 
-    /// As [`Client::call`], with a payload in several pieces: they go out as they are, one after
-    /// the other.
+    /// As [`Client::call`], with a payload in several pieces, which are sent one after the other
+    /// without copying.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -247,7 +247,7 @@ pub(crate) async fn open(
     let connecting = TcpStream::connect(address);
     let mut socket = tokio::time::timeout(connect_timeout, connecting)
         .await
-        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no answer to connect"))??;
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "connecting timed out"))??;
     socket.set_nodelay(true)?;
     SockRef::from(&socket).set_tcp_user_timeout(Some(user_timeout))?;
     socket.write_all(&PREFACE).await?;
@@ -263,7 +263,7 @@ async fn connect(address: &str, options: &ClientOptions) -> io::Result<Arc<Conne
         waiting: Mutex::new(Some(FxHashMap::default())),
         next: AtomicU64::new(1),
     });
-    // The tasks hold the connection weakly: it ends when the client forgets it.
+    // The tasks hold the connection weakly: it ends when the client drops it.
     let weak = Arc::downgrade(&connection);
     let reader = FrameReader::new(read, options.max_frame);
     let reading = tokio::spawn(async move {

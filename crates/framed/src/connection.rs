@@ -1,4 +1,4 @@
-//! Reading frames off a socket.
+//! Reading frames from a socket.
 
 use std::io;
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use crate::AlignedBuf;
 use crate::activity::{Activity, Phase};
 use crate::frame::{HEAD, Head, Kind, LARGE_PAYLOAD, crc32c};
 
-/// Bytes asked of the socket at once: many small frames, or the start of a large one. Also the
-/// memory that a frame gets for what its head says of its length; beyond it memory is taken for
-/// what has arrived.
+/// Bytes per read from the socket: many small frames, or the start of a large one. Also the memory
+/// allocated for a frame on the strength of its declared length; beyond it memory is allocated for
+/// bytes that have arrived.
 const READ_BUFFER: usize = 64 << 10;
-/// Room below which a buffer is given up for a new one. What frames are cut from a buffer keep it
-/// alive, in a Raft cache for long: a buffer is used to its end, not left after one frame.
+/// Free space below which a buffer is replaced. Slices of frames keep a buffer alive, for long in a
+/// Raft cache: so a buffer is filled completely, not dropped after one frame.
 const LEAST_ROOM: usize = 4 << 10;
-/// Memory that a payload gets for each byte of it that has arrived: 4 MiB, a whole chunk, once the
-/// first buffer is full, so that little is copied from one buffer to the next.
+/// Memory allocated for a payload per byte that has arrived: 4 MiB, a whole chunk, once the first
+/// buffer is full, so that little is copied from one buffer to the next.
 const GROWTH: usize = 64;
-/// How long a one-way frame waits for memory. Those behind it wait as well, and a Raft leader that
-/// is not heard is given up; a frame that is lost is sent again.
+/// Maximum wait of a one-way frame for memory. Later ones wait as well, and followers would give up
+/// a silent Raft leader; a lost frame is resent.
 const ONE_WAY_WAIT: Duration = Duration::from_millis(200);
 
 /// Memory for frames of one peer.
 pub(crate) struct FrameMemory {
     pub(crate) budget: MemoryBudget,
-    /// The peer among others.
+    /// The key of the peer.
     pub(crate) key: u64,
 }
 
@@ -49,10 +49,10 @@ pub(crate) struct Frame {
     pub(crate) memory: Option<MemoryPermit>,
 }
 
-/// What came.
+/// A received item.
 pub(crate) enum Received {
     Frame(Frame),
-    /// A one-way frame for whose bytes there was no memory: they were read and dropped.
+    /// A one-way frame that was read and dropped for lack of memory.
     Dropped,
 }
 
@@ -67,13 +67,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// With memory of a budget for large frames.
+    /// Sets the memory budget for large frames.
     pub(crate) fn with_memory(mut self, memory: Option<FrameMemory>) -> Self {
         self.memory = memory;
         self
     }
 
-    /// What the reader is doing.
+    /// Activity of the reader.
     pub(crate) fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
@@ -81,7 +81,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     async fn fill(&mut self, len: usize) -> io::Result<()> {
         while self.buffer.len() < len {
             let missing = len - self.buffer.len();
-            // A large frame doubles what has arrived of it.
+            // A large frame doubles the buffer of its arrived bytes.
             self.make_room(missing.min(self.buffer.len().max(READ_BUFFER)));
             if self.read_some().await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -96,15 +96,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(read)
     }
 
-    /// Room for this many more bytes, and some.
+    /// Ensures space for at least this many more bytes.
     fn make_room(&mut self, missing: usize) {
         if self.buffer.capacity() - self.buffer.len() < missing.max(LEAST_ROOM) {
             self.buffer.reserve(missing.max(READ_BUFFER));
         }
     }
 
-    /// Waits until something has come; `false` when the peer closed between frames. Nothing is lost
-    /// when the future is dropped.
+    /// Waits until data has arrived; `false` if the peer closed between frames. Cancel-safe.
     pub(crate) async fn begin(&mut self) -> io::Result<bool> {
         self.activity.enter(Phase::Between);
         if self.buffer.is_empty() {
@@ -114,13 +113,13 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(true)
     }
 
-    /// Waits until the head of a frame has come. Nothing is lost when the future is dropped.
+    /// Waits until the head of a frame has arrived. Cancel-safe.
     pub(crate) async fn fill_head(&mut self) -> io::Result<()> {
         self.activity.enter(Phase::InFrame);
         self.fill(HEAD).await
     }
 
-    /// The next frame; `None` when the peer closed between frames.
+    /// The next frame; `None` if the peer closed between frames.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Received>> {
         if !self.begin().await? {
             return Ok(None);
@@ -140,7 +139,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(Some(received))
     }
 
-    /// A frame without a large payload, cut from the buffer.
+    /// Reads a frame without a large payload as a slice of the buffer.
     async fn small(
         &mut self,
         head: Head,
@@ -162,7 +161,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         checked(Frame { head, header, payload, memory })
     }
 
-    /// A frame with a large payload, which gets an aligned buffer of its own.
+    /// Reads a frame with a large payload, into an aligned buffer of its own.
     async fn large(
         &mut self,
         head: Head,
@@ -180,7 +179,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         self.fill(header_len).await?;
         // Copied: the header may stay in a Raft cache for long, and would keep the first part of
-        // the payload, which is behind it in the buffer, in memory.
+        // the payload, which follows in the buffer, in memory.
         let header = Bytes::copy_from_slice(&self.buffer[..header_len]);
         self.buffer.advance(header_len);
         let mut payload = AlignedBuf::new(payload_len.min(READ_BUFFER));
@@ -203,7 +202,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             self.fill_payload(&mut payload, &mut there).await?;
         }
         let payload = match (head.kind, memory.take()) {
-            // A one-way frame has no answer at which its bytes are done with.
+            // A one-way frame has no response that would release its memory.
             (Kind::OneWay, Some(permit)) => Bytes::from_owner(Counted { payload, _permit: permit }),
             (_, permit) => {
                 memory = permit;
@@ -229,8 +228,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(())
     }
 
-    /// Memory for a frame of `len` bytes, when there is a budget; `None` when the frame has to be
-    /// dropped.
+    /// Reserves memory for a frame of `len` bytes, if there is a budget; `None` if the frame must
+    /// be dropped.
     async fn acquire_memory(&mut self, head: &Head, len: usize) -> Option<Option<MemoryPermit>> {
         let Some(memory) = &self.memory else { return Some(None) };
         self.activity.enter(Phase::Ours);
@@ -248,7 +247,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Some(Some(permit))
     }
 
-    /// Reads so many bytes and drops them.
+    /// Reads `len` bytes and drops them.
     async fn discard(&mut self, mut len: usize) -> io::Result<Received> {
         self.activity.enter(Phase::InFrame);
         loop {
@@ -263,7 +262,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 }
 
-/// A payload that has its memory.
+/// A payload with its reserved memory.
 struct Counted {
     payload: AlignedBuf,
     _permit: MemoryPermit,

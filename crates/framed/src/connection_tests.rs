@@ -1,5 +1,4 @@
-//! What the reader of frames makes of bytes that arrive in any pieces, and of those that do not
-//! arrive.
+//! The reader of frames with bytes that arrive in arbitrary pieces, or do not arrive.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -30,7 +29,7 @@ fn head(kind: Kind, header: &[u8], payload_len: usize) -> Head {
     }
 }
 
-/// Bytes that come in pieces, and then nothing, or the end.
+/// Bytes that arrive in pieces, followed by nothing, or by the end.
 struct Pieces {
     bytes: Vec<u8>,
     at: usize,
@@ -77,7 +76,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-/// Memory of aligned buffers that this thread took while it polled once.
+/// Capacity of aligned buffers that this thread acquired during one poll.
 fn taken_by_one_poll(mut reader: FrameReader<Pieces>) -> (usize, usize) {
     use futures::FutureExt;
     let before = crate::aligned::taken_here();
@@ -93,7 +92,7 @@ fn memory_is_taken_for_what_arrives_not_for_what_is_claimed() {
     wire.extend_from_slice(b"more");
     let (aligned, buffer) = taken_by_one_poll(reader(wire.clone(), 1 << 20, false));
     assert!(aligned <= READ_BUFFER && buffer <= 2 * READ_BUFFER, "{aligned} + {buffer}");
-    // More has arrived: more is taken, in proportion.
+    // More has arrived: proportionally more is allocated.
     wire.resize(HEAD + READ_BUFFER + 1, 0);
     let (aligned, _) = taken_by_one_poll(reader(wire, 1 << 20, false));
     assert!(aligned <= READ_BUFFER + READ_BUFFER * GROWTH, "{aligned}");
@@ -172,7 +171,7 @@ proptest! {
         for (header, payload) in &sizes {
             wire.extend(frame(Kind::Request, &content(*header, 1), &content(*payload, 2)));
         }
-        // All frames are held at once, and must find room in the share of one peer.
+        // All frames are held at once, and must fit into the share of one peer.
         let memory = || with_budget.then(|| budget(256 << 20));
         let mut whole = reader(wire.clone(), piece, true).with_memory(memory());
         let frames = runtime().block_on(read_all(&mut whole)).unwrap();
@@ -194,7 +193,7 @@ proptest! {
     fn any_bytes_are_read_without_harm(bytes: Vec<u8>, header_len: u32, payload_len: u32, kind in 0..3) {
         let mut raw = reader(bytes.clone(), 100, true);
         let _ = runtime().block_on(read_all(&mut raw));
-        // A head that is right in itself, before anything.
+        // A valid head, without anything after it.
         let kind = [Kind::Request, Kind::Response, Kind::OneWay][kind as usize];
         let head = Head { header_len, payload_len, ..head(kind, &bytes, 0) };
         let mut wire = head.encode().to_vec();

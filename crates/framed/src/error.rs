@@ -1,33 +1,33 @@
-//! What can go wrong with a call.
+//! Errors of calls.
 
 use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-/// Kind of a refusal. The numbers are on the wire.
+/// Kind of an error status. The numbers are on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum Code {
-    /// No refusal.
+    /// No error.
     Ok = 0,
-    /// Another server leads; the detail names it, if known.
+    /// Another server is the leader; the detail contains its address, if known.
     NotLeader = 1,
-    /// Not now, perhaps later or elsewhere.
+    /// Unavailable at present, perhaps later or elsewhere.
     Unavailable = 2,
-    /// Too much work queued.
+    /// The queue is full.
     Busy = 3,
-    /// The caller's time was over before the work began or ended.
+    /// The caller's deadline passed before the work began or ended.
     DeadlineExceeded = 4,
-    /// The request makes no sense.
+    /// The request is invalid.
     Invalid = 5,
     /// The server failed.
     Internal = 6,
-    /// What was asked for is not there.
+    /// The requested item does not exist.
     NotFound = 7,
-    /// The server does not know the method.
+    /// The method is not implemented.
     Unimplemented = 8,
-    /// This server leads but does not serve yet: ask it again in a moment. Nothing was done.
+    /// This server is the leader but does not serve yet: retry in a moment. Nothing was done.
     NotReady = 9,
 }
 
@@ -48,7 +48,7 @@ impl Code {
     }
 }
 
-/// A refusal by the server.
+/// An error response of the server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code:?}: {message}")]
 pub struct Status {
@@ -61,17 +61,17 @@ pub struct Status {
 }
 
 impl Status {
-    /// A refusal without detail.
+    /// A status without detail.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), detail: Bytes::new() }
     }
 
-    /// Another server leads: `hint` is its id or address, or empty.
+    /// Another server is the leader: `hint` is its id or address, or empty.
     pub fn not_leader(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { detail: Bytes::from(hint.into()), ..Self::new(Code::NotLeader, message) }
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::Invalid, message)
     }
@@ -81,12 +81,12 @@ impl Status {
         Self::new(Code::Internal, message)
     }
 
-    /// Not now.
+    /// Unavailable at present.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(Code::Unavailable, message)
     }
 
-    /// The detail as text, if it is some.
+    /// The detail as text, if it is valid.
     pub fn hint(&self) -> Option<&str> {
         std::str::from_utf8(&self.detail).ok().filter(|s| !s.is_empty())
     }
@@ -116,49 +116,49 @@ impl Status {
     }
 }
 
-/// Why a call has no answer.
+/// Reasons why a call has no response.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CallError {
-    /// The server refused.
+    /// The server returned an error.
     #[error("{address}: {status}")]
     Status {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// The refusal.
+        /// The status.
         status: Status,
     },
-    /// The connection failed; whether the server did the work is unknown, unless `sent` is false.
+    /// The connection failed; the outcome is unknown, unless `sent` is false.
     #[error("{address}: {reason}")]
     Transport {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// Kind of the failure.
+        /// The kind of failure.
         kind: io::ErrorKind,
-        /// What happened.
+        /// The reason.
         reason: String,
-        /// Whether the request may have reached the server.
+        /// The request may have reached the server.
         sent: bool,
     },
-    /// No answer in time; whether the server did the work is unknown.
-    #[error("{address}: no answer within {millis} ms")]
+    /// The call timed out; its outcome is unknown.
+    #[error("{address}: no response within {millis} ms")]
     Timeout {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// How long the call waited.
+        /// The timeout.
         millis: u64,
     },
-    /// The answer does not decode.
-    #[error("{address}: answer does not decode: {reason}")]
+    /// The response does not decode.
+    #[error("{address}: response does not decode: {reason}")]
     Decode {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// The decoder's words.
+        /// The decoder's message.
         reason: String,
     },
 }
 
 impl CallError {
-    /// The server's refusal, if that is what it is.
+    /// The server's status, if this is one.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Status { status, .. } => Some(status),
@@ -166,12 +166,12 @@ impl CallError {
         }
     }
 
-    /// The refusal's code, if it is one.
+    /// The status code, if this is one.
     pub fn code(&self) -> Option<Code> {
         self.status().map(|s| s.code)
     }
 
-    /// Whether the server surely did not begin the work.
+    /// Returns `true` if the server certainly did not begin the work.
     pub fn not_begun(&self) -> bool {
         match self {
             Self::Status { status, .. } => {

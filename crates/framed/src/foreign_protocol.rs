@@ -10,16 +10,17 @@ use tokio::net::TcpStream;
 
 use crate::frame::PREFACE;
 
-/// A connection of another protocol, being served.
+/// The future that serves a connection of another protocol.
 pub type ForeignConnection = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
-/// Another protocol on the same port, told from ours by the bytes its connections open with.
+/// Another protocol on the same port, identified by the first bytes of its connections.
 pub trait ForeignProtocol: Send + Sync + 'static {
-    /// What its connections open with.
+    /// The first bytes of its connections.
     fn preface(&self) -> [u8; PREFACE.len()];
 
     /// Serves a connection whose preface has been read, until it ends. Dropped when the server
-    /// stops: what must be finished, the protocol finishes itself. The protocol says when the
-    /// connection is known to speak its protocol, and ends it when it has to give way before that.
+    /// stops: the protocol itself must complete unfinished work. It calls `open` once the
+    /// connection is known to use its protocol, and ends the connection if it is evicted before
+    /// that.
     fn serve(&self, socket: TcpStream, peer: SocketAddr, open: Open) -> ForeignConnection;
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// What a client sends first, so that other protocols can share the port.
+/// The first bytes of a client, so that other protocols can share the port.
 pub const PREFACE: [u8; 4] = *b"O3F1";
 
-/// Payloads from this size on get an aligned buffer of their own.
+/// Minimum size of payloads that get an aligned buffer of their own.
 pub const LARGE_PAYLOAD: usize = 64 << 10;
 
 pub(crate) const HEAD: usize = 32;
@@ -56,7 +56,7 @@ impl Head {
         out
     }
 
-    /// Reads a head, refusing damage and frames above `max_frame` bytes.
+    /// Decodes a head, refusing damage and frames above `max_frame` bytes.
     pub(crate) fn decode(bytes: &[u8; HEAD], max_frame: usize) -> io::Result<Self> {
         let u32_at = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])

@@ -1,19 +1,19 @@
-//! Frames and refusals, for fuzzing.
+//! Fuzz targets for frames and statuses.
 
 use bytes::Bytes;
 
 use crate::Status;
 use crate::frame::{HEAD, Head, Kind, crc32c};
 
-/// The largest frame that is taken.
+/// Maximum frame size.
 const MAX_FRAME: usize = 1 << 20;
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     vec![("framed-head", head, heads()), ("framed-refusal", refusal, refusals())]
 }
 
-/// The checksum is made right: what is behind it is of interest.
+/// Fixes the checksum, so that the fuzzer gets past it.
 fn head(data: &[u8]) {
     let Some(content) = data.first_chunk::<{ HEAD - 4 }>() else { return };
     let mut bytes = [0; HEAD];

@@ -7,10 +7,10 @@ use prost::Message;
 
 use crate::{CallError, Client, Reply, Status};
 
-/// Calls `method` with a message and decodes the answer's message.
+/// Calls `method` with a message and decodes the response's message.
 ///
 /// # Errors
-/// As [`Client::call`], and when the answer does not decode.
+/// As [`Client::call`], and if the response does not decode.
 pub async fn call<Q: Message, A: Message + Default>(
     client: &Client,
     method: u16,
@@ -21,7 +21,7 @@ pub async fn call<Q: Message, A: Message + Default>(
     Ok(answer)
 }
 
-/// Calls `method` with a message and raw bytes beside it; returns both of the answer.
+/// Calls `method` with a message and a payload; returns both of the response.
 ///
 /// # Errors
 /// As [`call`].
@@ -40,15 +40,15 @@ pub async fn call_with_payload<Q: Message, A: Message + Default>(
     Ok((answer, reply.payload))
 }
 
-/// The message of a request.
+/// Decodes the message of a request.
 ///
 /// # Errors
-/// A status for the caller when the bytes are no such message.
+/// A status for the caller if the bytes are malformed.
 pub fn decode<Q: Message + Default>(header: Bytes) -> Result<Q, Status> {
     Q::decode(header).map_err(|e| Status::invalid(format!("request does not decode: {e}")))
 }
 
-/// An answer that is just a message.
+/// A response without payload.
 pub fn reply(message: &impl Message) -> Reply {
     Reply { header: message.encode_to_vec().into(), payload: Bytes::new() }
 }

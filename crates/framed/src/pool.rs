@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{Client, ClientOptions};
 
-/// Clients by address, made when first asked for. Clones share them.
+/// Clients by address, created on first use. Clones share them.
 #[derive(Clone)]
 pub struct ClientPool {
     options: ClientOptions,

@@ -14,15 +14,16 @@ use crate::write::{OutFrame, Payload, write_queue};
 /// Limits of a [`Sender`].
 #[derive(Debug, Clone)]
 pub struct SenderOptions {
-    /// Bytes queued; what comes on top is refused.
+    /// Maximum bytes in the queue; further frames are refused.
     pub max_queued: usize,
-    /// How long a connection may take to be made.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// As [`crate::ClientOptions::user_timeout`]. Short, for what is queued meanwhile is stale.
+    /// As [`crate::ClientOptions::user_timeout`]. Short, because frames queued in the meantime
+    /// become stale.
     pub user_timeout: Duration,
-    /// Wait after the first attempt to connect that failed; it doubles with each further one.
+    /// Delay after the first failed attempt to connect; it doubles with each further one.
     pub first_reconnect: Duration,
-    /// The longest wait between attempts.
+    /// Maximum delay between attempts.
     pub max_reconnect: Duration,
 }
 
@@ -38,19 +39,19 @@ impl Default for SenderOptions {
     }
 }
 
-/// Why a frame was not queued.
+/// Reasons why a frame was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Too much is queued already.
-    #[error("too many bytes wait to be sent")]
+    /// The queue is full.
+    #[error("the send queue is full")]
     Full,
-    /// The sender's task is gone: the runtime is shutting down.
+    /// The sender's task has ended: the runtime is shutting down.
     #[error("the sender is closed")]
     Closed,
 }
 
-/// Sends one-way frames to one address over one connection, in order. A lost connection loses
-/// what was queued; the receiver must cope, as Raft does.
+/// Sends one-way frames to one address over one connection, in order. A lost connection loses its
+/// queue; the receiver must tolerate that, as Raft does.
 #[derive(Clone)]
 pub struct Sender {
     queue: mpsc::UnboundedSender<OutFrame>,
@@ -70,7 +71,7 @@ impl Sender {
     /// Queues a frame.
     ///
     /// # Errors
-    /// When too much is queued or the sender is closed; the frame is dropped.
+    /// If the queue is full or the sender is closed; the frame is dropped.
     pub fn send(&self, method: u16, header: Bytes, payload: Vec<Bytes>) -> Result<(), SendError> {
         let frame = OutFrame {
             kind: Kind::OneWay,
@@ -88,13 +89,13 @@ impl Sender {
         self.queue.send(frame).map_err(|_| SendError::Closed)
     }
 
-    /// Bytes that wait to be sent.
+    /// Number of queued bytes.
     pub fn queued_bytes(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
     }
 }
 
-/// Hands frames to one connection at a time; drops what comes while there is none.
+/// Passes frames to one connection at a time; drops those that arrive while there is none.
 async fn run(
     address: Arc<str>,
     options: SenderOptions,
@@ -121,7 +122,7 @@ async fn run(
                 wait = options.max_reconnect.min(wait * 2);
             }
         }
-        // What waited for the lost connection is stale by now.
+        // Frames queued for the lost connection are stale by now.
         while let Ok(frame) = frames.try_recv() {
             taken(frame.wire_len());
         }

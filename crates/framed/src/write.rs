@@ -1,4 +1,4 @@
-//! Writing frames to a socket, many at a time.
+//! Batched writing of frames to a socket.
 
 use std::io::{self, IoSlice};
 
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::frame::{HEAD, Head, Kind, crc32c};
 
-/// Parts up to this size are copied together; larger ones are handed to the socket as they are.
+/// Parts up to this size are copied together; larger ones are passed to the socket without copying.
 const COPIED_PART: usize = 4 << 10;
 /// Bytes to collect before a write.
 const BATCH_BYTES: usize = 256 << 10;
@@ -91,7 +91,7 @@ impl WriteBatch {
         }
     }
 
-    /// Writes all that was collected. `written` learns of every write how many bytes it took.
+    /// Writes the batch. `written` is called for every write with its number of bytes.
     async fn write(
         &mut self,
         socket: &mut (impl AsyncWrite + Unpin),
@@ -131,7 +131,7 @@ impl WriteBatch {
 }
 
 impl WriteBatch {
-    /// Takes a frame, and what else is queued as long as the batch has room.
+    /// Adds a frame, and further queued ones as long as the batch has space.
     fn fill(&mut self, first: OutFrame, frames: &mut mpsc::UnboundedReceiver<OutFrame>) {
         self.frame(first);
         let mut count = 1;
@@ -143,7 +143,8 @@ impl WriteBatch {
     }
 }
 
-/// Writes frames until the channel closes. `written` learns how many bytes each write took.
+/// Writes frames until the channel closes. `written` is called for each write with its number of
+/// bytes.
 pub(crate) async fn write_frames(
     mut socket: impl AsyncWrite + Unpin,
     mut frames: mpsc::UnboundedReceiver<OutFrame>,
@@ -151,8 +152,8 @@ pub(crate) async fn write_frames(
 ) -> io::Result<()> {
     let mut batch = WriteBatch::default();
     while let Some(frame) = frames.recv().await {
-        // This task often runs right behind the one that queued a frame. Others that are ready
-        // queue theirs meanwhile, and all go in one write.
+        // This task often runs right after the one that queued a frame. Other ready tasks queue
+        // theirs in the meantime, and all are sent in one write.
         if frames.is_empty() {
             tokio::task::yield_now().await;
         }
@@ -162,8 +163,8 @@ pub(crate) async fn write_frames(
     socket.shutdown().await
 }
 
-/// Writes `first` and what follows it in a queue that outlives the connection. `taken` learns how
-/// many bytes each batch takes out of the queue.
+/// Writes `first` and further frames of a queue that outlives the connection. `taken` is called
+/// with the number of bytes that each batch takes out of the queue.
 pub(crate) async fn write_queue(
     mut socket: impl AsyncWrite + Unpin,
     first: OutFrame,

@@ -21,10 +21,10 @@ const COUNT: u16 = 4;
 const LATER: u16 = 5;
 const CRASH: u16 = 6;
 const CRASH_LATER: u16 = 7;
-/// A [`COUNT`] that stands at a gate after it was read and before it is begun.
+/// A [`COUNT`] that waits at a gate after it was read and before it begins.
 const GATED: u16 = 8;
 
-/// No call that is answered takes as long.
+/// Longer than any completed call.
 const PATIENCE: Duration = testkit::LIMIT;
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Handler for EchoHandler {
         let echo = self.0.clone();
         echo.called.fetch_add(1, Ordering::Relaxed);
         if let (GATED, Some(gate)) = (call.method, &echo.gate) {
-            // Not on a thread of the runtime, which would hold up others that are queued there.
+            // Not on a thread of the runtime, which would block other tasks.
             tokio::task::block_in_place(gate.blocking());
         }
         Box::pin(async move {
@@ -185,7 +185,7 @@ async fn one_way_frames_arrive_in_order() {
 async fn a_full_sender_refuses_instead_of_growing() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let options = SenderOptions { max_queued: 1 << 20, ..SenderOptions::default() };
-    // Bound but never accepted from and never read: bytes pile up at the sender.
+    // Bound but never accepted from and never read: bytes accumulate at the sender.
     let sender = Sender::new(free.local_addr().unwrap().to_string(), options);
     let part = Bytes::from(vec![0; 1 << 20]);
     let refused = (0..64).any(|_| sender.send(COUNT, Bytes::new(), vec![part.clone()]).is_err());
@@ -255,7 +255,7 @@ async fn a_shutdown_answers_what_it_has_begun() {
     assert_eq!(call.await.unwrap().unwrap().header, "x");
 }
 
-/// Its tasks run on several threads: one of them stands at a gate.
+/// Multi-threaded, because one of the tasks blocks at a gate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_call_that_was_read_before_a_shutdown_is_not_begun_after_it() {
     let gate = Some(testkit::Gate::closed());
@@ -320,7 +320,7 @@ async fn a_call_that_waits_for_its_turn_at_a_shutdown_has_not_crashed() {
     first.abort();
 }
 
-/// A connection on which nothing was sent but these bytes.
+/// A connection on which only these bytes were sent.
 async fn stranger(server: &Server, says: &[u8]) -> tokio::net::TcpStream {
     let mut socket = tokio::net::TcpStream::connect(server.local_addr()).await.unwrap();
     socket.write_all(says).await.unwrap();
@@ -355,7 +355,7 @@ async fn connections_that_say_nothing_shut_no_other_out() {
     let stats = server.connections().stats();
     until("strangers to be evicted", async || stats.evicted.load(Ordering::Relaxed) >= 400).await;
     assert!(stats.open.load(Ordering::Relaxed) <= 40);
-    // Connections that were there stay, and new ones are let in.
+    // Existing connections stay, and new ones are accepted.
     client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
     let late = Client::new(server.local_addr().to_string(), ClientOptions::default());
     late.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await.unwrap();
@@ -408,7 +408,7 @@ async fn silence_ends_a_connection_before_within_and_between_frames() {
     // A busy machine may be silent for as long between two steps of a call.
     let call = async || client.call(ECHO, Bytes::new(), Bytes::new(), PATIENCE).await;
     until("a call to be answered", call).await;
-    // The client's connection says nothing any more, and the next call makes a new one.
+    // The client's connection is idle from now on, and the next call opens a new one.
     let stats = server.connections().stats();
     until("it to be closed", async || stats.open.load(Ordering::Relaxed) == 0).await;
     until("the next call to be answered", call).await;
@@ -418,13 +418,13 @@ async fn silence_ends_a_connection_before_within_and_between_frames() {
 async fn a_peer_that_takes_no_answers_is_left() {
     let echo = Arc::new(Echo::default());
     let timeouts = ConnectionOptions {
-        // It must take the call, which is sent without a pause.
+        // It must receive the call, which is sent without a pause.
         stall_timeout: Duration::from_secs(3),
         ..ConnectionOptions::default()
     };
     let server = serve(&echo, ServerOptions { connections: timeouts, ..Default::default() }).await;
     let socket = stranger(&server, b"O3F1").await;
-    // One call whose answer is more than sockets buffer, and nobody reads it.
+    // One call whose response exceeds the socket buffers and is not read.
     let header = vec![0; 60 << 20];
     let (read, mut write) = socket.into_split();
     let mut head = [0; 32];

@@ -1,4 +1,4 @@
-//! Answers on their way to one peer.
+//! Pending responses to one peer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ use crate::frame::Kind;
 use crate::write::{OutFrame, Payload};
 use crate::{Code, Status};
 
-/// Answer bytes that may wait for one connection's peer to take them; beyond it no more of its
-/// calls are read.
+/// Maximum response bytes queued for one connection's peer; beyond it no more of its calls are
+/// read.
 const MAX_UNSENT: usize = 64 << 20;
-/// Answer bytes that may wait for all peers of a server; beyond it only the calls of connections
-/// are read for which hardly any wait.
+/// Maximum response bytes queued for all peers of a server; beyond it only connections with few
+/// queued bytes are read.
 const MAX_UNSENT_BY_ALL: usize = 256 << 20;
-/// Bytes that hardly count.
+/// Queued bytes that count as few.
 const FEW: usize = 1 << 20;
 
-/// What one connection has to send.
+/// Response queue of one connection.
 pub(super) struct Answers {
     out: mpsc::UnboundedSender<OutFrame>,
     unsent: AtomicUsize,
@@ -36,7 +36,7 @@ impl Answers {
         (Arc::new(answers), frames)
     }
 
-    /// Waits until the peer has taken enough of its answers, or has gone.
+    /// Waits until the peer has received enough of its responses, or is gone.
     pub(super) async fn wait_for_room(&self) {
         while !self.has_room() {
             tokio::select! {
@@ -52,12 +52,12 @@ impl Answers {
         own <= FEW || (own <= MAX_UNSENT && all <= MAX_UNSENT_BY_ALL)
     }
 
-    /// Bytes that the peer has yet to take.
+    /// Bytes that the peer has not received yet.
     pub(super) fn unsent(&self) -> usize {
         self.unsent.load(Ordering::Relaxed)
     }
 
-    /// Notes that so many bytes went to the socket.
+    /// Records bytes written to the socket.
     pub(super) fn note_sent(&self, bytes: usize) {
         self.shared.unsent.fetch_sub(bytes, Ordering::Relaxed);
         self.unsent.fetch_sub(bytes, Ordering::Relaxed);
@@ -80,24 +80,24 @@ impl Answers {
         let bytes = frame.wire_len();
         self.shared.unsent.fetch_add(bytes, Ordering::Relaxed);
         self.unsent.fetch_add(bytes, Ordering::Relaxed);
-        // A closed channel means that the connection is gone, and the caller with it.
+        // A closed channel means that the connection, and so the caller, is gone.
         let _ = self.out.send(frame);
     }
 }
 
 impl Drop for Answers {
     fn drop(&mut self) {
-        // What was not sent is dropped with the queue.
+        // Unsent responses are dropped with the queue.
         self.shared.unsent.fetch_sub(*self.unsent.get_mut(), Ordering::Relaxed);
     }
 }
 
-/// An answer that is owed. A call that ends without one, by a panic, is answered all the same.
+/// A due response. A call that ends without one, by a panic, gets an error response.
 pub(super) struct Due {
     answers: Arc<Answers>,
     /// `None` for a one-way frame.
     call: Option<u64>,
-    /// The call waits for its turn: only a server that stops leaves it then.
+    /// The call waits for its turn: only a server that stops drops it then.
     waits: bool,
 }
 
@@ -106,7 +106,7 @@ impl Due {
         Self { answers: answers.clone(), call, waits: false }
     }
 
-    /// Whether the call waits for its turn from now on.
+    /// Marks the call as waiting for its turn or not.
     pub(super) fn set_waits(&mut self, waits: bool) {
         self.waits = waits;
     }
@@ -122,7 +122,7 @@ impl Drop for Due {
     fn drop(&mut self) {
         let Some(call) = self.call.take() else { return };
         let status = if self.waits {
-            Status::unavailable("the server stops and does not wait for the call")
+            Status::unavailable("the server is stopping and does not wait for the call")
         } else {
             self.answers.shared.stats.crashed.fetch_add(1, Ordering::Relaxed);
             Status::new(Code::Internal, "the call's handler failed")

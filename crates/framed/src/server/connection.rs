@@ -1,4 +1,4 @@
-//! One connection: what it opens with, then its calls.
+//! One connection: its preface, then its calls.
 
 use std::future::Future;
 use std::io;
@@ -26,10 +26,10 @@ use crate::frame::{Kind, PREFACE};
 use crate::write::write_frames;
 use crate::{Code, Status};
 
-/// Why a call is refused at a shutdown.
-const NOT_BEGUN: &str = "the server stops and has not begun the call";
+/// Reason for refusing a call during a shutdown.
+const NOT_BEGUN: &str = "the server is stopping and has not begun the call";
 
-/// Serves a connection until its peer closes it, breaks the protocol, or the server stops.
+/// Serves a connection until its peer closes it, violates the protocol, or the server stops.
 pub(super) async fn serve(
     mut socket: TcpStream,
     peer: SocketAddr,
@@ -82,19 +82,19 @@ pub(super) async fn serve(
     };
     drop((answers, open_until));
     if is_stalled {
-        // It would wait for the peer to take what it does not take.
+        // It would wait for a peer that does not receive.
         open.timed_out();
         writer.abort();
         return read;
     }
-    // Calls still being worked on hold senders: the writer ends after their answers, and the
-    // connection counts until then. That the peer takes them has to be watched.
+    // Calls in progress hold senders: the writer ends after their responses, and the connection
+    // counts until then. The watcher checks that the peer receives them.
     let stall = shared.options.connections.stall_timeout;
     let written = finish(writer, &weak, &activity, stall).await;
     read.and(written)
 }
 
-/// Waits for a writer until the last answers are sent, as long as the peer takes them.
+/// Waits for a writer until the last responses are sent, as long as the peer receives them.
 async fn finish(
     mut writer: tokio::task::JoinHandle<io::Result<()>>,
     answers: &Weak<Answers>,
@@ -110,12 +110,12 @@ async fn finish(
         let is_waited_for = answers.upgrade().is_some_and(|answers| answers.unsent() == 0);
         if !is_taken && !is_waited_for {
             writer.abort();
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes no answers"));
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the peer receives no responses"));
         }
     }
 }
 
-/// Waits for something that a new connection has to say soon, unless it has to give way.
+/// Waits for a message that a new connection must send soon, unless the connection is evicted.
 async fn handshake<T>(
     open: &mut Open,
     limit: Duration,
@@ -124,13 +124,13 @@ async fn handshake<T>(
     let said = tokio::select! {
         said = timeout(limit, said) => said,
         () = open.evicted() => {
-            let reason = "another connection takes the place of this one";
+            let reason = "connection evicted in favour of a new one";
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
         }
     };
     said.unwrap_or_else(|_| {
         open.timed_out();
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the peer says nothing"))
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the peer sends nothing"))
     })
 }
 
@@ -159,7 +159,7 @@ impl Connection<'_> {
         let mut is_first = true;
         loop {
             let received = match is_first {
-                // Damage in the first frame shows that it is not our protocol after all.
+                // Damage in the first frame means that it is another protocol after all.
                 true => tokio::select! {
                     received = reader.next() => received?,
                     () = open.evicted() => return Ok(()),
@@ -179,7 +179,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Takes a call. Returns when the next one may be read.
+    /// Processes a call. Returns when the next one may be read.
     async fn handle(&self, frame: Frame, own: &Arc<Semaphore>) -> io::Result<()> {
         let Frame { head, header, payload, memory } = frame;
         self.answers.wait_for_room().await;
@@ -210,7 +210,7 @@ impl Connection<'_> {
             due.send(Err(Status::unavailable(NOT_BEGUN)));
             return Ok(());
         }
-        // A panic is answered by what is due, and ends this call only.
+        // A panic drops the due response, which sends an error, and ends this call only.
         let begun = catch_unwind(AssertUnwindSafe(|| self.shared.handler.call(call)));
         let Ok(work) = begun else { return Ok(()) };
         let mut work = AssertUnwindSafe(work).catch_unwind();
@@ -224,7 +224,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Has a task wait for a call's work, as soon as there may be one more.
+    /// Spawns a task that waits for a call's work, as soon as the limit allows one more.
     async fn wait_for<F>(
         &self,
         work: F,
@@ -239,7 +239,7 @@ impl Connection<'_> {
         // Waiting here stops reading from this connection: others have their own share.
         let Ok(own) = own.clone().acquire_owned().await else { return };
         let permit = self.shared.in_flight.acquire(&self.key, 1).await;
-        // A shutdown that has begun meanwhile may have waited for everybody with a permit.
+        // A shutdown that has begun in the meantime may have waited for all permits already.
         let Some(permit) = self.shared.unless_stopped(|| permit) else { return };
         due.set_waits(false);
         let counted = InFlight::count(&self.shared.stats);
@@ -250,7 +250,7 @@ impl Connection<'_> {
             };
             match result {
                 Ok(Ok(result)) => due.send(result),
-                // A panic: what is due says so as it is dropped.
+                // A panic: the due response sends an error when it is dropped.
                 Ok(Err(_)) => drop(due),
                 Err(_) => {
                     due.send(Err(Status::new(Code::DeadlineExceeded, "the caller gave up")));

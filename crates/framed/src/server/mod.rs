@@ -1,4 +1,4 @@
-//! Taking calls.
+//! Servers.
 
 mod answers;
 mod connection;
@@ -19,74 +19,74 @@ use tokio::sync::watch as signal;
 
 use crate::{ForeignProtocol, Status};
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     /// Encoded message.
     pub header: Bytes,
-    /// Raw bytes beside it.
+    /// Payload.
     pub payload: Bytes,
 }
 
-/// A request, or a one-way frame (whose answer is dropped).
+/// A request, or a one-way frame (whose response is dropped).
 #[derive(Debug)]
 pub struct Call {
-    /// Which pair of messages.
+    /// The method number.
     pub method: u16,
     /// Encoded message.
     pub header: Bytes,
-    /// Raw bytes beside it.
+    /// Payload.
     pub payload: Bytes,
-    /// The caller.
+    /// The caller's address.
     pub peer: SocketAddr,
-    /// When the caller gives up.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
-    /// When the frame was complete.
+    /// Time at which the frame was complete.
     pub received: Instant,
-    /// Whether the caller's connection is still there.
+    /// Observes the caller's connection.
     pub caller: Caller,
 }
 
-/// A caller's connection, to be watched by work that is in vain without it.
+/// Observes a caller's connection, for work that is useless without it.
 #[derive(Debug, Clone)]
 pub struct Caller(signal::Receiver<()>);
 
 impl Caller {
-    /// Waits until the connection is closed: nobody will take the answer.
+    /// Waits until the connection is closed: the response has no receiver then.
     pub async fn gone(&mut self) {
         while self.0.changed().await.is_ok() {}
     }
 }
 
-/// What a handler returns.
+/// The result of a handler.
 pub type HandlerFuture = Pin<Box<dyn Future<Output = Result<Reply, Status>> + Send>>;
 
-/// Takes calls.
+/// Serves calls.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers one call. The future is polled once on the connection's own task, so work that is
-    /// ready at once costs no task; what waits is moved to a task of its own. It must not block.
-    /// A panic is answered with [`crate::Code::Internal`] and ends nothing but the call.
+    /// Serves one call. The future is polled once on the connection's own task, so work that is
+    /// ready at once needs no task; a pending one is moved to a task of its own. It must not block.
+    /// A panic is answered with [`crate::Code::Internal`] and ends only the call.
     ///
-    /// `call` itself must begin nothing, only the future: when the server stops, it drops a future
-    /// that was not polled yet.
+    /// `call` itself must have no effects, only the future: a stopping server drops futures that
+    /// were never polled.
     fn call(&self, call: Call) -> HandlerFuture;
 }
 
 /// Limits of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Largest frame, header and payload together, in bytes.
+    /// Maximum frame size, header and payload together, in bytes.
     pub max_frame: usize,
-    /// Calls being worked on, over all connections. Beyond it nothing more is read, and a
-    /// connection that has the fewest goes on first. One peer has three quarters of them at most,
-    /// and one connection a quarter.
+    /// Maximum number of calls in progress, over all connections. Beyond it nothing more is read,
+    /// and connections with the fewest calls continue first. One peer has at most three quarters of
+    /// them, and one connection a quarter.
     pub max_in_flight: usize,
-    /// How long a shutdown waits for calls being worked on.
+    /// Time for calls in progress to finish on shutdown.
     pub drain: Duration,
-    /// How many connections there may be, and how long they may be silent.
+    /// Limits on connections and their idle time.
     pub connections: ConnectionOptions,
-    /// Memory for the payloads of large frames; without a budget it is bounded by the number of
-    /// calls only.
+    /// Memory for the payloads of large frames; without a budget it is limited only by the number
+    /// of calls.
     pub memory: Option<MemoryBudget>,
 }
 
@@ -102,14 +102,14 @@ impl Default for ServerOptions {
     }
 }
 
-/// What a server does, for metrics.
+/// Statistics of a server, for metrics.
 #[derive(Debug, Default)]
 pub struct ServerStats {
-    /// Calls being worked on, those answered at once left out.
+    /// Calls in progress, except those completed on the first poll.
     pub in_flight: AtomicU64,
     /// Frames received.
     pub calls: AtomicU64,
-    /// One-way frames for whose bytes there was no memory.
+    /// One-way frames dropped for lack of memory.
     pub dropped: AtomicU64,
     /// Calls whose handler panicked.
     pub crashed: AtomicU64,
@@ -126,14 +126,14 @@ struct Shared {
     stats: Arc<ServerStats>,
     connections: Arc<Connections>,
     in_flight: Arc<FairSemaphore<PeerKey>>,
-    /// Answer bytes of all connections that their peers have yet to take.
+    /// Response bytes of all connections that their peers have not received yet.
     unsent: AtomicUsize,
     stop: signal::Receiver<bool>,
 }
 
 impl Shared {
-    /// Does something that is not to be done once the server stops, and must not block: a shutdown
-    /// that begins meanwhile waits for it.
+    /// Runs `work`, which must not block, unless the server is stopping: a shutdown that begins in
+    /// the meantime waits for it.
     fn unless_stopped<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let is_stopped = self.stop.borrow();
         (!*is_stopped).then(work)
@@ -152,10 +152,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `address` (`host:port`, port 0 for any) and serves it on the current runtime.
+    /// Binds `address` (`host:port`, port 0 for any) and serves it on the current runtime.
     ///
     /// # Errors
-    /// When the address cannot be bound.
+    /// If the address cannot be bound.
     pub async fn bind(
         address: &str,
         handler: Arc<dyn Handler>,
@@ -168,7 +168,7 @@ impl Server {
     /// Serves a bound listener.
     ///
     /// # Errors
-    /// When the listener has no local address.
+    /// If the listener has no local address.
     pub fn serve(
         listener: TcpListener,
         handler: Arc<dyn Handler>,
@@ -177,7 +177,7 @@ impl Server {
         Self::serve_with_foreign(listener, handler, None, options)
     }
 
-    /// Serves a bound listener that another protocol has its connections on, too.
+    /// Serves a bound listener that is shared with another protocol.
     ///
     /// # Errors
     /// As [`Server::serve`].
@@ -208,12 +208,12 @@ impl Server {
         Ok(Self { address, stats, connections, in_flight, drain, stop, accepting })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it does.
+    /// Its statistics.
     pub fn stats(&self) -> &Arc<ServerStats> {
         &self.stats
     }
@@ -223,16 +223,16 @@ impl Server {
         &self.connections
     }
 
-    /// Takes no more calls, lets those being worked on finish within the drain time, and closes
-    /// the connections. The address can be bound anew then. No call is begun after it returns: one
-    /// that was read and not begun, or waits for others to end, is answered with
+    /// Accepts no more calls, waits up to the drain time for those in progress, and closes the
+    /// connections. The address can be bound again then. No call begins after it returns: one that
+    /// was read but not begun, or waits for others to end, is answered with
     /// [`crate::Code::Unavailable`].
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
         self.accepting.abort();
-        // It ends by having been aborted; only then is the listener gone.
+        // The task ends by being aborted; only then is the listener closed.
         let _ = (&mut self.accepting).await;
-        // Elapsed drain time only means that some callers see a closed connection.
+        // An elapsed drain time only means that some callers see a closed connection.
         let _ = tokio::time::timeout(self.drain, self.in_flight.idle()).await;
     }
 }
@@ -249,7 +249,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         match listener.accept().await {
             Ok((socket, peer)) => {
                 let Some(open) = shared.connections.open(peer.ip()) else {
-                    tracing::debug!(%peer, "too many connections");
+                    tracing::debug!(%peer, "connection refused: too many connections");
                     continue;
                 };
                 let shared = shared.clone();
@@ -260,15 +260,15 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 });
             }
             Err(e) => {
-                // Out of file descriptors, most likely: serving the others frees some.
-                tracing::warn!(error = %e, "cannot accept a connection");
+                // Most likely out of file descriptors: serving the others frees some.
+                tracing::warn!(error = %e, "cannot accept connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
 }
 
-/// Counts a call while it is worked on.
+/// Counts a call in progress.
 struct InFlight(Arc<ServerStats>);
 
 impl InFlight {

@@ -1,4 +1,4 @@
-//! Ending connections whose peer is silent for too long.
+//! Closing connections whose peer is silent for too long.
 
 use std::io;
 use std::sync::Arc;
@@ -10,30 +10,30 @@ use tokio::time::Instant;
 use super::answers::Answers;
 use crate::activity::{Activity, Phase};
 
-/// Bytes per second at which a frame arrives at least, on top of the time for a stall.
+/// Minimum rate of a frame in bytes per second, after the stall timeout.
 const SLOWEST: u64 = 64 << 10;
 
-/// How a connection ends that is watched.
+/// The way in which a watched connection ends.
 pub(super) enum Ended {
-    /// Nothing was under way for long: the peer does not need it.
+    /// Idle for long: the peer does not need it.
     Idle,
-    /// The peer owes the rest of a frame, or does not take its answers.
+    /// The peer does not send the rest of a frame, or does not receive its responses.
     Stalled(io::Error),
 }
 
-/// Since when what has not changed.
+/// The last observed activity, and the times of its changes.
 struct Seen {
     read: u64,
     read_since: Instant,
     written: u64,
     written_since: Instant,
     frames: u64,
-    /// Time that the frame now being read has taken, without what was our own part.
+    /// Time of the frame that is being read, without time spent in this process.
     frame_took: Duration,
     busy: Instant,
 }
 
-/// Waits until the connection has to be ended. Costs a look now and then, and nothing per frame.
+/// Waits until the connection must be closed. Costs an occasional check, and nothing per frame.
 pub(super) async fn watch(
     activity: &Activity,
     answers: &Arc<Answers>,
@@ -53,7 +53,7 @@ pub(super) async fn watch(
     };
     loop {
         tokio::time::sleep(step).await;
-        // Each call that is worked on has a reference, and so has the reading side.
+        // Each call in progress has a reference, and so has the reading side.
         let answers_are_due = Arc::strong_count(answers) > 1 || answers.unsent() > 0;
         if let Some(ended) = seen.check(activity, answers.unsent(), answers_are_due, step, options)
         {
@@ -92,10 +92,10 @@ impl Seen {
         };
         let allowed = options.stall_timeout + Duration::from_secs(activity.frame_len() / SLOWEST);
         if now - self.read_since >= options.stall_timeout || self.frame_took >= allowed {
-            return stalled("the rest of a frame does not come");
+            return stalled("the rest of a frame does not arrive");
         }
         if now - self.written_since >= options.stall_timeout {
-            return stalled("the peer does not take its answers");
+            return stalled("the peer does not receive its responses");
         }
         (now - self.busy >= options.idle_timeout).then_some(Ended::Idle)
     }
