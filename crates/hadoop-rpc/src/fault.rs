@@ -1,8 +1,8 @@
-//! Refusals, as the Java exceptions they are rebuilt into.
+//! Faults, and the Java exceptions that clients create from them.
 
 use std::borrow::Cow;
 
-/// Kind of a refusal. The numbers are on the wire.
+/// Kind of a fault. The numbers are on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
 pub enum ErrorCode {
@@ -12,17 +12,17 @@ pub enum ErrorCode {
     NoSuchMethod = 2,
     /// The server does not serve the protocol.
     NoSuchProtocol = 3,
-    /// The server could not do the call, and another time it may.
+    /// The server could not process the call; a retry may succeed.
     Server = 4,
-    /// The answer could not be written.
+    /// The response could not be serialized.
     SerializingResponse = 5,
-    /// The protocol is served in another version.
+    /// The server has another version of the protocol.
     VersionMismatch = 6,
-    /// The connection cannot go on, for a reason without a number of its own.
+    /// The connection cannot continue, for a reason without a number of its own.
     FatalUnknown = 10,
-    /// Messages are in an encoding that is not served.
+    /// The encoding of messages is not supported.
     FatalUnsupportedSerialization = 11,
-    /// A frame's header makes no sense.
+    /// A frame's header is invalid.
     FatalInvalidHeader = 12,
     /// A request does not decode.
     FatalDeserializingRequest = 13,
@@ -50,7 +50,7 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the connection ends with it.
+    /// Returns `true` if the connection ends with it.
     pub fn is_fatal(self) -> bool {
         self as i32 >= Self::FatalUnknown as i32
     }
@@ -59,15 +59,15 @@ impl ErrorCode {
 /// A Java class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exception {
-    /// One of the package of IPC's own classes. Forks have moved that package, so a server is
-    /// told its name ([`crate::ServerOptions::ipc_package`]).
+    /// A class of the package of IPC's own classes. Forks have moved that package, so its name is
+    /// an option of the server ([`crate::ServerOptions::ipc_package`]).
     Ipc(&'static str),
     /// Any other, with its package.
     Named(Cow<'static, str>),
 }
 
 impl Exception {
-    /// With its package.
+    /// The class name with its package.
     pub fn full_name(&self, ipc_package: &str) -> String {
         match self {
             Self::Ipc(name) => format!("{ipc_package}.{name}"),
@@ -76,13 +76,13 @@ impl Exception {
     }
 }
 
-/// A refusal.
+/// A fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{exception:?}: {message}")]
 pub struct Fault {
     /// Kind.
     pub code: ErrorCode,
-    /// What the client's side throws: it must be an `IOException` that can be made of a text.
+    /// The exception on the client's side: an `IOException` with a constructor that takes a text.
     pub exception: Exception,
     /// Its text.
     pub message: String,
@@ -102,7 +102,7 @@ impl Fault {
         Self::new(ErrorCode::Application, Exception::Named(class.into()), message)
     }
 
-    /// A method that is not served.
+    /// The method does not exist.
     pub fn no_such_method(protocol: &str, method: &str) -> Self {
         let message = format!("unknown method {method} called on {protocol} protocol");
         Self::ipc(ErrorCode::NoSuchMethod, "RpcNoSuchMethodException", message)
@@ -113,7 +113,7 @@ impl Fault {
         Self::application("com.google.protobuf.InvalidProtocolBufferException", reason)
     }
 
-    /// Not now: to be asked again.
+    /// Temporarily unavailable: the client should retry.
     pub fn busy(message: impl Into<String>) -> Self {
         Self::ipc(ErrorCode::Server, "RetriableException", message)
     }
@@ -151,6 +151,6 @@ impl Fault {
     }
 
     pub(crate) fn crashed() -> Self {
-        Self::application("java.io.IOException", "the call ended without an answer")
+        Self::application("java.io.IOException", "the call ended without a response")
     }
 }

@@ -1,4 +1,4 @@
-//! Frames off a socket, and messages out of frames.
+//! Reading frames from a socket, and messages from frames.
 
 use std::io;
 
@@ -9,10 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Bytes of a frame's length.
 pub(crate) const LENGTH: usize = 4;
-/// Memory taken ahead of the bytes that are to fill it, at most: what a frame says of its length
-/// is not believed before they come.
+/// Maximum memory allocated ahead of arriving bytes: the declared length of a frame is not trusted.
 const READ_AHEAD: usize = 64 << 10;
-/// Room below which a buffer is given up for a new one.
+/// Free space below which a buffer is replaced.
 const LEAST_ROOM: usize = 4 << 10;
 
 /// Reads frames.
@@ -26,8 +25,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Self { socket, buffer: BytesMut::new() }
     }
 
-    /// The next frame without its length, of at most `limit` bytes; `None` when the peer closed
-    /// between frames. Nothing is lost when the future is dropped.
+    /// The next frame without its length, of at most `limit` bytes; `None` if the peer closed
+    /// between frames. Cancel-safe.
     pub(crate) async fn next(&mut self, limit: usize) -> io::Result<Option<Bytes>> {
         loop {
             let wanted = match self.buffer.first_chunk::<LENGTH>() {
@@ -63,7 +62,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads once towards `wanted` bytes; `false` at the end of the stream.
     async fn fill_some(&mut self, wanted: usize) -> io::Result<bool> {
         let missing = wanted.saturating_sub(self.buffer.len());
-        // A large frame doubles what it has, a small one leaves room for those behind it.
+        // A large frame doubles the buffer, a small one leaves space for later frames.
         let ahead = missing.min(READ_AHEAD.max(self.buffer.len())).max(LEAST_ROOM);
         if self.buffer.capacity() - self.buffer.len() < ahead {
             self.buffer.reserve(ahead.max(READ_AHEAD));
@@ -74,21 +73,21 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
 fn checked_length(length: i32, limit: usize) -> io::Result<usize> {
     usize::try_from(length).ok().filter(|l| *l <= limit).ok_or_else(|| {
-        let reason = format!("frame of {length} bytes, at most {limit} are taken");
+        let reason = format!("frame of {length} bytes exceeds the limit of {limit}");
         io::Error::new(io::ErrorKind::InvalidData, reason)
     })
 }
 
-/// A frame is not what it should be.
+/// A malformed frame.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Malformed {
     /// A message does not decode.
     #[error(transparent)]
     Message(#[from] prost::DecodeError),
-    /// A message is longer than what is left of its frame.
-    #[error("a message of {0} bytes goes beyond the end of its frame")]
+    /// A message exceeds the rest of its frame.
+    #[error("a message of {0} bytes exceeds the end of its frame")]
     CutShort(u64),
-    /// Something follows the last message.
+    /// There are bytes after the last message.
     #[error("{0} bytes follow the last message of a frame")]
     Rest(usize),
 }
@@ -112,7 +111,7 @@ pub(crate) fn at_end(frame: &Bytes) -> Result<(), Malformed> {
     if frame.is_empty() { Ok(()) } else { Err(Malformed::Rest(frame.len())) }
 }
 
-/// A frame of these messages, with its length.
+/// Encodes these messages as a frame with its length.
 pub(crate) fn encode(messages: &[&dyn Part]) -> BytesMut {
     let length: usize = messages.iter().map(|m| delimited(m.length())).sum();
     let mut frame = BytesMut::with_capacity(LENGTH + length);
@@ -124,17 +123,17 @@ pub(crate) fn encode(messages: &[&dyn Part]) -> BytesMut {
     frame
 }
 
-/// A length as the wire has it. One above 2 GB cannot be said; the peer refuses what is.
+/// The length for the wire. Lengths above 2 GB cannot be encoded; the peer refuses the result.
 pub(crate) fn frame_length(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }
 
-/// Bytes of a message of this length with its length.
+/// Size of a message of this length including its length prefix.
 pub(crate) fn delimited(length: usize) -> usize {
     encoded_len_varint(length as u64) + length
 }
 
-/// A message that can be put into a frame.
+/// A message that can be part of a frame.
 pub(crate) trait Part {
     fn length(&self) -> usize;
     fn put(&self, frame: &mut BytesMut);

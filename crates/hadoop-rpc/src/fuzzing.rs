@@ -1,4 +1,4 @@
-//! Frames of clients and servers, for fuzzing.
+//! Fuzz targets for frames of clients and servers.
 
 use bytes::Bytes;
 
@@ -8,7 +8,7 @@ use crate::incoming::{self, CallId};
 use crate::message::{CONTEXT, CallHeader, FINAL_PACKET, KIND_PROTOBUF, RequestHeader};
 use crate::response;
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     vec![("hadoop-rpc-request", request, requests()), ("hadoop-rpc-response", answer, answers())]
 }

@@ -1,4 +1,4 @@
-//! What a client's frame says. A function of its bytes, and of nothing else.
+//! Parsing of a client's frame: a pure function of its bytes.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use crate::message::{
     RequestHeader, SASL, SaslMessage,
 };
 
-/// What an answer repeats of its call.
+/// The fields of a call that its response repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallId {
     pub(crate) number: i32,
@@ -18,7 +18,7 @@ pub(crate) struct CallId {
 }
 
 impl CallId {
-    /// Of no call.
+    /// For frames without a call.
     pub(crate) fn none() -> Self {
         Self { number: NO_CALL, retry: NO_RETRY, client: Bytes::new() }
     }
@@ -34,15 +34,15 @@ pub(crate) enum Incoming {
         id: CallId,
         request: RequestHeader,
         body: Bytes,
-        /// What the client says of the call's purpose.
+        /// The client's caller context.
         context: Option<String>,
     },
 }
 
-/// A frame that ends its connection.
+/// A malformed frame, which ends its connection.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Broken {
-    /// What it was about, as far as that is known.
+    /// The call, as far as known.
     pub(crate) id: CallId,
     pub(crate) fault: Fault,
 }
@@ -78,7 +78,7 @@ pub(crate) fn parse(mut frame: Bytes) -> Result<Incoming, Broken> {
     }
 }
 
-/// What a header says that is not served here.
+/// An unsupported header.
 #[derive(Debug, thiserror::Error)]
 enum HeaderFault {
     #[error("RPC header lacks kind or operation")]

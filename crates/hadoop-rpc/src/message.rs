@@ -9,13 +9,13 @@ pub(crate) const CONTEXT: i32 = -3;
 pub(crate) const PING: i32 = -4;
 /// Call id of SASL messages.
 pub(crate) const SASL: i32 = -33;
-/// Call id of an answer to nothing in particular.
+/// Call id of a response without a call.
 pub(crate) const NO_CALL: i32 = -1;
-/// How messages are serialized: protobuf, the only engine served.
+/// Serialization of messages: protobuf, the only supported engine.
 pub(crate) const KIND_PROTOBUF: i32 = 2;
 /// The only operation in use.
 pub(crate) const FINAL_PACKET: i32 = 0;
-/// Retry count of frames that are no calls.
+/// Retry count of frames without a call.
 pub(crate) const NO_RETRY: i32 = -1;
 
 /// Opens every frame of a client.
@@ -35,14 +35,14 @@ pub(crate) struct CallHeader {
     pub(crate) caller_context: Option<CallerContext>,
 }
 
-/// What a client says of the purpose of a call, for audit.
+/// The client's caller context, for audit.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct CallerContext {
     #[prost(string, required, tag = "1")]
     pub(crate) context: String,
 }
 
-/// Which method a call is for.
+/// The method of a call.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RequestHeader {
     #[prost(string, required, tag = "1")]
@@ -62,7 +62,7 @@ pub(crate) struct ConnectionContext {
     pub(crate) protocol: Option<String>,
 }
 
-/// A user, and the user that acts for them.
+/// A user, and the user who acts for them.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct UserInformation {
     #[prost(string, optional, tag = "1")]
@@ -93,7 +93,7 @@ pub(crate) struct ResponseHeader {
     pub(crate) retry_count: Option<i32>,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub(crate) enum ResponseStatus {
@@ -115,7 +115,7 @@ pub(crate) struct SaslMessage {
     pub(crate) auths: Vec<SaslAuth>,
 }
 
-/// A way to authenticate.
+/// An authentication method.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct SaslAuth {
     #[prost(string, required, tag = "1")]
@@ -124,10 +124,10 @@ pub(crate) struct SaslAuth {
     pub(crate) mechanism: String,
 }
 
-/// Name of the way that believes what a client says of itself.
+/// Name of the method that trusts the client's user name.
 pub(crate) const SIMPLE: &str = "SIMPLE";
 
-/// Where authentication stands.
+/// State of the authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
 #[repr(i32)]
 pub(crate) enum SaslState {

@@ -1,4 +1,4 @@
-//! Frames of a server: made by the server, read by the client.
+//! Frames of a server: encoded by the server, decoded by the client.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -24,7 +24,7 @@ fn header(id: &CallId, status: ResponseStatus) -> ResponseHeader {
     }
 }
 
-/// A response: its bytes are not copied.
+/// A successful response: its bytes are not copied.
 pub(crate) fn success(id: &CallId, body: Bytes) -> OutFrame {
     let header = header(id, ResponseStatus::Success);
     let head_length = header.encoded_len();
@@ -37,7 +37,7 @@ pub(crate) fn success(id: &CallId, body: Bytes) -> OutFrame {
     OutFrame { head: head.freeze(), body }
 }
 
-/// A refusal.
+/// An error response.
 pub(crate) fn failure(id: &CallId, fault: &Fault, ipc_package: &str) -> OutFrame {
     let fatal = fault.code.is_fatal();
     let status = if fatal { ResponseStatus::Fatal } else { ResponseStatus::Error };
@@ -56,8 +56,8 @@ pub(crate) fn sasl(id: &CallId, message: &SaslMessage) -> OutFrame {
     OutFrame { head, body: Bytes::new() }
 }
 
-/// What clients older than the protocol's frames understand: call −1, status −1, and the
-/// exception's class and text after their lengths.
+/// The form that older clients understand: call −1, status −1, and the exception's class and text,
+/// each with its length.
 pub(crate) fn old_version_mismatch(client: u8, ipc_package: &str) -> OutFrame {
     let fault = Fault::ipc_version(client);
     let mut head = BytesMut::new();
@@ -70,7 +70,7 @@ pub(crate) fn old_version_mismatch(client: u8, ipc_package: &str) -> OutFrame {
     OutFrame { head: head.freeze(), body: Bytes::new() }
 }
 
-/// A server's frame, as a client reads it.
+/// A server's frame, as decoded by a client.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) call: i32,
@@ -78,7 +78,7 @@ pub(crate) struct Response {
     pub(crate) result: Result<Bytes, Fault>,
 }
 
-/// Reads a server's frame.
+/// Decodes a server's frame.
 pub(crate) fn parse(mut frame: Bytes) -> Result<Response, Malformed> {
     let header: ResponseHeader = next_message(&mut frame)?;
     let result = if header.status == ResponseStatus::Success as i32 {

@@ -1,9 +1,9 @@
-//! Answers kept for calls that come again.
+//! Retry cache.
 //!
-//! A client that got no answer sends its call again, with the same client id and call id. What
-//! must not be done twice is then answered from here: with the kept answer, or with the answer of
-//! the first attempt once that ends. Refusals are not kept: the call was not carried out, so the
-//! next attempt is a first one.
+//! A client without a response retries its call with the same client id and call id. A call that
+//! must not be repeated is then answered from this cache: with the cached response, or with the
+//! response of the first attempt once that ends. Errors are not cached: the call was not executed,
+//! so the next attempt is a first one.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry as MapEntry;
@@ -17,17 +17,17 @@ use tokio::sync::oneshot;
 
 use crate::fault::Fault;
 
-/// What an entry takes beside its answer, about.
+/// Approximate size of an entry in addition to its response.
 const OVERHEAD: usize = 128;
 
-/// Bounds of what is kept. The oldest goes first.
+/// Limits of the cache. The oldest entry is evicted first.
 #[derive(Debug, Clone)]
 pub struct RetryLimits {
-    /// Answers.
+    /// Number of responses.
     pub entries: usize,
-    /// Bytes of all answers.
+    /// Bytes of all responses.
     pub bytes: usize,
-    /// How long after its end a call may come again.
+    /// Time after its end during which a call may be retried.
     pub age: Duration,
 }
 
@@ -37,7 +37,7 @@ impl Default for RetryLimits {
     }
 }
 
-/// Which call: the client's id (a UUID), and the call's number.
+/// Identity of a call: the client's id (a UUID), and the call's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) client: [u8; 16],
@@ -47,7 +47,7 @@ pub(crate) struct Key {
 type Result = std::result::Result<Bytes, Fault>;
 
 enum Entry {
-    /// The first attempt is under way; these wait for its end.
+    /// The first attempt is in progress; these wait for its end.
     Running(Vec<oneshot::Sender<Result>>),
     Kept(Bytes),
 }
@@ -55,24 +55,24 @@ enum Entry {
 #[derive(Default)]
 struct State {
     entries: FxHashMap<Key, Entry>,
-    /// Kept answers by their age.
+    /// Cached responses by age.
     ends: VecDeque<(Instant, Key)>,
     bytes: usize,
 }
 
-/// The answers of one server.
+/// The cache of one server.
 pub(crate) struct RetryCache {
     limits: RetryLimits,
     state: Mutex<State>,
 }
 
-/// What is known of a call.
+/// State of a call in the cache.
 pub(crate) enum Known {
-    /// Nothing: it is to be carried out.
+    /// Unknown: it must be executed.
     First(Ticket),
-    /// It is being carried out.
+    /// It is in progress.
     Running(oneshot::Receiver<Result>),
-    /// Its answer.
+    /// Its response.
     Answered(Bytes),
 }
 
@@ -81,7 +81,7 @@ impl RetryCache {
         Arc::new(Self { limits, state: Mutex::default() })
     }
 
-    /// Asks for a call, which is remembered from now on.
+    /// Looks up a call, and records it.
     pub(crate) fn begin(self: &Arc<Self>, key: Key, now: Instant) -> Known {
         let mut state = self.state.lock();
         self.trim(&mut state, now);
@@ -102,7 +102,7 @@ impl RetryCache {
         }
     }
 
-    /// Lets go of what is beyond the limits.
+    /// Evicts entries beyond the limits.
     fn trim(&self, state: &mut State, now: Instant) {
         while let Some((end, key)) = state.ends.front().copied() {
             let old = now.saturating_duration_since(end) > self.limits.age;
@@ -121,7 +121,7 @@ impl RetryCache {
         let mut state = self.state.lock();
         let Some(Entry::Running(waiting)) = state.entries.remove(&key) else { return };
         if let Some(Ok(answer)) = result {
-            // A copy of its own: the answer may be a slice of something large.
+            // Copied: the response may be a slice of a large buffer.
             let kept = Bytes::copy_from_slice(answer);
             state.bytes += kept.len() + OVERHEAD;
             state.ends.push_back((now, key));
@@ -131,15 +131,15 @@ impl RetryCache {
         drop(state);
         if let Some(result) = result {
             for end in waiting {
-                // The caller may have gone.
+                // The caller may have gone away.
                 let _ = end.send(result.clone());
             }
         }
     }
 }
 
-/// The right, and the duty, to carry out a call. Dropped without an end, the call counts as not
-/// carried out.
+/// The right, and the duty, to execute a call. If it is dropped without an end, the call counts as
+/// not executed.
 pub(crate) struct Ticket {
     cache: Arc<RetryCache>,
     key: Key,
@@ -147,7 +147,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Keeps the answer, and gives it to the calls that wait.
+    /// Caches the response, and sends it to the waiting calls.
     pub(crate) fn end(mut self, result: &Result, now: Instant) {
         self.ended = true;
         self.cache.end(self.key, Some(result), now);

@@ -1,18 +1,19 @@
-//! Writing frames to a socket, many at a time.
+//! Batched writing of frames to a socket.
 
 use std::io;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// Bodies up to this size are copied together; larger ones are handed to the socket as they are.
+/// Bodies up to this size are copied together; larger ones are passed to the socket without
+/// copying.
 const COPIED_BODY: usize = 16 << 10;
 /// Bytes to collect before a write.
 pub(crate) const BATCH: usize = 128 << 10;
 /// Memory kept between batches.
 const KEPT: usize = 256 << 10;
 
-/// A frame on its way out: its length and headers, and the bytes behind them.
+/// An outgoing frame: its length and headers, and the bytes after them.
 #[derive(Debug, Clone)]
 pub(crate) struct OutFrame {
     pub(crate) head: Bytes,
@@ -25,19 +26,19 @@ impl OutFrame {
     }
 }
 
-/// Frames become writes.
+/// Batches frames into writes.
 #[derive(Default)]
 pub(crate) struct BatchWriter {
     scratch: BytesMut,
 }
 
 impl BatchWriter {
-    /// Whether enough has been collected for a write.
+    /// Returns `true` if the batch is large enough for a write.
     pub(crate) fn is_full(&self) -> bool {
         self.scratch.len() >= BATCH
     }
 
-    /// Takes a frame; a large one is written, with all before it.
+    /// Adds a frame; a large one is written at once, with all before it.
     pub(crate) async fn add(
         &mut self,
         frame: OutFrame,
@@ -52,7 +53,7 @@ impl BatchWriter {
         socket.write_all(&frame.body).await
     }
 
-    /// Writes what has been collected.
+    /// Writes the batch.
     pub(crate) async fn flush(&mut self, socket: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         socket.write_all(&self.scratch).await?;
         self.scratch.clear();

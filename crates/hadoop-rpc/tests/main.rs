@@ -75,7 +75,7 @@ async fn refusals_are_the_exceptions_that_java_expects() {
         let error = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         let fault = error.fault().unwrap();
         assert_eq!((fault.code, fault.exception.full_name("-").as_str()), (code, class));
-        // The connection stays.
+        // The connection stays open.
         let again = client.call(method, Bytes::new(), TIMEOUT).await.unwrap_err();
         assert!(again.fault().is_some());
     }
@@ -110,7 +110,7 @@ async fn what_does_not_fit_waits_and_what_waits_too_long_is_refused() {
     for call in held {
         call.await.unwrap().unwrap();
     }
-    // What was answered gives its place back a moment later.
+    // Completed calls release their permits a moment later.
     until("no call", async || server.server.in_flight() == 0).await;
     assert_eq!(client.call("count", Bytes::new(), TIMEOUT).await.unwrap(), "1");
 }
@@ -127,7 +127,7 @@ async fn a_flood_of_one_user_does_not_hold_up_another() {
     let light = call(server.client_of("light"));
     until("one more call", async || server.server.stats().calls.load(Ordering::Relaxed) == 31)
         .await;
-    // The calls of the flood that are worked on already, and then the light user's.
+    // The calls of the flood that are already in progress, and then the light user's.
     let mut steps = 0;
     while !light.is_finished() {
         server.service.steps.add_permits(1);
@@ -195,7 +195,7 @@ async fn a_waiting_client_says_that_it_is_there() {
         tokio::spawn(async move { client.call("hold", Bytes::new(), TIMEOUT).await })
     };
     until("one call", async || server.server.in_flight() == 1).await;
-    // Pings go by without an answer; were there one, or a closed connection, the call would fail.
+    // Pings get no response; if one did, or the connection were closed, the call would fail.
     let received = || server.server.stats().bytes_in.load(Ordering::Relaxed);
     for _ in 0..5 {
         let before = received();
@@ -224,7 +224,7 @@ async fn a_shutdown_finishes_what_was_begun() {
     assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err(), "it is answered no more");
 }
 
-/// Its tasks run on several threads: one of them stands at a gate.
+/// Multi-threaded, because one of the tasks blocks at a gate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_call_that_was_read_before_a_shutdown_is_not_begun_after_it() {
     for method in ["gated-count", "gated-count-at-once"] {

@@ -1,4 +1,4 @@
-//! Bytes that no proper client sends.
+//! Malformed and hostile bytes.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{Running, TIMEOUT};
 
-/// Sends bytes, closes the sending half, and returns everything the server said.
+/// Sends bytes, closes the sending half, and returns the server's whole output.
 async fn say(server: &Running, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let (mut read, mut write) = socket.split();
@@ -33,7 +33,7 @@ fn frame(body: &[u8]) -> Vec<u8> {
     [&(body.len() as i32).to_be_bytes()[..], body].concat()
 }
 
-/// What the published client sends for one call: header, context and call together.
+/// The bytes that the published client sends for one call: header, context and call together.
 fn one_call() -> Vec<u8> {
     let client = b"0123456789abcdef";
     let head = |call: u8, retry: u8| {
@@ -81,7 +81,7 @@ async fn strangers_are_told_why_they_are_refused() {
     assert!(say(&server, b"GET / HTTP/1.1\r\n\r\n").await.is_empty());
 }
 
-/// Runs a property against one server, which must answer a proper call afterwards.
+/// Runs a property against one server, which must answer a valid call afterwards.
 fn survives<S: Strategy>(strategy: &S, bytes: impl Fn(S::Value) -> Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let server = runtime.block_on(Running::start(ServerOptions::default()));

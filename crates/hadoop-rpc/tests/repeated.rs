@@ -1,4 +1,4 @@
-//! Calls that come again.
+//! Retried calls.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! A service with a method for each thing that can happen to a call.
+//! A service with one method per outcome of a call.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,23 +13,24 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 pub const PROTOCOL: (&str, u64) = ("a.b.Protocol", 1);
-/// How long anything may take on a busy machine before a test gives up.
+/// Timeout of operations on a busy machine.
 pub const TIMEOUT: Duration = testkit::LIMIT;
 
 pub struct Methods {
-    /// Times that `count` or `count-held` were carried out.
+    /// Number of executions of `count` and `count-held`.
     pub counted: Arc<AtomicU64>,
     held: watch::Sender<bool>,
     /// Calls of `step` that may end.
     pub steps: Arc<Semaphore>,
     /// Calls of `step` that ended.
     pub stepped: Arc<AtomicU64>,
-    /// Calls whose method begins with `gated-` have been read there, and are not begun.
+    /// Calls whose method begins with `gated-` wait here after they were read and before they
+    /// begin.
     pub gate: testkit::Gate,
 }
 
 impl Methods {
-    /// Lets calls of `hold` and `count-held` end.
+    /// Releases calls of `hold` and `count-held`.
     pub fn release(&self) {
         self.held.send_replace(true);
     }

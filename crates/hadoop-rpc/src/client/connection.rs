@@ -1,4 +1,4 @@
-//! One connection of a client, and the callers that wait for answers over it.
+//! One connection of a client, and the callers that wait for responses.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -27,7 +27,7 @@ use crate::response::{self, Response};
 use crate::write::{BatchWriter, OutFrame};
 use crate::{PREFACE, VERSION};
 
-/// What a waiting call is told.
+/// The outcome delivered to a waiting call.
 enum Told {
     Answer(Result<Bytes, Fault>),
     Lost(Arc<str>),
@@ -35,20 +35,20 @@ enum Told {
 
 type Waiting = FxHashMap<i32, oneshot::Sender<Told>>;
 
-/// A connection. It ends when its client forgets it, or by itself when it has been idle.
+/// A connection. It ends when its client drops it, or after its idle timeout.
 pub(super) struct Connection {
     out: mpsc::UnboundedSender<OutFrame>,
     /// `None` once nothing can be sent any more.
     waiting: Mutex<Option<Waiting>>,
 }
 
-/// Whether a call could be sent.
+/// Outcome of an attempt to send a call.
 pub(super) enum Begun<'a> {
     Sent(Pending<'a>),
     Closed,
 }
 
-/// A call that waits for its answer, until it is dropped.
+/// A call that waits for its response, until it is dropped.
 pub(super) struct Pending<'a> {
     connection: &'a Connection,
     call: i32,
@@ -75,12 +75,12 @@ impl Connection {
     fn fail(&self, tell: impl Fn() -> Told) {
         let Some(waiting) = self.waiting.lock().take() else { return };
         for (_, call) in waiting {
-            // The caller may have gone.
+            // The caller may have gone away.
             let _ = call.send(tell());
         }
     }
 
-    /// Closes the connection if no call waits; whether it is closed.
+    /// Closes the connection if no call waits; returns `true` if it is closed.
     fn close_if_idle(&self) -> bool {
         let mut waiting = self.waiting.lock();
         if waiting.as_ref().is_none_or(|calls| calls.is_empty()) {
@@ -106,7 +106,7 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.answer.close();
         if let Some(waiting) = self.connection.waiting.lock().as_mut() {
-            // Another attempt of the same call may have taken the place.
+            // Another attempt of the same call may have replaced this one.
             if waiting.get(&self.call).is_some_and(oneshot::Sender::is_closed) {
                 waiting.remove(&self.call);
             }
@@ -145,19 +145,19 @@ pub(super) fn call_frame(inner: &Inner, attempt: Attempt, method: &str, body: By
     OutFrame { head: head.freeze(), body }
 }
 
-/// Connects, and names the caller.
+/// Connects, and sends the caller's user.
 pub(super) async fn open(inner: &Inner) -> Result<Arc<Connection>, CallError> {
     let connecting = timeout(inner.options.connect_timeout, greet(inner));
     let connected = match connecting.await {
         Ok(connected) => connected,
-        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer to connect")),
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "connecting timed out")),
     };
     let address = || Arc::clone(&inner.address);
     let (reader, write) =
         connected.map_err(|source| CallError::Connect { address: address(), source })?;
     let (out, frames) = mpsc::unbounded_channel();
     let connection = Arc::new(Connection { out, waiting: Mutex::new(Some(Waiting::default())) });
-    // The tasks hold the connection weakly: it ends when the client forgets it.
+    // The tasks hold the connection weakly: it ends when the client drops it.
     let weak = Arc::downgrade(&connection);
     let (id, max_frame) = (inner.identity.id.clone(), inner.options.max_frame);
     let reading = tokio::spawn(async move {
@@ -209,7 +209,7 @@ async fn greet(inner: &Inner) -> io::Result<(FrameReader<OwnedReadHalf>, OwnedWr
     Ok((reader, write))
 }
 
-/// Reads how the server wants to authenticate; returns what is to be sent before the context.
+/// Reads the server's authentication methods; returns the frame to send before the context.
 async fn negotiated(
     reader: &mut FrameReader<OwnedReadHalf>,
     max_frame: usize,
@@ -236,7 +236,7 @@ async fn negotiated(
         }
         _ => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "the server wants an authentication that this client does not have",
+            "the server requires an authentication that this client does not support",
         )),
     }
 }
@@ -253,7 +253,7 @@ async fn read(
         let Some(connection) = connection.upgrade() else { return Ok(()) };
         let Response { call, client: named, result } = response;
         if !named.is_empty() && named != *client {
-            return Err(invalid("an answer for another client".to_owned()));
+            return Err(invalid("a response for another client".to_owned()));
         }
         if let Err(fault) = &result
             && fault.code.is_fatal()
@@ -263,15 +263,15 @@ async fn read(
         }
         let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&call));
         if let Some(waiting) = waiting {
-            // The caller may have gone.
+            // The caller may have gone away.
             let _ = waiting.send(Told::Answer(result));
         }
     }
     Ok(())
 }
 
-/// Writes calls until the client forgets the connection, or it has been idle; says now and then
-/// that the client is still there while it waits for answers.
+/// Writes calls until the client drops the connection, or its idle timeout; sends a ping at
+/// intervals while the client waits for responses.
 async fn write_calls(
     mut socket: OwnedWriteHalf,
     mut calls: mpsc::UnboundedReceiver<OutFrame>,
@@ -283,7 +283,7 @@ async fn write_calls(
     let mut batch = BatchWriter::default();
     let mut last_call = Instant::now();
     let mut last_write = last_call;
-    // Looked at after half the time, so that it is never much exceeded.
+    // Checked at half the interval, so that it is exceeded only slightly.
     let round = (options.ping_interval.min(options.idle_timeout) / 2).max(Duration::from_millis(1));
     loop {
         match timeout_at(Instant::now() + round, calls.recv()).await {

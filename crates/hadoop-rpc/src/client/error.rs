@@ -1,49 +1,49 @@
-//! Why a call has no answer.
+//! Errors of calls.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::fault::Fault;
 
-/// Why a call has no answer.
+/// Reasons why a call has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The server refused.
+    /// The server refused the call.
     #[error("{address}: {fault}")]
     Refused {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// The refusal.
+        /// The fault.
         fault: Fault,
     },
-    /// No connection could be made: the call was not sent.
+    /// Connecting failed: the call was not sent.
     #[error("cannot connect to {address}: {source}")]
     Connect {
-        /// The server that was to be asked.
+        /// The server's address.
         address: Arc<str>,
-        /// What happened.
+        /// The reason.
         source: io::Error,
     },
-    /// The connection was lost; whether the server did the work is unknown.
+    /// The connection was lost; the outcome is unknown.
     #[error("{address}: connection lost: {reason}")]
     Lost {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// What happened.
+        /// The reason.
         reason: Arc<str>,
     },
-    /// No answer in time; whether the server did the work is unknown.
-    #[error("{address}: no answer within {millis} ms")]
+    /// The call timed out; its outcome is unknown.
+    #[error("{address}: no response within {millis} ms")]
     Timeout {
-        /// The server that was asked.
+        /// The server's address.
         address: Arc<str>,
-        /// How long the call waited.
+        /// The timeout.
         millis: u64,
     },
 }
 
 impl CallError {
-    /// The server's refusal, if that is what it is.
+    /// The server's fault, if this is one.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Refused { fault, .. } => Some(fault),

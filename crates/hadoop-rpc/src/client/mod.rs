@@ -1,4 +1,4 @@
-//! Making calls.
+//! Clients.
 
 mod connection;
 mod error;
@@ -14,21 +14,21 @@ use parking_lot::Mutex;
 use self::connection::{Begun, Connection};
 pub use self::error::CallError;
 
-/// A call that is made, and its encoded response.
+/// A call in progress, with its encoded response.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<Bytes, CallError>> + Send + 'a>>;
 
 /// Limits of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// How long a connection may take to be made.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Largest frame of the server, in bytes (`ipc.maximum.response.length`).
+    /// Maximum frame of the server, in bytes (`ipc.maximum.response.length`).
     pub max_frame: usize,
-    /// How long a client that waits for answers is silent before it says that it is still there.
+    /// Interval of pings while a client waits for responses.
     pub ping_interval: Duration,
-    /// How long a connection without calls is kept.
+    /// Idle timeout of a connection.
     pub idle_timeout: Duration,
-    /// Ask the server how to authenticate, as Java's clients do when security is configured.
+    /// Negotiate the authentication, as Java's clients do if security is configured.
     pub negotiate: bool,
 }
 
@@ -44,8 +44,8 @@ impl Default for ClientOptions {
     }
 }
 
-/// By what servers know a client's calls when they come again: to be shared by the [`Client`]s of
-/// servers that stand in for each other. Clones are the same.
+/// Identifies a client's retried calls to servers: to be shared by the [`Client`]s of redundant
+/// servers. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct Identity {
     id: Bytes,
@@ -53,7 +53,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new one.
+    /// A new identity.
     pub fn random() -> Self {
         let id = Bytes::copy_from_slice(uuid::Uuid::new_v4().as_bytes());
         Self { id, next: Arc::default() }
@@ -61,7 +61,7 @@ impl Identity {
 
     /// The first attempt of a new call.
     pub fn attempt(&self) -> Attempt {
-        // Numbers below 0 are not for calls.
+        // Numbers below 0 are reserved.
         let call = self.next.fetch_add(1, Ordering::Relaxed) & i32::MAX;
         Attempt { call, retry: 0 }
     }
@@ -75,14 +75,14 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The next sending of the same call.
+    /// A retry of the same call.
     #[must_use]
     pub fn again(self) -> Self {
         Self { retry: self.retry.saturating_add(1), ..self }
     }
 }
 
-/// What a client is.
+/// State of a client.
 struct Inner {
     address: Arc<str>,
     protocol: String,
@@ -94,16 +94,16 @@ struct Inner {
     connecting: tokio::sync::Mutex<()>,
 }
 
-/// Calls one protocol of one server over one connection, made when first needed and again when
-/// lost. Clones share it.
+/// Calls one protocol of one server over one connection, opened on demand and reopened when lost.
+/// Clones share it.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
 }
 
 impl Client {
-    /// A client of `address` (`host:port`) for a protocol and its version, on behalf of `user`.
-    /// Nothing is connected yet.
+    /// A client of `address` (`host:port`) for a protocol and its version, on behalf of `user`. It
+    /// does not connect yet.
     pub fn new(
         address: impl Into<Arc<str>>,
         (protocol, version): (&str, u64),
@@ -132,7 +132,7 @@ impl Client {
     /// Calls `method` with an encoded request and waits up to `timeout` for the encoded response.
     ///
     /// # Errors
-    /// When the server refuses, the connection fails, or no answer comes in time.
+    /// If the server refuses, the connection fails, or the call times out.
     pub fn call<'a>(
         &'a self,
         method: &'a str,
@@ -142,8 +142,8 @@ impl Client {
         self.send(self.inner.identity.attempt(), method, request, timeout)
     }
 
-    /// Sends a call that may have been sent before ([`Attempt::again`]), by this client or another
-    /// one of the same identity.
+    /// Sends a call that may be a retry ([`Attempt::again`]), by this client or another one of the
+    /// same identity.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -171,7 +171,7 @@ impl Client {
     ) -> Result<Bytes, CallError> {
         let inner = &*self.inner;
         let frame = connection::call_frame(inner, attempt, method, request);
-        // A connection may have been closed for idleness between being found and being used.
+        // A connection may have reached its idle timeout between being found and being used.
         loop {
             let connection = self.connection().await?;
             if let Begun::Sent(waiting) = connection.begin(attempt.call, frame.clone()) {

@@ -1,4 +1,4 @@
-//! Answers on their way to one peer.
+//! Pending responses to one peer.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use crate::incoming::CallId;
 use crate::response;
 use crate::write::{BatchWriter, OutFrame};
 
-/// Answer bytes that may wait for one connection's peer to take them; beyond it no more of its
-/// calls are read. The queue of frames is bounded by it, and by the calls in flight.
+/// Maximum response bytes queued for one connection's peer; beyond it no more of its calls are
+/// read. This, and the limit of calls in progress, bounds the queue of frames.
 const MAX_UNSENT: usize = 64 << 20;
 
-/// What one connection has to send.
+/// Response queue of one connection.
 pub(super) struct Answers {
     out: mpsc::UnboundedSender<OutFrame>,
     unsent: AtomicUsize,
@@ -42,7 +42,7 @@ impl Answers {
 
     pub(super) fn send(&self, frame: OutFrame) {
         self.unsent.fetch_add(frame.len(), Ordering::Relaxed);
-        // A closed channel means that the connection is gone, and the caller with it.
+        // A closed channel means that the connection, and so the caller, is gone.
         let _ = self.out.send(frame);
     }
 
@@ -50,7 +50,7 @@ impl Answers {
         self.send(response::failure(id, fault, self.ipc_package));
     }
 
-    /// Waits until the peer has taken enough of its answers, or has gone.
+    /// Waits until the peer has received enough of its responses, or is gone.
     pub(super) async fn wait_for_room(&self) {
         while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT {
             tokio::select! {
@@ -60,14 +60,14 @@ impl Answers {
         }
     }
 
-    /// Whether calls of this connection are being worked on: each has a reference.
+    /// Returns `true` if calls of this connection are in progress: each has a reference.
     pub(super) fn are_due(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1
     }
 }
 
 impl Outgoing {
-    /// Writes answers until no task can give any more.
+    /// Writes responses until no task can send any more.
     pub(super) async fn write(
         mut self,
         mut socket: impl AsyncWrite + Unpin,
@@ -93,7 +93,7 @@ impl Outgoing {
     }
 }
 
-/// An answer that is owed. A call that ends without one, by a panic, is answered all the same.
+/// A due response. A call that ends without one, by a panic, gets an error response.
 pub(super) struct Due {
     answers: Arc<Answers>,
     id: CallId,

@@ -20,16 +20,16 @@ use crate::incoming::{Broken, CallId, Incoming, parse};
 use crate::message::{ConnectionContext, NO_RETRY, SASL, SIMPLE, SaslMessage, SaslState};
 use crate::{VERSION, response};
 
-/// Largest frame of a client that has not said its user.
+/// Maximum frame of a client that has not sent its user.
 const MAX_HANDSHAKE: usize = 64 << 10;
-/// How a client says that it will not authenticate.
+/// The client uses no authentication.
 const AUTH_NONE: u8 = 0;
-/// How a client says that it will, with SASL.
+/// The client uses SASL.
 const AUTH_SASL: u8 = 0xdf;
-/// The oldest version whose clients understand the old form of a refusal.
+/// The oldest version whose clients understand the old form of an error.
 const OLDEST_VERSION: u8 = 3;
 
-/// Serves a connection until its client closes it, breaks the protocol, or the server stops.
+/// Serves a connection until its client closes it, violates the protocol, or the server stops.
 pub(super) async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
@@ -55,7 +55,7 @@ pub(super) async fn serve(
         _ = stop.wait_for(|s| *s) => Ok(()),
     };
     drop(answers);
-    // Calls still being worked on owe answers: the writer ends after them.
+    // Calls in progress have due responses: the writer ends after them.
     let written = writer.await.unwrap_or_else(|e| Err(io::Error::other(e)));
     read.and(written)
 }
@@ -74,7 +74,7 @@ impl Connection<'_> {
         let user = tokio::select! {
             user = timeout(limit, self.handshake()) => user,
             () = open.evicted() => {
-                let reason = "another connection takes the place of this one";
+                let reason = "connection evicted in favour of a new one";
                 return Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
             }
         };
@@ -91,7 +91,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Reads up to the connection context; `None` when the client went, or may not go on.
+    /// Reads up to the connection context; `None` if the client closed, or is refused.
     async fn handshake(&mut self) -> io::Result<Option<Arc<str>>> {
         if !self.header().await? {
             return Ok(None);
@@ -110,7 +110,7 @@ impl Connection<'_> {
                     return Err(self.broken(&CallId::none(), &fault));
                 }
                 Ok(Incoming::Call { id, .. }) => {
-                    // The client id is left out: its user is not known.
+                    // The client id is omitted: its user is unknown.
                     let id = CallId { number: id.number, ..CallId::none() };
                     let fault = Fault::invalid_header("a call before the connection context");
                     return Err(self.broken(&id, &fault));
@@ -125,7 +125,7 @@ impl Connection<'_> {
         Ok(None)
     }
 
-    /// Reads what follows the preface; `false` when the client cannot be served.
+    /// Reads the bytes after the preface; `false` if the client cannot be served.
     async fn header(&mut self) -> io::Result<bool> {
         let header = self.reader.read_exact(3).await?;
         let (version, authentication) = (header[0], header[2]);
@@ -150,7 +150,7 @@ impl Connection<'_> {
         Ok(true)
     }
 
-    /// Answers a step of negotiation: nothing more is needed.
+    /// Handles a step of negotiation: nothing more is required.
     fn authenticate(&mut self, message: &SaslMessage) -> io::Result<()> {
         match SaslState::try_from(message.state) {
             Ok(SaslState::Negotiate) => {
@@ -161,7 +161,7 @@ impl Connection<'_> {
                 self.authenticated = true;
                 Ok(())
             }
-            // A client that means to be believed does not wait for an answer.
+            // A client that starts with SIMPLE does not wait for a response.
             Ok(SaslState::Initiate) if message.auths.iter().any(|a| a.method == SIMPLE) => {
                 self.authenticated = true;
                 Ok(())
@@ -220,14 +220,14 @@ impl Connection<'_> {
         }
     }
 
-    /// Tells the client why the connection ends, and returns it for the log.
+    /// Sends the client the reason for the connection's end, and returns it for the log.
     fn broken(&self, id: &CallId, fault: &Fault) -> io::Error {
         self.answers.refuse(id, fault);
         io::Error::new(io::ErrorKind::InvalidData, fault.message.clone())
     }
 }
 
-/// The user on whose behalf a connection is: the effective one, when somebody acts for them.
+/// The user of a connection: the effective one, for a proxy user.
 fn user(context: ConnectionContext) -> Arc<str> {
     let user = context.user.unwrap_or_default();
     Arc::from(user.effective.or(user.real).unwrap_or_default())

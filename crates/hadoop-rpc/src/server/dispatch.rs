@@ -1,4 +1,4 @@
-//! From a call to its answer: the bound on work, the deadline, calls that come again.
+//! Processing of a call: limit of calls in progress, deadline, retries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,19 +14,19 @@ use crate::fault::Fault;
 use crate::incoming::CallId;
 use crate::retry::{Key, Known, Ticket};
 
-/// The right to be worked on.
+/// The permit to execute a call.
 type Permit = FairPermit<Arc<str>>;
 
-/// A call as it came.
+/// A received call.
 pub(super) struct Request {
     pub(super) id: CallId,
-    /// The version of the protocol that the client speaks.
+    /// The protocol version of the client.
     pub(super) version: u64,
     pub(super) call: Call,
 }
 
-/// Takes a call. Returns when the next one may be read: waiting here is back-pressure on
-/// all connections that share the bound.
+/// Processes a call. Returns when the next one may be read: waiting here is back-pressure on all
+/// connections that share the limit.
 pub(super) async fn dispatch(request: Request, shared: &Arc<Shared>, answers: &Arc<Answers>) {
     let Request { id, version, call } = request;
     let due = Due::new(answers, id);
@@ -76,7 +76,7 @@ async fn once(
     user: &Arc<str>,
     shared: &Arc<Shared>,
 ) {
-    // The permit first: a call that is known as running has one, and others may wait for it.
+    // The permit first: a call recorded as running must have one, because others may wait for it.
     let permit = match permit(user, shared).await {
         Ok(permit) => permit,
         Err(fault) => return due.send(Err(fault)),
@@ -98,7 +98,7 @@ async fn once(
             tokio::spawn(async move {
                 due.send(match timeout_at(deadline.into(), ended).await {
                     Ok(Ok(answer)) => answer,
-                    Ok(Err(_)) => Err(Fault::busy("the first attempt of the call was given up")),
+                    Ok(Err(_)) => Err(Fault::busy("the first attempt of the call was aborted")),
                     Err(_) => Err(too_long()),
                 });
                 drop(permit);
@@ -107,7 +107,7 @@ async fn once(
     }
 }
 
-/// Carries out a call to its end. Its client waits for it no longer than until the deadline.
+/// Executes a call to completion. Its client waits at most until the deadline.
 async fn first(
     mut work: AnswerFuture,
     due: Due,
@@ -133,8 +133,8 @@ async fn first(
     drop(permit);
 }
 
-/// A permit, if there is one in time. A shutdown waits for the calls that hold one: once it has
-/// begun no call gets one, and calls that wait for one are refused.
+/// Acquires a permit, if one is available in time. A shutdown waits for the calls that hold one:
+/// once it has begun no call gets one, and waiting calls are refused.
 async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Result<Permit, Fault> {
     let mut stop = shared.stop.subscribe();
     let permit = shared.in_flight.acquire_within(user, 1, shared.options.queue_timeout);
@@ -144,7 +144,7 @@ async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Result<Permit, Fault> 
         permit = permit => permit,
     };
     match permit {
-        // It may have begun meanwhile, and have seen nobody with a permit.
+        // The shutdown may have begun in the meantime, and have found no permit in use.
         Some(permit) => shared.unless_stopped(|| permit).ok_or_else(stopped),
         None => {
             shared.stats.refused.fetch_add(1, Ordering::Relaxed);
@@ -153,20 +153,20 @@ async fn permit(user: &Arc<str>, shared: &Arc<Shared>) -> Result<Permit, Fault> 
     }
 }
 
-/// What a call is known by; `None` for a client without an id: it does not ask again.
+/// The key of a call; `None` for a client without an id, which does not retry.
 fn key(id: &CallId) -> Option<Key> {
     let client: [u8; 16] = id.client.as_ref().try_into().ok()?;
     Some(Key { client, call: id.number })
 }
 
 fn too_many() -> Fault {
-    Fault::busy("too many calls are being worked on, try again later")
+    Fault::busy("too many calls in progress, retry later")
 }
 
 fn stopped() -> Fault {
-    Fault::busy("the server stops and has not begun the call, send it again or to another server")
+    Fault::busy("the server is stopping and has not begun the call, retry or use another server")
 }
 
 fn too_long() -> Fault {
-    Fault::busy("the call takes too long, try again later")
+    Fault::busy("the call takes too long, retry later")
 }

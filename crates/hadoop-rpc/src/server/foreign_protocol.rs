@@ -1,4 +1,4 @@
-//! On the port of the framed transport.
+//! Hadoop RPC on the port of the framed transport.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! Taking calls.
+//! Servers.
 
 mod answers;
 mod connection;
@@ -23,21 +23,21 @@ use crate::PREFACE;
 use crate::fault::Fault;
 use crate::retry::{RetryCache, RetryLimits};
 
-/// An encoded response, or why there is none.
+/// An encoded response, or a fault.
 pub type Answer = Result<Bytes, Fault>;
 
-/// An answer in the making.
+/// A future response.
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A connection that is served, until it ends.
+/// The future that serves a connection, until it ends.
 pub type ConnectionFuture<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + Send + 'a>>;
 
-/// What a call amounts to. Nothing is done before the future within is polled.
+/// The work of a call. It has no effects before the future within is polled.
 pub enum Work {
-    /// Does no harm when it is done again. Polled once on the connection's own task, so that what
-    /// is ready at once costs no task; it must not block.
+    /// May be repeated. Polled once on the connection's own task, so that work that is ready at
+    /// once needs no task; it must not block.
     Repeatable(AnswerFuture),
-    /// Is done once for its client id and call id, and to its end, even if the connection is lost.
+    /// Executed once for its client id and call id, and to its end, even if the connection is lost.
     Once(AnswerFuture),
 }
 
@@ -50,52 +50,53 @@ pub struct Call {
     pub method: String,
     /// The encoded request.
     pub body: Bytes,
-    /// The user on whose behalf it is, empty when the client names none.
+    /// The user on whose behalf it is made, empty if the client sends none.
     pub user: Arc<str>,
-    /// The client's id, a UUID, and the call's number: the same when a call comes again.
+    /// The client's id, a UUID, and the call's number: the same for a retry.
     pub id: Option<([u8; 16], i32)>,
-    /// What the client says of its purpose, for audit.
+    /// The client's caller context, for audit.
     pub context: Option<String>,
-    /// The caller.
+    /// The caller's address.
     pub peer: SocketAddr,
-    /// When the frame was complete.
+    /// Time at which the frame was complete.
     pub received: Instant,
-    /// When the server stops waiting for the answer ([`ServerOptions::call_timeout`]): the
-    /// protocol does not say how long a client waits.
+    /// The server's deadline for the response ([`ServerOptions::call_timeout`]): the protocol does
+    /// not contain the client's timeout.
     pub deadline: Instant,
 }
 
-/// Takes the calls of one or more protocols.
+/// Serves the calls of one or more protocols.
 pub trait Service: Send + Sync + 'static {
-    /// The version in which `protocol` is served; `None` when it is not.
+    /// The version of `protocol`; `None` if it is not supported.
     fn version(&self, protocol: &str) -> Option<u64>;
 
-    /// Takes one call of a protocol that is served.
+    /// Returns the work for a call of a supported protocol.
     fn call(&self, call: Call) -> Work;
 }
 
 /// Limits of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Largest frame of a client, in bytes (`ipc.maximum.data.length`).
+    /// Maximum frame of a client, in bytes (`ipc.maximum.data.length`).
     pub max_frame: usize,
-    /// Calls being worked on, over all connections; beyond it nothing more is read, and turns go
-    /// to the users who have the fewest. One user has three quarters of them at most.
+    /// Maximum number of calls in progress, over all connections; beyond it nothing more is read,
+    /// and users with the fewest calls are served first. One user has at most three quarters of
+    /// them.
     pub max_in_flight: usize,
-    /// How long a call waits for its turn before it is refused as one to be tried again.
+    /// Maximum wait of a call for its turn before the client must retry.
     pub queue_timeout: Duration,
-    /// How long a call may take before its client is told to try again.
+    /// Maximum duration of a call before its client must retry.
     pub call_timeout: Duration,
-    /// How long a client may take to say its user.
+    /// Timeout for the connection context.
     pub handshake_timeout: Duration,
-    /// How long a connection without calls is kept.
+    /// Idle timeout of a connection.
     pub idle_timeout: Duration,
-    /// How many connections [`Server::listen`] takes. Those of a [`framed::ForeignProtocol`] are
-    /// bounded by its server.
+    /// Limits of connections for [`Server::listen`]. Those of a [`framed::ForeignProtocol`] are
+    /// limited by its server.
     pub connections: ConnectionOptions,
-    /// How long a shutdown waits for calls being worked on.
+    /// Time for calls in progress to finish on shutdown.
     pub drain: Duration,
-    /// Answers kept for calls that come again.
+    /// Limits of the retry cache.
     pub retry: RetryLimits,
     /// Java package of IPC's own exceptions.
     pub ipc_package: &'static str,
@@ -118,16 +119,16 @@ impl Default for ServerOptions {
     }
 }
 
-/// What a server does, for metrics.
+/// Statistics of a server, for metrics.
 #[derive(Debug, Default)]
 pub struct ServerStats {
     /// Open connections.
     pub connections: AtomicU64,
     /// Calls received.
     pub calls: AtomicU64,
-    /// Calls refused because too many were being worked on.
+    /// Calls refused because too many were in progress.
     pub refused: AtomicU64,
-    /// Calls that came again and were answered without being done again.
+    /// Retries that were answered without executing the call again.
     pub repeated: AtomicU64,
     /// Bytes of frames received.
     pub bytes_in: AtomicU64,
@@ -161,16 +162,16 @@ struct Shared {
 }
 
 impl Shared {
-    /// Does something that is not to be done once the server stops, and must not block: a shutdown
-    /// that begins meanwhile waits for it.
+    /// Runs `work`, which must not block, unless the server is stopping: a shutdown that begins in
+    /// the meantime waits for it.
     fn unless_stopped<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
         let is_stopped = self.stop.borrow();
         (!*is_stopped).then(work)
     }
 }
 
-/// A server: connections are brought to it ([`Server::connection`]), as a
-/// [`framed::ForeignProtocol`] is brought those on the port of another server, or it listens itself
+/// A server: connections are passed to it ([`Server::connection`]), as to a
+/// [`framed::ForeignProtocol`] on the port of another server, or it accepts its own
 /// ([`Server::listen`]). Clones are the same server.
 #[derive(Clone)]
 pub struct Server {
@@ -192,12 +193,12 @@ impl Server {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What it does.
+    /// Its statistics.
     pub fn stats(&self) -> &ServerStats {
         &self.shared.stats
     }
 
-    /// Calls being worked on, those answered at once left out.
+    /// Calls in progress, except those completed on the first poll.
     pub fn in_flight(&self) -> usize {
         self.shared.in_flight.taken() as usize
     }
@@ -205,7 +206,7 @@ impl Server {
     /// Serves a connection whose first four bytes, [`PREFACE`], have been read, until it ends.
     ///
     /// # Errors
-    /// When the connection fails, or its client breaks the protocol.
+    /// If the connection fails, or its client violates the protocol.
     pub fn connection(
         &self,
         socket: TcpStream,
@@ -218,7 +219,7 @@ impl Server {
         })
     }
 
-    /// Serves what `listener` accepts, until [`Server::shutdown`].
+    /// Serves connections of `listener`, until [`Server::shutdown`].
     pub async fn listen(&self, listener: TcpListener) {
         let mut stop = self.shared.stop.subscribe();
         let connections = Connections::new(&self.shared.options.connections);
@@ -231,8 +232,8 @@ impl Server {
                         tokio::spawn(async move { server.accepted(socket, peer, open).await });
                     }
                     Err(e) => {
-                        // Out of file descriptors, most likely: serving the others frees some.
-                        tracing::warn!(error = %e, "cannot accept a connection");
+                        // Most likely out of file descriptors: serving the others frees some.
+                        tracing::warn!(error = %e, "cannot accept connection");
                         tokio::time::sleep(Duration::from_millis(50)).await;
                     }
                 }
@@ -262,12 +263,12 @@ impl Server {
         }
     }
 
-    /// Takes no more calls, lets those being worked on finish within the drain time, and closes
-    /// the connections. No call is begun after it returns: one that was read and not begun is
-    /// refused as one to be tried again.
+    /// Accepts no more calls, waits up to the drain time for those in progress, and closes the
+    /// connections. No call begins after it returns: for one that was read but not begun the client
+    /// must retry.
     pub async fn shutdown(&self) {
         self.shared.stop.send_replace(true);
-        // Elapsed drain time only means that some callers see a closed connection.
+        // An elapsed drain time only means that some callers see a closed connection.
         let _ = tokio::time::timeout(self.shared.options.drain, self.shared.in_flight.idle()).await;
     }
 }
