@@ -1,12 +1,12 @@
-//! What every [`Machine`] must keep to, as a check that its tests run.
+//! Conformance checks of a [`Machine`], for its tests.
 //!
-//! Replicas apply the same entries in rounds of different lengths, one of them with what it
-//! proposed itself; they stop anywhere and replay; they get each other's snapshots. They must have
-//! the same state afterwards.
+//! Replicas apply the same entries in batches of different lengths, one of them as the proposer;
+//! they stop anywhere and replay; they exchange snapshots. They must have the same state
+//! afterwards.
 //!
-//! A crash needs a process that ends, or a disk that loses what is not synced: [`write()`] is what
-//! a replica does before it, [`recover`] what it does after. The simulation runs them with a loss
-//! of power at any moment.
+//! A crash needs a process that ends, or a disk that loses unsynced data: [`write()`] is a
+//! replica's work before it, [`recover`] its work after it. The simulation runs them with a power
+//! loss at any moment.
 
 use std::fmt::Debug;
 use std::path::Path;
@@ -20,60 +20,61 @@ use crate::machine::{Entry, Machine};
 pub trait Subject {
     /// Its type.
     type Machine: Machine;
-    /// All of its state, to be compared.
+    /// All of its state, for comparison.
     type State: PartialEq + Debug;
 
-    /// A machine over the tables in `dir`, which is empty or was one's before.
+    /// Opens a machine with the tables in `dir`, which is empty or contains those of an earlier
+    /// one.
     ///
     /// # Errors
-    /// When the tables do not open.
+    /// If the tables cannot be opened.
     fn open(&self, dir: &Path) -> Result<Self::Machine, MachineError>;
 
-    /// Some commands, the same each time, that change the state in different ways.
+    /// Commands that change the state in different ways, the same on each call.
     fn commands(&self) -> Vec<Own<Self::Machine>>;
 
-    /// The state that a machine has.
+    /// Reads the state of a machine.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     fn state(&self, machine: &Self::Machine) -> Result<Self::State, MachineError>;
 }
 
 /// A command and its context.
 pub type Own<M> = (<M as Machine>::Command, <M as Machine>::Context);
 
-/// Why a machine does not conform.
+/// A violated rule.
 #[derive(Debug, thiserror::Error)]
 pub enum Violation {
     /// The machine failed.
     #[error("{what}: {source}")]
     Failed {
-        /// What it was to do.
+        /// The operation.
         what: &'static str,
-        /// What it said.
+        /// The error.
         source: MachineError,
     },
-    /// States or positions differ that must be the same.
+    /// States or positions differ that must be equal.
     #[error("{what}: {found} instead of {expected}")]
     Differs {
-        /// What was done.
+        /// The operation.
         what: &'static str,
-        /// What came of it.
+        /// The actual value.
         found: String,
-        /// What had to.
+        /// The expected value.
         expected: String,
     },
 }
 
 const TERM: u64 = 3;
 
-/// The directory of the tables that outlive a restart.
+/// Directory of the tables that survive a restart.
 const TABLES: &str = "restarted";
 
 /// Checks a machine, in directories below `dir`.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// The first violated rule.
 pub fn check<S: Subject>(subject: &S, dir: &Path) -> Result<(), Violation> {
     let check = Check { subject, dir };
     let expected = check.whole_log_at_once("whole")?;
@@ -86,12 +87,12 @@ pub fn check<S: Subject>(subject: &S, dir: &Path) -> Result<(), Violation> {
     check.unknown_entries(&expected)
 }
 
-/// Applies all entries to the tables in `dir`, with a flush in the middle, whose position goes to
-/// `flushed`. Returns the machine, which is to be lost with its process or machine, at any moment
-/// also before this returns.
+/// Applies all entries to the tables in `dir`, with a flush in the middle, whose position is passed
+/// to `flushed`. Returns the machine, which the caller loses with its process or computer, possibly
+/// before this returns.
 ///
 /// # Errors
-/// When the machine fails, or says a wrong position.
+/// If the machine fails, or reports a wrong position.
 pub fn write<S: Subject>(
     subject: &S,
     dir: &Path,
@@ -110,12 +111,12 @@ pub fn write<S: Subject>(
     Ok(machine)
 }
 
-/// Opens what [`write()`] left in `dir` and applies the entries that it lacks, as a replica does
-/// from its log. `flushed` is the position of the flush, if it was done.
+/// Opens the tables left by [`write()`] in `dir` and applies the entries that they lack, as a
+/// replica does from its log. `flushed` is the position of the flush, if it was done.
 ///
 /// # Errors
-/// When less is there than was flushed, or the entries do not lead to the state that they lead to
-/// on empty tables.
+/// If flushed entries are missing, or the resulting state differs from that of all entries on empty
+/// tables.
 pub fn recover<S: Subject>(
     subject: &S,
     dir: &Path,
@@ -165,7 +166,7 @@ impl<S: Subject> Check<'_, S> {
         self.subject.open(&self.dir.join(name)).map_err(failed("opening the tables"))
     }
 
-    /// All commands as entries from index 1; `own` as on the replica that proposed them.
+    /// All commands as entries from index 1; `own` as on the proposing replica.
     fn entries(&self, own: bool) -> Vec<Entry<S::Machine>> {
         let entry = |(n, command): (usize, Own<S::Machine>)| Entry {
             at: at(n + 1),
@@ -195,7 +196,7 @@ impl<S: Subject> Check<'_, S> {
         same(what, &self.subject.state(machine).map_err(failed("reading the state"))?, expected)
     }
 
-    /// The state that all entries lead to, in a directory of that name, which must not be there.
+    /// The state after all entries, in a new directory of that name.
     fn whole_log_at_once(&self, name: &str) -> Result<S::State, Violation> {
         let mut machine = self.open(name)?;
         same("position of an empty machine", &machine.applied(), &LogPosition::default())?;
@@ -217,7 +218,7 @@ impl<S: Subject> Check<'_, S> {
         self.compare("a replica that proposed nothing", &machine, expected)
     }
 
-    /// A snapshot takes the place of whatever a replica has.
+    /// A snapshot replaces any state of a replica.
     fn snapshot_in_the_middle(&self, expected: &S::State) -> Result<(), Violation> {
         for name in ["lagging", "empty"] {
             let mut source = self.open(&format!("{name}-source"))?;
@@ -240,7 +241,7 @@ impl<S: Subject> Check<'_, S> {
         Ok(())
     }
 
-    /// An entry that does not decode changes nothing and stops nothing.
+    /// A malformed entry changes nothing and stops nothing.
     fn unknown_entries(&self, expected: &S::State) -> Result<(), Violation> {
         let mut machine = self.open("unknown")?;
         let mut entries = self.entries(true);

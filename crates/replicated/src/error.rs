@@ -1,11 +1,11 @@
-//! What can go wrong with a replicated service.
+//! Errors of a replicated service.
 
 use std::time::Duration;
 
 use multiraft::{GroupError, HostError, LogError, ReadError};
 use uuid::Uuid;
 
-/// A replicated service does not start, or does not lead.
+/// A replicated service failed to start, or to become leader.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The Raft log failed.
@@ -17,66 +17,66 @@ pub enum Error {
     /// The group did not start.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// The note of a member that joins cannot be read or written.
+    /// The note of a joining member cannot be read or written.
     #[error(transparent)]
     Note(#[from] service::DataDirError),
-    /// The group failed for good while it was waited for.
-    #[error("the raft group does not work: {0}")]
+    /// The group failed permanently during a wait.
+    #[error("the raft group has failed: {0}")]
     Failed(String),
-    /// The group has no leader here.
+    /// This node did not become leader in time.
     #[error("no leadership within {0:?}")]
     NoLeader(Duration),
-    /// The leader cannot tell how far the log is.
-    #[error("the log is not readable yet: {0}")]
+    /// The leader cannot determine the index of a read.
+    #[error("cannot read from the leader yet: {0}")]
     Read(#[from] ReadError),
-    /// It was not let into the service.
+    /// The node did not become a member.
     #[error("{node} cannot join the service: {reason}")]
     NotJoined {
-        /// Which member.
+        /// The member.
         node: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The leader does not let it in.
+    /// The leader refused the node.
     #[error("{node} cannot join the service: {reason}")]
     Refused {
-        /// Which member.
+        /// The member.
         node: String,
-        /// What the leader said.
+        /// The leader's reason.
         reason: String,
     },
-    /// A thread of blocking work ended early.
+    /// A thread with blocking work ended early.
     #[error("start was interrupted: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
 }
 
-/// The members of a service were not changed.
+/// A change of a service's members failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ChangeMembersError {
-    /// The change makes no sense, or cannot be done.
+    /// The change is invalid, or cannot be made.
     #[error("{0}")]
     Refused(String),
-    /// Another member leads, or is about to.
-    #[error("another member leads")]
+    /// Another member is the leader, or about to be.
+    #[error("another member is the leader")]
     NotLeader,
-    /// The group does not work.
+    /// The group has failed.
     #[error("{0}")]
     Unavailable(String),
-    /// It took too long. The change may be made yet.
+    /// The change timed out. It may still take effect.
     #[error("members did not change within {0:?}")]
     Timeout(Duration),
 }
 
-/// Leadership was not transferred.
+/// A leader transfer failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
-    /// No other member votes.
+    /// There is no other voting member.
     #[error("this is the only voting member of the service")]
     OnlyMember,
-    /// The member does not belong to the service, or has no vote.
-    #[error("{0} is no voting member of the service")]
+    /// The node is not a member of the service, or has no vote.
+    #[error("{0} is not a voting member of the service")]
     NoVoter(Uuid),
-    /// No new leader was elected in time. It may be elected yet.
+    /// No new leader was elected in time. It may still be elected.
     #[error("no other member took over within {0:?}")]
     Timeout(Duration),
 }

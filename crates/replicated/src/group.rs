@@ -1,4 +1,4 @@
-//! The group of a service, with the types of its machine.
+//! The group of a service, typed by its machine.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -15,12 +15,12 @@ pub struct Applied<R> {
     pub index: u64,
     /// Term of its entry.
     pub term: u64,
-    /// What the machine answered.
+    /// The machine's response.
     pub response: R,
 }
 
-/// A running group whose machine is an `M`. Cheap to clone. For all but proposals it is the
-/// [`multiraft::Group`] in it.
+/// A running group with a machine of type `M`. Cheap to clone. Except for proposals it derefs to
+/// the [`multiraft::Group`] in it.
 pub struct Group<M> {
     group: multiraft::Group,
     machine: PhantomData<fn() -> M>,
@@ -45,8 +45,8 @@ impl<M: Machine> Group<M> {
         Self { group, machine: PhantomData }
     }
 
-    /// Replicates a command; returns when it is committed (durable on a majority) and applied here,
-    /// with the machine's answer. Dropping the future does not withdraw the command.
+    /// Replicates a command; returns the machine's response when it is committed (durable on a
+    /// majority) and applied here. Dropping the future does not withdraw the command.
     ///
     /// # Errors
     /// As [`multiraft::Group::propose`].
@@ -59,8 +59,8 @@ impl<M: Machine> Group<M> {
         let (answer, mut answered) = oneshot::channel();
         let proposed = Proposed::<M> { command, context, answer };
         let applied = self.group.propose(Proposal::new(header).with_context(proposed)).await?;
-        // The machine answers before the proposal counts as applied. It gives no answer to an entry
-        // that it was not shown, which is so of empty ones alone.
+        // The machine responds before the proposal counts as applied. Only empty entries get no
+        // response, because the machine does not see them.
         let response = answered.try_recv().map_err(|_| ProposeError::Dropped)?;
         Ok(Applied { index: applied.index, term: applied.term, response })
     }

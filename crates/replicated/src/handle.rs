@@ -1,4 +1,4 @@
-//! What the parts of a role share of its service.
+//! Operations on a service that are shared by the parts of a role.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::error::{ChangeMembersError, Error, TransferError};
 use crate::group::Group;
 use crate::machine::Machine;
 
-/// Delay while an earlier change of members is under way.
+/// Delay while an earlier change of members is in progress.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
-/// How long a change of members may take.
+/// Timeout of a change of members.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a leader that is removed waits for another one to be elected.
+/// Time for which a removed leader waits for the election of another one.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A service's group, and what is done with it. Cheap to clone.
+/// A service's group, and operations on it. Cheap to clone.
 pub struct Handle<M: Machine> {
     group: Group<M>,
     node: Uuid,
@@ -47,21 +47,21 @@ impl<M: Machine> Handle<M> {
         self.node
     }
 
-    /// Starts the group again when it fails.
+    /// Restarts the group when it fails.
     pub fn supervisor(&self) -> &Arc<Supervisor> {
         &self.supervisor
     }
 
-    /// How the group is.
+    /// The group's health.
     pub fn health(&self) -> GroupHealth {
         self.supervisor.health()
     }
 
-    /// Waits until this node leads and has applied what its log holds. For a service of one:
-    /// replaying a long log takes most of it.
+    /// Waits until this node is the leader and has applied its log. For a service of one: most of
+    /// the time is the replay of a long log.
     ///
     /// # Errors
-    /// When the group fails for good, or it takes longer than `timeout`.
+    /// If the group fails permanently, or on timeout.
     pub async fn lead(&self, timeout: Duration) -> Result<(), Error> {
         let mut changes = self.group.leader_changes();
         let ready = changes.wait_for(|leader| leader.ready);
@@ -80,13 +80,13 @@ impl<M: Machine> Handle<M> {
         Ok(())
     }
 
-    /// Triggers `shutdown` when the group has failed for good: a process that is started again, or
-    /// another member, does the work of this one. `role` is its name in the log line.
+    /// Triggers `shutdown` when the group has failed permanently: a restarted process, or another
+    /// member, continues. `role` is the name in the log line.
     pub fn stop_when_failed(&self, role: &'static str, shutdown: &Shutdown) {
         let (supervisor, stop) = (Arc::clone(&self.supervisor), shutdown.clone());
         tokio::spawn(async move {
             if let Some(failure) = stop.until(supervisor.failed()).await {
-                tracing::error!(role, %failure, "the role stops: its raft group has failed for good");
+                tracing::error!(role, %failure, "stopping the role: its raft group has failed permanently");
                 stop.trigger();
             }
         });
@@ -95,8 +95,8 @@ impl<M: Machine> Handle<M> {
     /// Changes the members, one change after the other. For the leader.
     ///
     /// # Errors
-    /// When the change is refused, this node does not lead (any more: a leader that removes itself
-    /// hands over first), or it takes too long.
+    /// If the change is refused, this node is not, or no longer, the leader (a leader that removes
+    /// itself first transfers leadership), or on timeout.
     pub async fn change_members(&self, change: Change) -> Result<(), ChangeMembersError> {
         let changed = async {
             loop {
@@ -107,7 +107,7 @@ impl<M: Machine> Handle<M> {
                         return Err(ChangeMembersError::Refused(reason));
                     }
                     Err(ChangeError::NotLeader { .. }) => {
-                        // The caller's answer names the next leader, once it is known.
+                        // The caller's response contains the next leader, once known.
                         self.other_leader(ELECTION_TIMEOUT).await;
                         return Err(ChangeMembersError::NotLeader);
                     }
@@ -121,11 +121,11 @@ impl<M: Machine> Handle<M> {
         tokio::time::timeout(CHANGE_TIMEOUT, changed).await.unwrap_or_else(|_| timeout())
     }
 
-    /// Transfers leadership to a voting member, or to the one that is furthest in the log. Returns
-    /// when that leads. For the leader.
+    /// Transfers leadership to a voting member, or to the most advanced one. Returns when that is
+    /// the leader. For the leader.
     ///
     /// # Errors
-    /// When there is no such member, or it is not elected within `timeout`.
+    /// If there is no such member, or it is not elected within `timeout`.
     pub async fn transfer_leadership(
         &self,
         to: Option<Uuid>,
@@ -158,23 +158,23 @@ impl<M: Machine> Handle<M> {
         }
     }
 
-    /// Has another member lead before this node stops, so that clients need not wait for an
-    /// election. Not longer than `timeout`; nothing when this node does not lead.
+    /// Transfers leadership before this node stops, so that clients need not wait for an election.
+    /// At most for `timeout`; does nothing on a follower.
     pub async fn hand_over(&self, timeout: Duration) {
         if !self.group.is_leader() {
             return;
         }
         match self.transfer_leadership(None, timeout).await {
             Ok(()) | Err(TransferError::OnlyMember) => {}
-            Err(error) => tracing::debug!(%error, "it stops as the leader"),
+            Err(error) => tracing::debug!(%error, "stopping as the leader"),
         }
     }
 
-    /// Waits until another member is known to lead.
+    /// Waits until another leader is known.
     async fn other_leader(&self, timeout: Duration) {
         let mut changes = self.group.leader_changes();
         let other = changes.wait_for(|now| now.leader.is_some_and(|leader| leader != self.node));
-        // Without one the caller asks all until there is.
+        // Without a leader the caller asks all members.
         let _ = tokio::time::timeout(timeout, other).await;
     }
 }

@@ -1,11 +1,12 @@
-//! A node that joins a service that runs already.
+//! A node that joins a running service.
 //!
-//! It asks the members, one after the other, to be let in, until the leader answers. It is a member
-//! without a vote then, gets the tables, and later its vote.
+//! It sends a join request to one member after the other, until the leader responds. It is a member
+//! without a vote then, receives the tables, and later its vote.
 //!
-//! **It may end at any point of that.** From before it asks until its log has the members on disk a
-//! note says that it joins ([`JoinNote`](crate::JoinNote)): its next start asks again, and one
-//! that was let in already is told the members once more. Afterwards its log names them.
+//! **It may be killed at any point.** From before its first request until its log has the members
+//! on disk, a note records that it is joining ([`JoinNote`](crate::JoinNote)): its next start sends
+//! the request again, and a node that is a member already receives the members once more.
+//! Afterwards its log contains them.
 
 use std::time::{Duration, Instant};
 
@@ -13,28 +14,29 @@ use multiraft::Membership;
 
 use crate::error::Error;
 
-/// How long a leader is looked for.
+/// Timeout of the search for a leader.
 const LEADER_SEARCH_TIMEOUT: Duration = Duration::from_secs(120);
-/// Delay before all are asked again.
+/// Delay between two rounds of requests.
 const RETRY_DELAY: Duration = Duration::from_millis(300);
 
-/// What a member answers a node that wants to join.
+/// A member's response to a join request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It is a member now; these are all of them.
+    /// The node is a member now; these are all members.
     Joined(Membership),
     /// The leader refuses.
     Refused(String),
-    /// This member does not lead.
+    /// This member is not the leader.
     NotLeader,
-    /// This member does not answer, for this reason.
+    /// This member does not respond, for this reason.
     Unreachable(String),
 }
 
-/// Asks `others` to let `node` in, again and again, until a leader answers. `ask` asks one of them.
+/// Sends join requests for `node` to `others`, repeatedly, until a leader responds. `ask` sends one
+/// of them.
 ///
 /// # Errors
-/// When the leader refuses, or none is found in time.
+/// If the leader refuses, or none is found in time.
 pub async fn join<T>(
     node: &str,
     others: &[T],
@@ -50,12 +52,12 @@ pub async fn join<T>(
                 Answer::Refused(reason) => {
                     return Err(Error::Refused { node: node.to_owned(), reason });
                 }
-                // Followers are asked, too, and have nothing to say.
+                // Followers are asked, too, but have no information.
                 Answer::NotLeader => {}
                 Answer::Unreachable(reason) => last = reason,
             }
         }
         tokio::time::sleep(RETRY_DELAY).await;
     }
-    Err(failed(format!("no leader let it in: {last}")))
+    Err(failed(format!("no leader accepted it: {last}")))
 }

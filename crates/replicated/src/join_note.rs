@@ -1,9 +1,9 @@
-//! A note that a process leaves for its next start while it joins a service that runs: it was told
-//! to, and its log does not have the service's members yet.
+//! A persistent note of a process that joins a running service: its log does not have the service's
+//! members yet.
 //!
-//! It is written before a member is asked to add the process, and removed when the log has the
-//! members on disk. A process that ends between the two may belong to the service already, so its
-//! next start goes on joining, and never begins with members that its configuration names.
+//! It is written before the first join request, and removed when the log has the members on disk. A
+//! process that is killed between the two may be a member already, so its next start continues
+//! joining, and never begins with the members of its configuration.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use blockio::durable;
 use service::{DataDirError, VersionFile};
 
-/// Where it is, below the directory of a role.
+/// Path below a role's directory.
 const PATH: &str = "current/JOIN";
 const FORCE: &str = "force";
 
-/// The note, by its path in the data directory.
+/// The note, identified by its path in the data directory.
 #[derive(Debug, Clone)]
 pub struct JoinNote {
     path: PathBuf,
@@ -28,11 +28,11 @@ impl JoinNote {
         JoinNote { path: home.join(PATH) }
     }
 
-    /// Whether there is one, and what it says: whether the others need not have this process in
-    /// their configuration.
+    /// Reads the note, if it exists; the value is true if the other members need not have this
+    /// process in their configuration.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn read(&self) -> Result<Option<bool>, DataDirError> {
         let note = VersionFile::read(&self.path)?;
         Ok(note.map(|note| note.get(FORCE) == Some("true")))
@@ -41,15 +41,15 @@ impl JoinNote {
     /// Writes it, durably.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, force: bool) -> Result<(), DataDirError> {
         VersionFile::default().with(FORCE, force).write(&self.path)
     }
 
-    /// Removes it, durably, if it is there.
+    /// Removes it, durably, if it exists.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn remove(&self) -> Result<(), DataDirError> {
         let removed = match fs::remove_file(&self.path) {
             Ok(()) => durable::sync_name(&self.path),

@@ -1,23 +1,23 @@
-//! A service whose state is one Raft group: what OM and SCM have in common.
+//! A service whose state is one Raft group: the common part of OM and SCM.
 //!
 //! The order of a start:
 //!
 //! 1. The role locks its directory, opens its tables, and opens host and log with
-//!    [`RaftLog::open`].
-//! 2. When the log does not have the group ([`RaftLog::holds`]) the role finds the members:
-//!    its configuration names them, or others that run already ([`join`], [`JoinNote`]).
-//! 3. [`RaftLog::start`] starts the group and gives the running [`Service`].
+//!   [`RaftLog::open`].
+//! 2. If the log does not contain the group ([`RaftLog::holds`]) the role determines the members:
+//!   from its configuration, or from others that are already running ([`join`], [`JoinNote`]).
+//! 3. [`RaftLog::start`] starts the group and returns the running [`Service`].
 //!
-//! What a role does with it:
+//! Use by a role:
 //!
-//! * [`Machine`]: its state machine, with commands and answers of its own types
-//! * [`Group`]: proposes commands to it, and is a [`multiraft::Group`] for all else
-//! * [`Handle`]: waits to lead, hands leadership over, changes the members, follows changes of
-//!   members, ends the role when the group has failed for good
+//! * [`Machine`]: its state machine, with typed commands and responses
+//! * [`Group`]: proposes commands, and is a [`multiraft::Group`] for everything else
+//! * [`Handle`]: waits for leadership, transfers it, changes the members, follows changes of
+//!   members, ends the role when the group has failed permanently
 //!
-//! [`takeover`] is for tables that Apache Ozone wrote.
+//! [`takeover`] is for tables written by Apache Ozone.
 //!
-//! [`conformance`] is what every [`Machine`] must keep to.
+//! [`conformance`] checks the requirements on every [`Machine`].
 
 pub mod conformance;
 mod error;

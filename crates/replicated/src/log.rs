@@ -1,4 +1,4 @@
-//! Raft host and log of a service, before its group runs.
+//! Raft host and log of a service, before its group starts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,46 +20,46 @@ use crate::machine::{Machine, Untyped};
 use crate::service::{Service, close};
 use crate::single_node::SingleNode;
 
-/// The manifest of the Raft log, below the role's directory: with the tables, so that a log that is
-/// lost alone is missed there.
+/// The manifest of the Raft log, in the role's directory: next to the tables, so that the loss of
+/// the log alone is detected.
 pub(crate) const MANIFEST: &str = "raft-log.manifest";
 
-/// Numbers of Raft's methods between the members of a service.
+/// Wire numbers of Raft's methods between the members of a service.
 pub const METHODS: Methods = Methods {
     messages: method::RAFT,
     snapshot: method::RAFT_SNAPSHOT,
     fetch: method::PAYLOAD_FETCH,
 };
 
-/// What host and log are opened with.
+/// Options of host and log.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Time-outs and bounds; says which node this is.
+    /// Timeouts and limits; contains this node's id.
     pub host: HostOptions,
-    /// Whether there are other members; a service of one sends nothing.
+    /// There are other members; a service of one sends nothing.
     pub shared: bool,
     /// The role's directory, which the role has locked.
     pub home: PathBuf,
     /// Directory of the log.
     pub log_dir: PathBuf,
-    /// The log. Its manifest is below `home`, whatever is said here.
+    /// The log. Its manifest is below `home`, regardless of this value.
     pub log: LogOptions,
 }
 
-/// What a group is started with.
+/// Options of a group.
 #[derive(Debug, Clone)]
 pub struct GroupOptions {
     /// The group's id.
     pub id: Uuid,
-    /// The members that a new group begins with.
+    /// The initial members of a new group.
     pub peers: Vec<Peer>,
-    /// The members as others told them, for a node that joins a group that runs.
+    /// The members as reported by others, for a node that joins a running group.
     pub joined: Option<Membership>,
-    /// When the log is trimmed.
+    /// Thresholds for trimming the log.
     pub trim: TrimOptions,
 }
 
-/// An open log, and the host that drives it. [`RaftLog::close`] it, or start a group.
+/// An open log, and its host. Call [`RaftLog::close`], or start a group.
 pub struct RaftLog {
     host: RaftHost,
     log: LogHandle,
@@ -67,10 +67,10 @@ pub struct RaftLog {
 }
 
 impl RaftLog {
-    /// Opens host and log, on a thread that may wait for the disk.
+    /// Opens host and log, on a thread that may block.
     ///
     /// # Errors
-    /// When the log is in use, damaged, lost, or another replica's.
+    /// If the log is in use, damaged, lost, or another replica's.
     pub fn open(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
         Box::pin(Self::open_both(options))
     }
@@ -95,12 +95,12 @@ impl RaftLog {
         }
     }
 
-    /// Whether the log has a group, and with it the group's members.
+    /// Returns `true` if the log contains a group, and so the group's members.
     pub fn holds(&self, group: Uuid) -> bool {
         self.log.holds(group)
     }
 
-    /// What a node that joins leaves for its next start.
+    /// The persistent note of a joining node.
     pub fn join_note(&self) -> &JoinNote {
         &self.note
     }
@@ -110,10 +110,11 @@ impl RaftLog {
         self.host.node()
     }
 
-    /// Starts the group with `machine`. One that fails is started again with what `again` makes.
+    /// Starts the group with `machine`. After a failure it is restarted with the machine from
+    /// `again`.
     ///
     /// # Errors
-    /// When the group does not start; the log is closed then.
+    /// If the group does not start; the log is closed then.
     pub async fn start<M: Machine>(
         self,
         options: GroupOptions,
@@ -154,7 +155,7 @@ impl RaftLog {
         Ok(group)
     }
 
-    /// Closes the log: the next start finds the directory at rest.
+    /// Closes the log, so that the next start can open the directory.
     pub fn close(self) -> BoxFuture<'static, ()> {
         close(self.host, self.log)
     }

@@ -1,4 +1,4 @@
-//! State machines with commands and answers of their own types.
+//! State machines with typed commands and responses.
 
 use bytes::Bytes;
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
@@ -8,70 +8,71 @@ use uuid::Uuid;
 /// A committed entry.
 #[derive(Debug)]
 pub struct Entry<M: Machine> {
-    /// Where it is in the log.
+    /// Its position in the log.
     pub at: LogPosition,
     /// The encoded command.
     pub command: Bytes,
-    /// On the replica that proposed the entry and is about to answer: the command, not encoded, and
-    /// its context. The state that follows must be the same without it.
+    /// On the replica that proposed the entry and is about to respond: the decoded command, and its
+    /// context. The resulting state must be the same without it.
     pub own: Option<(M::Command, M::Context)>,
 }
 
 /// A replicated state machine. As [`StateMachine`], with types; calls come from one thread at a
 /// time.
 pub trait Machine: Sized + Send + 'static {
-    /// What is proposed.
+    /// The type of proposals.
     type Command: Send + 'static;
-    /// What the proposer alone knows, for its answer.
+    /// Data of the proposer for its response, which is not replicated.
     type Context: Send + 'static;
-    /// What the proposer is answered.
+    /// The response to the proposer.
     type Response: Send + 'static;
 
-    /// A command as it is in the log: never empty.
+    /// Encodes a command for the log: never empty.
     fn encode(command: &Self::Command) -> Bytes;
 
-    /// What the store already holds: replay starts behind it.
+    /// The position of the store: replay starts after it.
     fn applied(&self) -> LogPosition;
 
-    /// Applies a batch of committed entries, in order, and gives one answer for each.
+    /// Applies a batch of committed entries, in order, and returns one response for each.
     ///
     /// # Errors
-    /// Stop the group on this node: a machine that cannot apply a committed entry must not go on.
+    /// Stop the group on this node: a machine that cannot apply a committed entry must not
+    /// continue.
     fn apply(&mut self, entries: Vec<Entry<Self>>) -> Result<Vec<Self::Response>, MachineError>;
 
-    /// Makes everything applied durable and tells how far that reaches; the log is trimmed no
-    /// further.
+    /// Makes everything applied durable and returns its position; the log is trimmed at most up to
+    /// there.
     ///
     /// # Errors
-    /// When that fails; it is final.
+    /// If that fails; it is final.
     fn flush(&mut self) -> Result<LogPosition, MachineError>;
 
     /// The whole state as of the last applied entry.
     ///
     /// # Errors
-    /// When it cannot be had now.
+    /// If it is not available at present.
     fn snapshot(&mut self) -> Result<SnapshotSource, MachineError>;
 
-    /// Replaces the whole state by another replica's snapshot, durably. `at` is its position.
+    /// Replaces the whole state with another replica's snapshot, durably. `at` is its position.
     ///
     /// # Errors
-    /// When the snapshot is no such state, or cannot be stored.
+    /// If the snapshot is malformed, or cannot be stored.
     fn restore(&mut self, source: SnapshotSource, at: LogPosition) -> Result<(), MachineError>;
 
-    /// Another leader, or none, is known; `is_me` when it is this replica.
+    /// Reports another leader, or none; `is_me` if it is this replica.
     fn leader_changed(&mut self, leader: Option<Uuid>, term: u64, is_me: bool) {
         let _ = (leader, term, is_me);
     }
 }
 
-/// What a proposer gives its own replica along with a proposal.
+/// The context that a proposer passes to its own replica with a proposal.
 pub(crate) struct Proposed<M: Machine> {
     pub(crate) command: M::Command,
     pub(crate) context: M::Context,
     pub(crate) answer: oneshot::Sender<M::Response>,
 }
 
-/// A machine with types as one that `multiraft` drives.
+/// A typed machine as one for `multiraft`.
 pub(crate) struct Untyped<M>(pub(crate) M);
 
 impl<M: Machine> StateMachine for Untyped<M> {
@@ -99,8 +100,7 @@ impl<M: Machine> StateMachine for Untyped<M> {
         if given != answers.len() {
             return Err(format!("{given} responses for {} entries", answers.len()).into());
         }
-        // Before the proposals count as applied: a caller that waits for that finds its
-        // answer.
+        // Before the proposals count as applied: a caller that waits for that finds its response.
         for (answer, response) in answers.into_iter().zip(responses) {
             if let Some(answer) = answer {
                 // The proposer may have been dropped.

@@ -1,4 +1,4 @@
-//! The members of a service, as the configuration names them.
+//! Members of a service in its configuration.
 
 use std::time::Duration;
 
@@ -8,37 +8,37 @@ use uuid::Uuid;
 use crate::handle::Handle;
 use crate::machine::Machine;
 
-/// How often the configuration is read again while it lacks a member of the service.
+/// Interval of reloads of the configuration while it lacks a member of the service.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a role knows of the members of its service.
+/// A role's configured members of its service.
 pub trait ServiceMembers: Send + Sync + 'static {
     /// The role, in log lines: "OM".
     const ROLE: &'static str;
-    /// The configuration's key that names the members.
+    /// The configuration key of the members.
     const KEY: &'static str;
 
-    /// Whether the configuration has a member.
+    /// Returns `true` if the configuration contains a member.
     fn knows(&self, node: Uuid) -> bool;
 
-    /// Reads the configuration again: an operator names a new member there before it joins.
+    /// Reloads the configuration: an operator adds a new member there before it joins.
     fn reload(&self);
 }
 
 impl<M: Machine> Handle<M> {
-    /// Follows the members of the service, until `shutdown`: for one that is unknown the
-    /// configuration is read again, and a node that was removed stops.
+    /// Follows the members of the service, until `shutdown`: reloads the configuration for an
+    /// unknown one, and stops this node when it was removed.
     pub fn watch_members<S: ServiceMembers>(&self, members: S, shutdown: &Shutdown) {
         let (handle, stop) = (self.clone(), shutdown.clone());
         tokio::spawn(async move {
             if stop.until(handle.removed(&members)).await == Some(true) {
-                tracing::error!(role = S::ROLE, node = %handle.node(), "the role stops: it was decommissioned");
+                tracing::error!(role = S::ROLE, node = %handle.node(), "stopping the role: it was decommissioned");
                 stop.trigger();
             }
         });
     }
 
-    /// Returns once this node was removed, or with false when the group ended.
+    /// Returns `true` once this node was removed, or `false` when the group ended.
     async fn removed<S: ServiceMembers>(&self, members: &S) -> bool {
         let mut changes = self.group().membership_changes();
         let mut removed = self.group().removed();
@@ -51,7 +51,7 @@ impl<M: Machine> Handle<M> {
             let missing: Vec<_> = membership.members.iter().filter(unknown).collect();
             for member in &missing {
                 let (role, key, address) = (S::ROLE, S::KEY, &member.peer.address);
-                tracing::warn!(role, key, %address, "a member of the service is not in the configuration: clients are not sent to it");
+                tracing::warn!(role, key, %address, "a member of the service is missing from the configuration: clients are not redirected to it");
             }
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return false },

@@ -1,11 +1,11 @@
-//! What a service counts of its Raft group.
+//! Metrics of a service's Raft group.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use multiraft::{HostMetrics, LogHandle, LogMetrics, RaftHost};
 use service::MetricsRegistry;
 
-/// Shows the counters of a host and its log as `<role>_raft_...`, read whenever they are looked at.
+/// Exports the counters of a host and its log as `<role>_raft_...`, read on each export.
 pub(crate) fn export(registry: &MetricsRegistry, host: &RaftHost, log: &LogHandle) {
     let used = log.clone();
     registry.gauge_fn("raft_log_bytes", "Bytes of the Raft log", move || used.used_bytes() as f64);

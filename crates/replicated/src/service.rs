@@ -8,7 +8,7 @@ use crate::handle::Handle;
 use crate::machine::Machine;
 use crate::metrics;
 
-/// A running service: its group, and what drives it. Dropped without [`Service::close`] it stops
+/// A running service: its group, host and log. Dropped without [`Service::close`] it stops
 /// abruptly, as if killed.
 pub struct Service<M: Machine> {
     handle: Handle<M>,
@@ -22,12 +22,12 @@ impl<M: Machine> Service<M> {
         Self { handle, host, log, running: true }
     }
 
-    /// What the role's parts share of it.
+    /// The handle for the role's parts.
     pub fn handle(&self) -> &Handle<M> {
         &self.handle
     }
 
-    /// What drives the group.
+    /// The host of the group.
     pub fn host(&self) -> &RaftHost {
         &self.host
     }
@@ -37,13 +37,13 @@ impl<M: Machine> Service<M> {
         &self.log
     }
 
-    /// Shows what the group and its log count as metrics of the role, `<role>_raft_...`.
+    /// Exports the counters of the group and its log as metrics of the role, `<role>_raft_...`.
     pub fn export_metrics(&self, registry: &MetricsRegistry) {
         metrics::export(registry, &self.host, &self.log);
     }
 
-    /// Ends the group and closes the log. What the machine has is not flushed: the log has what is
-    /// missing.
+    /// Stops the group and closes the log. The machine is not flushed: the log contains the missing
+    /// entries.
     pub async fn close(mut self) {
         self.handle.supervisor().end().await;
         self.running = false;
@@ -67,7 +67,7 @@ pub(crate) fn close(host: RaftHost, log: LogHandle) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         host.shutdown().await;
         if let Err(error) = tokio::task::spawn_blocking(move || log.close()).await {
-            tracing::error!(%error, "the raft log was not closed properly");
+            tracing::error!(%error, "raft log was not closed properly");
         }
     })
 }

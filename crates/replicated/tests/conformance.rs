@@ -1,4 +1,4 @@
-//! The check passes a machine that keeps to the rules, and finds each mistake.
+//! The check passes a correct machine, and finds each bug.
 
 use std::path::Path;
 

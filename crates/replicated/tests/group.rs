@@ -1,4 +1,4 @@
-//! A service of one: typed answers, contexts, restarts, changes that are refused.
+//! A service of one: typed responses, contexts, restarts, refused changes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -65,7 +65,7 @@ async fn a_command_is_answered_with_its_context_and_replayed_without() {
     service.close().await;
 }
 
-/// Whether the log has the group.
+/// Returns `true` if the log contains the group.
 async fn open_and_close(dir: &Path) -> bool {
     let log = open(dir).await;
     let holds = log.holds(GROUP);

@@ -1,4 +1,4 @@
-//! Which members a joining node asks, and when it stops.
+//! Join requests of a joining node, and their end.
 
 use std::cell::RefCell;
 

@@ -6,18 +6,18 @@ use bytes::Bytes;
 use multiraft::{LogPosition, MachineError, SnapshotSource};
 use replicated::{Entry, Machine};
 
-/// A mistake of a machine.
+/// A bug of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
-    /// What the proposer gave along changes the state.
+    /// The proposer's context changes the state.
     UsesContext,
-    /// A round of several entries counts once.
+    /// A batch of several entries counts once.
     CountsRounds,
     /// The position is not flushed.
     ForgetsPosition,
-    /// A snapshot adds to what is there.
+    /// A snapshot is added to the existing state.
     KeepsOldState,
-    /// What does not decode counts, too.
+    /// Malformed entries count, too.
     CountsUnknown,
 }
 
@@ -76,7 +76,7 @@ impl Ledger {
 
 impl Machine for Ledger {
     type Command = u64;
-    /// What the answer is to say besides.
+    /// A text to be added to the response.
     type Context = String;
     type Response = (u64, Option<String>);
 

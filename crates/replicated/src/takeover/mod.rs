@@ -1,8 +1,9 @@
-//! Tables that Apache Ozone wrote, with its Ratis log beside them, get a Raft log of ours.
+//! Raft logs for tables written by Apache Ozone, with its Ratis log next to them.
 //!
-//! The log begins behind what the tables hold. That is what a replica does whose log is lost and
-//! whose loss an operator has accepted (docs/internals/raft-logs.md), so that is what is said: it
-//! goes on at the tables' position, in a term that nobody can have been in.
+//! The log begins after the position of the tables. That is the behaviour of a replica whose log is
+//! lost and whose loss an operator has accepted (docs/internals/raft-logs.md), so the same records
+//! are written: the replica continues at the tables' position, in a term that no member can have
+//! been in.
 
 mod ratis_log;
 
@@ -13,16 +14,16 @@ use blockio::durable;
 
 use crate::log::MANIFEST;
 
-/// Whether a log of ours has begun for the role whose directory is `home`.
+/// Returns `true` if the role with the directory `home` has a log of ours.
 pub fn has_log(home: &Path) -> bool {
     home.join(MANIFEST).exists()
 }
 
-/// The first Ratis log below `dirs` that has a command behind `applied`, and the last such command.
-/// Directories that are not there have none.
+/// Returns the first Ratis log below `dirs` with a command after `applied`, and the last such
+/// command. Missing directories have none.
 ///
 /// # Errors
-/// When a log cannot be read.
+/// If a log cannot be read.
 pub fn ratis_ahead(dirs: &[PathBuf], applied: u64) -> io::Result<Option<(PathBuf, u64)>> {
     for dir in dirs {
         let entries = match std::fs::read_dir(dir) {
@@ -31,7 +32,7 @@ pub fn ratis_ahead(dirs: &[PathBuf], applied: u64) -> io::Result<Option<(PathBuf
             Err(e) => return Err(e),
         };
         for entry in entries {
-            // A directory for each Raft group.
+            // One directory per Raft group.
             let log = entry?.path().join("current");
             if !log.is_dir() {
                 continue;
@@ -44,11 +45,11 @@ pub fn ratis_ahead(dirs: &[PathBuf], applied: u64) -> io::Result<Option<(PathBuf
     Ok(None)
 }
 
-/// Lets the log of the role whose directory is `home` begin behind what its tables hold; durable
-/// when this returns.
+/// Makes the log of the role with the directory `home` begin after the position of its tables;
+/// durable on return.
 ///
 /// # Errors
-/// When that cannot be written.
+/// If that cannot be written.
 pub fn begin_behind_tables(home: &Path) -> io::Result<()> {
     let accepted = home.join(format!("{MANIFEST}.accept-loss"));
     durable::replace(&accepted, &home.join("accept-loss.tmp"), b"")

@@ -1,8 +1,8 @@
-//! Segments of a Ratis log, as far as needed to see which commands it ends with.
+//! Segments of a Ratis log, as far as needed to find its last command.
 //!
 //! A segment (`log_inprogress_N`, `log_A-B`) begins with `RaftLog1`. Each entry is a varint with
 //! its length, a LogEntryProto, and a checksum of four bytes; an open segment ends in zeros. Of a
-//! LogEntryProto, field 2 is the index, and field 3 is there when it is a command.
+//! LogEntryProto, field 2 is the index, and field 3 is set for a command.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,10 +11,10 @@ use std::path::Path;
 use prost::Message;
 
 const HEADER: &[u8; 8] = b"RaftLog1";
-/// Longer than any entry that Ratis takes.
+/// Longer than any entry that Ratis accepts.
 const MOST_ENTRY_BYTES: u64 = 256 << 20;
 
-/// The parts of an entry that count here. The command is not kept.
+/// The relevant parts of an entry. The command is not kept.
 #[derive(Clone, PartialEq, Message)]
 struct LogEntry {
     #[prost(uint64, tag = "1")]
@@ -25,10 +25,10 @@ struct LogEntry {
     command: Option<bytes::Bytes>,
 }
 
-/// The index of the last command of a log; `None` when it has none.
+/// The index of the last command of a log; `None` if it has none.
 ///
 /// # Errors
-/// When a segment cannot be read, or is none.
+/// If a segment is unreadable or malformed.
 pub(super) fn last_command(dir: &Path) -> io::Result<Option<u64>> {
     let mut last = None;
     for entry in std::fs::read_dir(dir)? {
@@ -45,7 +45,7 @@ pub(super) fn last_command(dir: &Path) -> io::Result<Option<u64>> {
 fn last_of(segment: &mut impl Read) -> io::Result<Option<u64>> {
     let mut header = [0; 8];
     match segment.read_exact(&mut header) {
-        // Made and not begun.
+        // Created, but still empty.
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
@@ -57,10 +57,10 @@ fn last_of(segment: &mut impl Read) -> io::Result<Option<u64>> {
         if length > MOST_ENTRY_BYTES {
             break;
         }
-        // Memory for what is there, not for what is claimed.
+        // Memory for actual bytes, not for the declared length.
         let mut entry = Vec::new();
         if segment.by_ref().take(length).read_to_end(&mut entry)? as u64 != length {
-            // Torn: Ratis cuts it off, too.
+            // Torn: Ratis truncates it, too.
             break;
         }
         let Ok(entry) = LogEntry::decode(entry.as_slice()) else { break };
@@ -75,7 +75,7 @@ fn last_of(segment: &mut impl Read) -> io::Result<Option<u64>> {
     Ok(last)
 }
 
-/// A length; `None` at the end, or where zeros begin.
+/// Reads a length; `None` at the end, or where zeros begin.
 fn varint(from: &mut impl Read) -> io::Result<Option<u64>> {
     let mut value = 0_u64;
     for shift in (0..63).step_by(7) {
