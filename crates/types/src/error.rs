@@ -1,9 +1,9 @@
-//! Why a message from the wire is not a valid domain value.
+//! Errors of converting messages from the wire to domain values.
 
-/// A message that parsed as protobuf but makes no sense as a domain value.
+/// A message that is valid protobuf but not a valid domain value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// A field that the type cannot do without is absent.
+    /// A required field is absent.
     #[error("{message} lacks {field}")]
     Missing {
         /// Protobuf message name.
@@ -11,7 +11,7 @@ pub enum WireError {
         /// Field name.
         field: &'static str,
     },
-    /// A field holds a value outside its domain.
+    /// A field has a value outside its domain.
     #[error("{message}.{field} is not valid: {value}")]
     Invalid {
         /// Protobuf message name.
@@ -24,7 +24,7 @@ pub enum WireError {
 }
 
 impl WireError {
-    /// A field holds `value`, which is outside its domain.
+    /// A field has `value`, which is outside its domain.
     pub fn invalid(message: &'static str, field: &'static str, value: impl ToString) -> Self {
         Self::Invalid { message, field, value: value.to_string() }
     }

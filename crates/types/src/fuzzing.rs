@@ -1,11 +1,11 @@
-//! Domain types from the wire, for fuzzing.
+//! Fuzz targets for domain types from the wire.
 
 use prost::Message;
 use proto::hdds;
 
 use crate::{DatanodeDetails, DatanodeId, Pipeline, ReplicationConfig};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let node = DatanodeDetails::new(DatanodeId::default(), "host", "127.0.0.1");
     let replications =

@@ -1,4 +1,4 @@
-//! Names of things: containers, blocks, pipelines, DataNodes.
+//! Ids of containers, blocks, pipelines and DataNodes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,12 +30,12 @@ macro_rules! number_id {
         }
 
         impl $name {
-            /// The id as the wire carries it (a signed 64-bit number).
+            /// Converts to the wire's signed 64-bit number.
             pub fn to_wire(self) -> i64 {
                 self.0.cast_signed()
             }
 
-            /// The id from its wire form.
+            /// Converts from the wire.
             pub fn from_wire(id: i64) -> Self {
                 Self(id.cast_unsigned())
             }
@@ -70,7 +70,7 @@ macro_rules! uuid_id {
         }
 
         impl $name {
-            /// A new random id. Leaders and start-up code call it, rules never do.
+            /// A new random id. Called by leaders and start-up code, never by rules.
             pub fn random() -> Self {
                 Self(Uuid::new_v4())
             }
@@ -107,13 +107,13 @@ pub fn uuid_from_wire(id: &hdds::Uuid) -> Uuid {
 }
 
 impl PipelineId {
-    /// Both forms that readers of the wire look for.
+    /// Sets both forms of the id, because readers use either.
     pub fn to_wire(self) -> hdds::PipelineId {
         hdds::PipelineId { id: Some(self.to_string()), uuid128: Some(uuid_to_wire(self.0)) }
     }
 
     /// # Errors
-    /// When neither form is there, or the text form is no UUID.
+    /// If both forms are absent, or the text form is not a UUID.
     pub fn from_wire(id: &hdds::PipelineId) -> Result<Self, WireError> {
         if let Some(uuid) = &id.uuid128 {
             return Ok(Self(uuid_from_wire(uuid)));
@@ -124,7 +124,7 @@ impl PipelineId {
     }
 }
 
-/// A block: where it lives, and how much of it the writer knows to be committed.
+/// A block: its container, and the part of it known to be committed.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
@@ -133,17 +133,17 @@ pub struct BlockId {
     pub container: ContainerId,
     /// The block's number.
     pub local: LocalId,
-    /// Block commit sequence id: Raft log index of the block's last PutBlock, 0 when unknown.
+    /// Block commit sequence id: Raft log index of the block's last PutBlock, 0 if unknown.
     pub bcsid: u64,
 }
 
 impl BlockId {
-    /// A block of which nothing is committed yet.
+    /// A block without committed data.
     pub fn new(container: ContainerId, local: LocalId) -> Self {
         Self { container, local, bcsid: 0 }
     }
 
-    /// The OM and SCM form.
+    /// Converts to the form of OM and SCM.
     pub fn to_wire(self) -> hdds::BlockId {
         hdds::BlockId {
             container_block_id: hdds::ContainerBlockId {
@@ -154,7 +154,7 @@ impl BlockId {
         }
     }
 
-    /// From the OM and SCM form.
+    /// Converts from the form of OM and SCM.
     pub fn from_wire(id: &hdds::BlockId) -> Self {
         Self {
             container: ContainerId::from_wire(id.container_block_id.container_id),
@@ -163,7 +163,7 @@ impl BlockId {
         }
     }
 
-    /// The container protocol's form; `replica_index` is 0 but for EC replicas.
+    /// Converts to the container protocol's form; `replica_index` is 0 except for EC replicas.
     pub fn to_datanode(self, replica_index: i32) -> proto::datanode::DatanodeBlockId {
         proto::datanode::DatanodeBlockId {
             container_id: self.container.to_wire(),
@@ -173,7 +173,7 @@ impl BlockId {
         }
     }
 
-    /// From the container protocol's form.
+    /// Converts from the container protocol's form.
     pub fn from_datanode(id: &proto::datanode::DatanodeBlockId) -> Self {
         Self {
             container: ContainerId::from_wire(id.container_id),

@@ -3,17 +3,17 @@
 //! Everything here is plain data: no I/O, no clock. Rules and servers work with these types; the
 //! generated messages of `proto` stay at the edges and in the tables.
 //!
-//! * [`ids`]: what names a thing ([`ContainerId`], [`BlockId`], [`PipelineId`], [`DatanodeId`])
-//! * [`replication`]: how many copies and of which kind ([`ReplicationConfig`])
+//! * [`ids`]: ids ([`ContainerId`], [`BlockId`], [`PipelineId`], [`DatanodeId`])
+//! * [`replication`]: number and kind of copies ([`ReplicationConfig`])
 //! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])
-//! * [`Principals`]: users and groups that a rule is about
-//! * [`storage`]: kinds of disks, and which of them blocks go to ([`StorageType`],
+//! * [`Principals`]: users and groups of a rule
+//! * [`storage`]: kinds of disks, and the policies that select them ([`StorageType`],
 //!   [`StoragePolicy`])
-//! * [`topology`]: racks, and how far apart nodes are
+//! * [`topology`]: racks, and distances of nodes
 
-// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
-// sums saturate or are checked, and casts say what becomes of what does not fit.
+// Numbers come from messages, and a log entry that panics would do so on every replica: sums
+// saturate or are checked, and casts define the result of an overflow.
 #![cfg_attr(
     not(test),
     deny(

@@ -8,7 +8,7 @@ use crate::ids::{uuid_from_wire, uuid_to_wire};
 use crate::location::parts;
 use crate::{DatanodeId, WireError};
 
-/// What listens on a port. Names on the wire are Ozone's, but for [`PortName::Native`].
+/// The service on a port. Names on the wire are Ozone's, except [`PortName::Native`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PortName {
     /// The container protocol over gRPC.
@@ -29,10 +29,10 @@ pub enum PortName {
     Https,
     /// Hadoop RPC of the DataNode's client protocol.
     ClientRpc,
-    /// Our framed port: container commands with payload beside the message, Raft messages,
-    /// payload fetches. `TRIOXIDE` on the wire; never sent to clients of other makes.
+    /// Our framed port: container commands with separate payload, Raft messages, payload fetches.
+    /// `TRIOXIDE` on the wire; never sent to clients of Apache Ozone.
     Native,
-    /// A name we do not know; kept so that it survives a round trip.
+    /// An unknown name; kept so that it survives a round trip.
     Other(String),
 }
 
@@ -82,30 +82,30 @@ impl fmt::Display for PortName {
 /// A named port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Port {
-    /// What listens.
+    /// The service.
     pub name: PortName,
     /// TCP port.
     pub value: u16,
 }
 
-/// What an operator wants of a DataNode.
+/// A DataNode's operational state, set by an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum OperationalState {
-    /// Serves.
+    /// In service.
     #[default]
     InService,
-    /// Is being prepared for maintenance.
+    /// Being prepared for maintenance.
     EnteringMaintenance,
-    /// May go away for a while.
+    /// In maintenance: may be down for a while.
     InMaintenance,
-    /// Is being emptied.
+    /// Being decommissioned.
     Decommissioning,
-    /// Is empty.
+    /// Decommissioned.
     Decommissioned,
 }
 
 impl OperationalState {
-    /// The wire's enum.
+    /// Converts to the wire's enum.
     pub fn to_wire(self) -> hdds::NodeOperationalState {
         match self {
             Self::InService => hdds::NodeOperationalState::InService,
@@ -116,7 +116,7 @@ impl OperationalState {
         }
     }
 
-    /// From the wire; what is unknown counts as in service, as in Ozone.
+    /// Converts from the wire; unknown values count as in service, as in Ozone.
     pub fn from_wire(state: i32) -> Self {
         match hdds::NodeOperationalState::try_from(state) {
             Ok(hdds::NodeOperationalState::EnteringMaintenance) => Self::EnteringMaintenance,
@@ -128,32 +128,32 @@ impl OperationalState {
     }
 }
 
-/// `DatanodeVersion` that we announce: streaming block reads are known (`STREAM_BLOCK_SUPPORT`).
+/// The announced `DatanodeVersion`: streaming block reads are supported (`STREAM_BLOCK_SUPPORT`).
 pub const DATANODE_VERSION: i32 = 3;
 
 /// A DataNode: its identity and its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DatanodeDetails {
-    /// Its id, made at its first start.
+    /// Its id, created at its first start.
     pub id: DatanodeId,
     /// IP address as text.
     pub ip: String,
     /// Host name.
     pub host: String,
-    /// Where it listens.
+    /// Its ports.
     pub ports: Vec<Port>,
     /// Rack, e.g. `/default-rack`.
     pub network_location: String,
-    /// What the operator wants of it.
+    /// Its operational state.
     pub op_state: OperationalState,
-    /// When `op_state` ends by itself, seconds since 1970; 0 is never.
+    /// Expiry of `op_state`, seconds since 1970; 0 is never.
     pub op_state_expiry: i64,
-    /// `DatanodeVersion` it speaks.
+    /// Its `DatanodeVersion`.
     pub version: i32,
 }
 
 impl DatanodeDetails {
-    /// A node in the default rack that listens on nothing yet.
+    /// A node in the default rack without ports.
     pub fn new(id: DatanodeId, ip: impl Into<String>, host: impl Into<String>) -> Self {
         Self {
             id,
@@ -180,7 +180,7 @@ impl DatanodeDetails {
         }
     }
 
-    /// `ip:port` to connect to, `None` when nothing listens under that name.
+    /// `ip:port` to connect to; `None` if there is no such port.
     pub fn address(&self, name: &PortName) -> Option<String> {
         let port = self.port(name)?;
         Some(if self.ip.contains(':') {
@@ -190,7 +190,7 @@ impl DatanodeDetails {
         })
     }
 
-    /// The wire's message, with all three forms of the id.
+    /// Converts to the wire's message, with all three forms of the id.
     pub fn to_wire(&self) -> hdds::DatanodeDetailsProto {
         let uuid = uuid_to_wire(self.id.0);
         hdds::DatanodeDetailsProto {
@@ -209,14 +209,14 @@ impl DatanodeDetails {
             persisted_op_state_expiry: Some(self.op_state_expiry),
             current_version: Some(self.version),
             uuid128: Some(uuid),
-            // The root is level 1, the node below its place.
+            // The root is level 1, the node is below its location.
             level: u32::try_from(parts(&self.network_location).count().saturating_add(2)).ok(),
             id: Some(hdds::DatanodeIdProto { uuid }),
         }
     }
 
     /// # Errors
-    /// When no form of the id is there, or a port is out of range.
+    /// If all forms of the id are absent, or a port is out of range.
     pub fn from_wire(wire: &hdds::DatanodeDetailsProto) -> Result<Self, WireError> {
         const MESSAGE: &str = "DatanodeDetailsProto";
         let id = if let Some(id) = &wire.id {

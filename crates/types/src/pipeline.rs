@@ -5,21 +5,21 @@ use proto::hdds;
 use crate::ids::{uuid_from_wire, uuid_to_wire};
 use crate::{DatanodeDetails, DatanodeId, PipelineId, ReplicationConfig, StorageType, WireError};
 
-/// Where a pipeline is in its life.
+/// State of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PipelineState {
-    /// Made, not yet reported by its members. Read pipelines stay here.
+    /// Created, not yet reported by its members. Read pipelines stay in this state.
     Allocated,
-    /// Takes writes.
+    /// Open for writes.
     Open,
-    /// Put aside by an operator.
+    /// Deactivated by an operator.
     Dormant,
-    /// Takes no writes any more.
+    /// Closed for writes.
     Closed,
 }
 
 impl PipelineState {
-    /// The wire's enum.
+    /// Converts to the wire's enum.
     pub fn to_wire(self) -> hdds::PipelineState {
         match self {
             Self::Allocated => hdds::PipelineState::PipelineAllocated,
@@ -30,7 +30,7 @@ impl PipelineState {
     }
 
     /// # Errors
-    /// When the number is none of the enum.
+    /// If the number is not in the enum.
     pub fn from_wire(state: i32) -> Result<Self, WireError> {
         match hdds::PipelineState::try_from(state) {
             Ok(hdds::PipelineState::PipelineAllocated) => Ok(Self::Allocated),
@@ -47,19 +47,19 @@ impl PipelineState {
 pub struct Pipeline {
     /// Its id; of a RATIS pipeline also the id of the Raft group.
     pub id: PipelineId,
-    /// How blocks written through it are replicated.
+    /// Replication of blocks written through it.
     pub config: ReplicationConfig,
-    /// The storage type of the disks that its members have for it.
+    /// The storage type of its members' disks.
     pub storage_type: StorageType,
-    /// Where it is in its life.
+    /// Its state.
     pub state: PipelineState,
     /// Its DataNodes.
     pub members: Vec<DatanodeDetails>,
-    /// Replica index of each member: 0 but for EC. As long as `members`, or empty for all 0.
+    /// Replica index of each member: 0 except for EC. Same length as `members`, or empty for all 0.
     pub replica_indexes: Vec<u32>,
     /// Current Raft leader, if known.
     pub leader: Option<DatanodeId>,
-    /// The member that should lead, so that leaders are spread.
+    /// The preferred leader, so that leaders are spread over nodes.
     pub suggested_leader: Option<DatanodeId>,
     /// Milliseconds since 1970.
     pub created_ms: u64,
@@ -68,7 +68,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The wire's message.
+    /// Converts to the wire's message.
     pub fn to_wire(&self) -> hdds::Pipeline {
         let node_id = |id: DatanodeId| hdds::DatanodeIdProto { uuid: uuid_to_wire(id.0) };
         hdds::Pipeline {
@@ -95,7 +95,7 @@ impl Pipeline {
     }
 
     /// # Errors
-    /// When the id, the replication, the state or a member makes no sense.
+    /// If the id, the replication, the state or a member is invalid.
     pub fn from_wire(wire: &hdds::Pipeline) -> Result<Self, WireError> {
         let leader = match (&wire.leader_datanode_id, &wire.leader_id128, wire.leader_id.as_deref())
         {
@@ -142,7 +142,7 @@ impl Pipeline {
         self.members.iter().find(|m| m.id == id)
     }
 
-    /// Members, nearest first when the sender sorted them, else the leader first.
+    /// Members, nearest first if the sender sorted them, else the leader first.
     pub fn read_order(&self) -> Vec<&DatanodeDetails> {
         if !self.order.is_empty() {
             return self.order.iter().filter_map(|i| self.members.get(*i as usize)).collect();

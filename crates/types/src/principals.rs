@@ -1,6 +1,6 @@
-//! Users and groups that a rule is about.
+//! Users and groups of a rule.
 
-/// Users and groups by name; `*` among the users is everybody.
+/// Users and groups by name; `*` as a user matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Principals {
     /// Users.
@@ -10,7 +10,7 @@ pub struct Principals {
 }
 
 impl Principals {
-    /// Whether a user with these groups is among them.
+    /// Returns `true` if a user with these groups is included.
     pub fn include(&self, user: &str, groups: &[String]) -> bool {
         self.users.iter().any(|name| name == user || name == "*")
             || groups.iter().any(|group| self.groups.contains(group))

@@ -1,4 +1,4 @@
-//! How many copies of a block there are, and of which kind.
+//! Number and kind of a block's copies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ impl ReplicationFactor {
         }
     }
 
-    /// The wire's enum.
+    /// Converts to the wire's enum.
     pub fn to_wire(self) -> hdds::ReplicationFactor {
         match self {
             Self::One => hdds::ReplicationFactor::One,
@@ -34,7 +34,7 @@ impl ReplicationFactor {
     }
 
     /// # Errors
-    /// When `factor` is neither ONE nor THREE.
+    /// If `factor` is neither ONE nor THREE.
     pub fn from_wire(factor: i32) -> Result<Self, WireError> {
         match hdds::ReplicationFactor::try_from(factor) {
             Ok(hdds::ReplicationFactor::One) => Ok(Self::One),
@@ -71,7 +71,7 @@ impl fmt::Display for EcCodec {
     }
 }
 
-/// Elements of GF(2^8) but 0: most replicas of a block group.
+/// Maximum number of replicas of a block group: the nonzero elements of GF(2^8).
 const MAX_REPLICAS: u32 = 255;
 
 /// An erasure-coded replication, e.g. `rs-6-3-1024k`.
@@ -124,7 +124,7 @@ impl FromStr for EcConfig {
 }
 
 impl EcConfig {
-    /// The wire's message.
+    /// Converts to the wire's message.
     pub fn to_wire(self) -> hdds::EcReplicationConfig {
         hdds::EcReplicationConfig {
             data: self.data.cast_signed(),
@@ -135,7 +135,7 @@ impl EcConfig {
     }
 
     /// # Errors
-    /// When a number is not positive or the codec is unknown.
+    /// If a number is not positive or the codec is unknown.
     pub fn from_wire(ec: &hdds::EcReplicationConfig) -> Result<Self, WireError> {
         let positive = |field, n: i32| {
             u32::try_from(n)
@@ -157,7 +157,7 @@ impl EcConfig {
         config.checked()
     }
 
-    /// No code over bytes has more replicas than that.
+    /// A code over bytes cannot have more replicas.
     fn checked(self) -> Result<Self, WireError> {
         match self.data.saturating_add(self.parity) {
             0..=MAX_REPLICAS => Ok(self),
@@ -166,7 +166,7 @@ impl EcConfig {
     }
 }
 
-/// How a block is replicated.
+/// Replication of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReplicationConfig {
     /// Full copies through a Raft group.
@@ -183,12 +183,12 @@ impl ReplicationConfig {
     /// RATIS/ONE.
     pub const RATIS_ONE: Self = Self::Ratis(ReplicationFactor::One);
 
-    /// Whether replicas differ from each other, each with an index of its own.
+    /// Returns `true` if replicas differ from each other, each with an index of its own.
     pub fn is_ec(&self) -> bool {
         matches!(self, Self::Ec(_))
     }
 
-    /// DataNodes a pipeline of this kind has.
+    /// Number of DataNodes in a pipeline of this kind.
     pub fn required_nodes(&self) -> u32 {
         match self {
             Self::Ratis(f) | Self::StandAlone(f) => f.count(),
@@ -196,9 +196,9 @@ impl ReplicationConfig {
         }
     }
 
-    /// Bytes on disk for `size` bytes of user data, as Ozone counts quota: copies for full
-    /// replication; for EC data plus the parity of every begun stripe. What does not fit is
-    /// `u64::MAX`: sizes come from messages.
+    /// Bytes on disk for `size` bytes of user data, as in Ozone's quota: copies for full
+    /// replication; for EC data plus the parity of every started stripe. `u64::MAX` on overflow:
+    /// sizes come from messages.
     pub fn replicated_size(&self, size: u64) -> u64 {
         match self {
             Self::Ratis(f) | Self::StandAlone(f) => size.saturating_mul(u64::from(f.count())),
@@ -240,10 +240,10 @@ impl ReplicationConfig {
         }
     }
 
-    /// From the triple (type, factor, EC part) that messages carry.
+    /// Converts from the triple (type, factor, EC part) of messages.
     ///
     /// # Errors
-    /// When the type is NONE or CHAINED, or the part that the type needs is absent or wrong.
+    /// If the type is NONE or CHAINED, or the part that the type requires is absent or wrong.
     pub fn from_wire(
         kind: i32,
         factor: Option<i32>,
@@ -266,11 +266,11 @@ impl ReplicationConfig {
         }
     }
 
-    /// From the two words a command line or setting has: `RATIS` `THREE` (or `3`), `EC`
+    /// Parses the two words of a command line or setting: `RATIS` `THREE` (or `3`), `EC`
     /// `rs-3-2-1024k`.
     ///
     /// # Errors
-    /// When a word is unknown.
+    /// If a word is unknown.
     pub fn parse(kind: &str, value: &str) -> Result<Self, WireError> {
         let factor = || match value.to_ascii_uppercase().as_str() {
             "ONE" | "1" => Ok(ReplicationFactor::One),

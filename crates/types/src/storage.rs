@@ -1,10 +1,10 @@
-//! Kinds of disks, and which of them blocks go to.
+//! Kinds of disks, and policies that select them.
 //!
 //! A data directory has a [`StorageType`] (`[SSD]/path` in `hdds.datanode.dir`). All replicas of a
-//! container belong on disks of one type, which is that of the pipeline it is written through:
-//! Ozone calls the container's a *storage tier*. A [`StoragePolicy`] is what users give to buckets
-//! and keys. The names are those of Ozone's design for storage policies (HDDS-11233); its release
-//! 2.2.0 has storage types in reports only.
+//! container belong on disks of one type, that of the pipeline through which it is written: Ozone
+//! calls the container's a *storage tier*. A [`StoragePolicy`] is what users give to buckets and
+//! keys. The names are those of Ozone's design for storage policies (HDDS-11233); its release 2.2.0
+//! has storage types in reports only.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,10 +16,10 @@ use crate::WireError;
 /// A kind of disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum StorageType {
-    /// What a data directory is that names no type.
+    /// The type of a data directory without a declared type.
     #[default]
     Disk,
-    /// Fast and dear.
+    /// Fast and expensive.
     Ssd,
     /// Slow and cheap.
     Archive,
@@ -29,7 +29,7 @@ impl StorageType {
     /// All types.
     pub const ALL: [Self; 3] = [Self::Disk, Self::Ssd, Self::Archive];
 
-    /// The wire's enum.
+    /// Converts to the wire's enum.
     pub fn to_wire(self) -> StorageTypeProto {
         match self {
             Self::Disk => StorageTypeProto::Disk,
@@ -38,13 +38,13 @@ impl StorageType {
         }
     }
 
-    /// A field of the wire whose absence stands for [`StorageType::Disk`].
+    /// Converts to an optional field, which is absent for [`StorageType::Disk`].
     pub fn to_optional_wire(self) -> Option<i32> {
         (self != Self::Disk).then_some(self.to_wire() as i32)
     }
 
     /// # Errors
-    /// When there are no data directories of that type here, or the number is none of the enum.
+    /// If there are no data directories of that type, or the number is not in the enum.
     pub fn from_wire(wire: i32) -> Result<Self, WireError> {
         match StorageTypeProto::try_from(wire) {
             Ok(StorageTypeProto::Disk) => Ok(Self::Disk),
@@ -54,12 +54,12 @@ impl StorageType {
         }
     }
 
-    /// The types that blocks without any policy go to, in this order: a cluster need not have
-    /// disks of the usual type.
+    /// The types for blocks without a policy, in order of preference: a cluster need not have disks
+    /// of the usual type.
     pub const ANY: [Self; 3] = [Self::Disk, Self::Ssd, Self::Archive];
 
-    /// Where a replica goes when no disk of this type can take it, in this order. A replica on
-    /// another kind of disk is better than one too few.
+    /// Replacement types for a replica if no disk of this type has space, in order of preference. A
+    /// replica on another kind of disk is better than a missing one.
     pub fn instead(self) -> [Self; 2] {
         match self {
             Self::Ssd => [Self::Disk, Self::Archive],
@@ -85,10 +85,10 @@ impl FromStr for StorageType {
     }
 }
 
-/// Which disks the blocks of a key belong on.
+/// The disks for the blocks of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoragePolicy {
-    /// SSD; DISK when there is none to be had.
+    /// SSD; DISK if there is none.
     Hot,
     /// DISK.
     Warm,
@@ -100,14 +100,14 @@ impl StoragePolicy {
     /// All policies.
     pub const ALL: [Self; 3] = [Self::Hot, Self::Warm, Self::Cold];
 
-    /// The entry of a bucket's or key's metadata that has its policy.
+    /// The metadata entry of a bucket or key with its policy.
     pub const METADATA_KEY: &'static str = "ozone.storage.policy";
 
-    /// The entry of a bucket's metadata that says `false` when blocks may not go to the policy's
-    /// second type.
+    /// The metadata entry of a bucket that is `false` if blocks must not use the policy's second
+    /// type.
     pub const FALLBACK_KEY: &'static str = "ozone.storage.policy.fallback";
 
-    /// The policy that the metadata of a bucket or key names; what is no policy is none.
+    /// The policy in the metadata of a bucket or key; an unknown policy counts as none.
     pub fn of_metadata(metadata: &[KeyValue]) -> Option<Self> {
         let entry = metadata.iter().find(|entry| entry.key == Self::METADATA_KEY)?;
         entry.value().parse().ok()
@@ -122,7 +122,7 @@ impl StoragePolicy {
         }
     }
 
-    /// The type that blocks belong on.
+    /// The preferred type for blocks.
     pub fn storage_type(self) -> StorageType {
         match self {
             Self::Hot => StorageType::Ssd,
@@ -131,7 +131,7 @@ impl StoragePolicy {
         }
     }
 
-    /// The types that blocks may be written to, the best first; just the best one without
+    /// The types to which blocks may be written, the best first; only the best one without
     /// `fallback`.
     pub fn storage_types(self, fallback: bool) -> &'static [StorageType] {
         match (self, fallback) {

@@ -1,19 +1,18 @@
-//! Where nodes are: racks, and how far apart two places are.
+//! Locations of nodes: racks, and distances between them.
 //!
-//! A place is a path such as `/default-rack` or `/dc1/rack2`: what a node's `network_location`
-//! says. The node itself is a leaf below it.
+//! A location is a path such as `/default-rack` or `/dc1/rack2`: a node's `network_location`. The
+//! node itself is a leaf below it.
 
 use crate::DatanodeDetails;
 pub use crate::location::parts;
 
-/// Where a node is that has no place of its own.
+/// Location of a node without one of its own.
 pub const DEFAULT_RACK: &str = "/default-rack";
 
-/// Distance of a reader that is no node of the cluster, and in no known rack, from any node.
+/// Distance from any node of a reader that is neither a node of the cluster nor in a known rack.
 pub const FAR: u32 = u32::MAX;
 
-/// What it costs to pass each layer of the network, the root's cost first. Layers that are not
-/// named cost 1.
+/// Cost of passing each layer of the network, the root's first. Missing layers cost 1.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Costs {
     layers: Vec<u32>,
@@ -30,22 +29,22 @@ impl Costs {
         self.layers.get(layer).copied().unwrap_or(1)
     }
 
-    /// From a leaf in one place up to the common ancestor and down to a leaf in the other, as Ozone
-    /// counts it: the cost of everything that is passed, of the ancestor on both ways. Where all
-    /// cost 1 that is 2 within a rack, 4 between racks of the same data centre.
+    /// Distance from a leaf in one location up to the common ancestor and down to a leaf in the
+    /// other, as in Ozone: the cost of all passed layers, of the ancestor on both ways. If all cost
+    /// 1, it is 2 within a rack, 4 between racks of the same data centre.
     pub fn distance(&self, a: &str, b: &str) -> u32 {
         let (a, b): (Vec<_>, Vec<_>) = (parts(a).collect(), parts(b).collect());
         let common = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
         let way = |place: &[&str]| -> u32 {
-            // What is at a position of the path is a layer below the root.
+            // An element of the path is one layer below the root.
             (common..=place.len()).map(|layer| self.of(layer)).fold(0, u32::saturating_add)
         };
         way(&a).saturating_add(way(&b))
     }
 }
 
-/// A place as Ozone writes it: one slash before each part, none at the end. What names no place is
-/// the default rack.
+/// Normalizes a location as Ozone does: one slash before each part, none at the end. An empty one
+/// is the default rack.
 pub fn normal(location: &str) -> String {
     let parts: Vec<_> = parts(location).collect();
     if parts.is_empty() { DEFAULT_RACK.to_owned() } else { format!("/{}", parts.join("/")) }
@@ -56,14 +55,14 @@ pub fn normal(location: &str) -> String {
 pub struct Reader<'a> {
     /// IP address or host name.
     pub address: &'a str,
-    /// Its location, if that is known.
+    /// Its location, if known.
     pub location: Option<&'a str>,
-    /// What the ways cost.
+    /// Costs of the layers.
     pub costs: &'a Costs,
 }
 
 impl Reader<'_> {
-    /// What the way costs to a node of that address, name and place: 0 on the same host.
+    /// Distance to a node with that address, name and location: 0 on the same host.
     pub fn distance(&self, ip: &str, host: &str, place: &str) -> u32 {
         match self.location {
             _ if ip == self.address || host == self.address => 0,
@@ -73,7 +72,7 @@ impl Reader<'_> {
     }
 }
 
-/// Positions of `nodes`, the nearest to the reader first; those equally far stay in their order.
+/// Positions of `nodes`, the nearest to the reader first; the order of equal ones is kept.
 pub fn nearest_first(nodes: &[DatanodeDetails], reader: Reader<'_>) -> Vec<u32> {
     let far = |n: &DatanodeDetails| reader.distance(&n.ip, &n.host, &n.network_location);
     let mut order: Vec<u32> = (0..).take(nodes.len()).collect();
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn layers_cost_what_they_are_said_to_cost() {
-        // Root, data centre, rack; what is below costs 1.
+        // Root, data centre, rack; lower layers cost 1.
         let costs = Costs::new([100, 10, 2]);
         for (a, b, cost) in [
             ("/d1/r1", "/d1/r1", 2 + 2),
