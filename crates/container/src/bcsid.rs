@@ -1,39 +1,39 @@
-//! Block commit sequence ids: a reader names how far the block it wants was committed, and a
-//! replica that is behind must say so, so that the reader asks another one.
+//! Block commit sequence ids: a reader sends the commit of the block that it wants, and a replica
+//! that lags must report it, so that the reader uses another one.
 
-/// Why a replica cannot serve a block as the reader knows it.
+/// Reasons why a replica cannot serve a block at the reader's commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BcsidError {
-    /// The whole container has not seen the commit.
-    #[error("block is committed at {asked}, the container has seen {container}")]
+    /// The whole container lacks the commit.
+    #[error("block is committed at {asked}, the container is at {container}")]
     Unknown {
-        /// What the reader asks for.
+        /// The reader's commit.
         asked: u64,
         /// The container's highest commit.
         container: u64,
     },
-    /// The container has, but this block is older.
-    #[error("block is committed at {asked}, this replica has it at {block}")]
+    /// The container has it, but this block is older.
+    #[error("block is committed at {asked}, on this replica at {block}")]
     Mismatch {
-        /// What the reader asks for.
+        /// The reader's commit.
         asked: u64,
-        /// The block's commit here.
+        /// The block's commit on this replica.
         block: u64,
     },
 }
 
-/// May a container that has seen `container` answer for a block committed at `asked`?
+/// Checks that a container at commit `container` may serve a block committed at `asked`.
 ///
 /// # Errors
-/// When it is behind.
+/// If it lags.
 pub fn check_container(asked: u64, container: u64) -> Result<(), BcsidError> {
     if asked > container { Err(BcsidError::Unknown { asked, container }) } else { Ok(()) }
 }
 
-/// May a block committed at `block` be served to a reader that knows it at `asked`?
+/// Checks that a block committed at `block` may be served to a reader with commit `asked`.
 ///
 /// # Errors
-/// When it is older than that.
+/// If it is older.
 pub fn check_block(asked: u64, block: u64) -> Result<(), BcsidError> {
     if asked > block { Err(BcsidError::Mismatch { asked, block }) } else { Ok(()) }
 }

@@ -1,13 +1,13 @@
-//! What a deletion transaction still has to do.
+//! Pending work of a deletion transaction.
 //!
-//! SCM names blocks to delete in transactions, sends each at least once and in any order. A
-//! replica keeps a transaction until its blocks are gone, works in portions, and must survive
-//! being told twice and dying in between.
+//! SCM sends blocks to delete in transactions, each at least once and in any order. A replica keeps
+//! a transaction until its blocks are deleted, works in batches, and must tolerate duplicates and
+//! crashes.
 
 use proto::scm_datanode::DeletedBlocksTransaction;
 use types::{ContainerId, LocalId};
 
-/// A transaction that makes no sense.
+/// An invalid transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeletionError {
     /// SCM numbers transactions from 1.
@@ -18,26 +18,27 @@ pub enum DeletionError {
     BadContainer {
         /// Transaction number.
         tx: i64,
-        /// What it names.
+        /// The container in the transaction.
         container: i64,
     },
 }
 
-/// One portion of work.
+/// One batch of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portion {
-    /// Transactions that this portion ends, by their place in the list given.
+    /// Transactions that this batch completes, by their position in the given list.
     pub finished: Vec<usize>,
     /// Blocks to delete, each once, in ascending order.
     pub blocks: Vec<LocalId>,
-    /// How many blocks of the first transaction are behind this portion, when it does not end it.
+    /// Number of blocks of the first transaction that are done after this batch, if it does not
+    /// complete it.
     pub part: Option<usize>,
 }
 
-/// Checks what came from SCM.
+/// Checks a transaction from SCM.
 ///
 /// # Errors
-/// Numbers that cannot be.
+/// If a number is invalid.
 pub fn check(tx: &DeletedBlocksTransaction) -> Result<ContainerId, DeletionError> {
     if tx.tx_id <= 0 {
         return Err(DeletionError::BadNumber(tx.tx_id));
@@ -48,8 +49,8 @@ pub fn check(tx: &DeletedBlocksTransaction) -> Result<ContainerId, DeletionError
     Ok(ContainerId::from_wire(tx.container_id))
 }
 
-/// The whole transactions, in order, that fit into `limit` blocks; of a first one that is larger,
-/// as many blocks. Of the first one, `done` blocks are in earlier portions.
+/// The complete transactions, in order, that fit into `limit` blocks; of a first one that is
+/// larger, that number of blocks. Earlier batches contain the first `done` blocks of the first one.
 pub fn next_portion(pending: &[DeletedBlocksTransaction], done: usize, limit: usize) -> Portion {
     let mut portion = Portion { finished: Vec::new(), blocks: Vec::new(), part: None };
     let block = |id: &i64| LocalId::from_wire(*id);
@@ -72,8 +73,9 @@ pub fn next_portion(pending: &[DeletedBlocksTransaction], done: usize, limit: us
     portion
 }
 
-/// The last transaction up to which the container has taken all, after it has taken `tx`: what it
-/// reports to SCM. One that was away for a transaction that SCM has forgotten stays behind that.
+/// The highest transaction up to which the container has received all, after receiving `tx`: the
+/// number reported to SCM. A container that missed a transaction which SCM has removed stays below
+/// it.
 pub fn highest(so_far: u64, tx: &DeletedBlocksTransaction) -> u64 {
     if tx.forgotten() > so_far {
         return so_far;
@@ -121,7 +123,7 @@ mod tests {
             parts,
             [(ids(&[4, 5]), nothing()), (ids(&[2, 3]), nothing()), (ids(&[1, 6]), vec![0, 1])]
         );
-        // What is behind the end, or an absurd limit, loops nobody.
+        // Positions beyond the end, or an absurd limit, cause no long loop.
         assert_eq!(next_portion(&pending, 99, 0).finished, [0, 1]);
         assert_eq!(next_portion(&pending, 0, 0).part, Some(1));
     }

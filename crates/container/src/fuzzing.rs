@@ -1,4 +1,4 @@
-//! Segments and their rows, for fuzzing.
+//! Fuzz targets for segments and their rows.
 
 use types::{ContainerId, LocalId};
 
@@ -7,7 +7,7 @@ use crate::segment::{RecordHeader, SegmentHeader, SegmentInfo};
 const CONTAINER: ContainerId = ContainerId(7);
 const OFFSET: u64 = 4096;
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let record = RecordHeader::new(LocalId(3), 9, b"content");
     let record = [&record.encode(CONTAINER, OFFSET)[..], b"content"].concat();
@@ -27,7 +27,7 @@ fn header_of_segment(data: &[u8]) {
 
 fn record_of_block(data: &[u8]) {
     if let Ok(record) = RecordHeader::expect(data, CONTAINER, OFFSET, LocalId(3)) {
-        // What is believed of a record is what was written: its bytes are there, and no others.
+        // A decoded record equals the written one: its bytes are there, and no others.
         let content = &data[record.encode(CONTAINER, OFFSET).len()..][..record.len as usize];
         assert!(record.check(content).is_ok());
     }

@@ -1,19 +1,19 @@
-//! What is true of containers, blocks and chunks, whatever disk or network they live on.
+//! Rules of containers, blocks and chunks, independent of disks and networks.
 //!
-//! This crate decides and does nothing else: no files, no runtime, no clock, no randomness.
+//! This crate only decides: no files, no runtime, no clock, no randomness.
 //!
 //! | module | rule |
 //! | --- | --- |
 //! | [`checksum`] | checksums of chunks: compute, verify, cut to a part, compute while streaming |
-//! | [`state`] | what a container replica may become, and what may be done to it |
-//! | [`chunks`] | which chunk lists a PutBlock may carry, and how they change a block |
-//! | [`bcsid`] | block commit sequence ids: does this replica know what the reader asks for |
-//! | [`segment`] | the file format that small blocks are packed into |
-//! | [`deletion`] | what a deletion transaction still has to do |
-//! | [`merkle`] | Merkle trees of replicas, and what one lacks that another has |
+//! | [`state`] | states of a container replica, and the operations allowed in each |
+//! | [`chunks`] | valid chunk lists of a PutBlock, and their effect on a block |
+//! | [`bcsid`] | block commit sequence ids: does this replica have the reader's commit |
+//! | [`segment`] | the file format for packed small blocks |
+//! | [`deletion`] | pending work of a deletion transaction |
+//! | [`merkle`] | Merkle trees of replicas, and their differences |
 
-// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
-// sums saturate or are checked, and casts say what becomes of what does not fit.
+// Numbers come from messages, and a log entry that panics would do so on every replica: sums
+// saturate or are checked, and casts define the result of an overflow.
 #![cfg_attr(
     not(test),
     deny(

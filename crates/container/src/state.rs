@@ -7,8 +7,9 @@
 //!                         ▲                                   │
 //!                         └──────────── repaired ─────────────┘
 //! ```
-//! A replica closes through its pipeline's log (CLOSED) or, when the pipeline is gone, by itself
-//! (QUASI_CLOSED: it may lack commits that others have) until SCM says which replica is complete.
+//! A replica is closed through its pipeline's log (CLOSED) or, if the pipeline no longer exists, on
+//! its own (QUASI_CLOSED: it may lack commits that others have) until SCM determines the complete
+//! replica.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,15 +20,15 @@ use proto::scm_datanode::container_replica_proto::State as ReplicaState;
 /// State of one replica of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContainerState {
-    /// Takes writes.
+    /// Accepts writes.
     Open,
-    /// Takes only writes that were ordered before the close.
+    /// Accepts only writes that were ordered before the close.
     Closing,
-    /// Takes no writes; may lack commits that another replica has.
+    /// Accepts no writes; may lack commits that another replica has.
     QuasiClosed,
     /// Complete and immutable.
     Closed,
-    /// Lacks or distrusts bytes it should have.
+    /// Lacks data, or its data is damaged.
     Unhealthy,
     /// Being removed.
     Deleted,
@@ -35,13 +36,13 @@ pub enum ContainerState {
     Recovering,
 }
 
-/// A change of state that the rules forbid.
+/// A forbidden change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("container in state {from} cannot become {to}")]
 pub struct TransitionError {
-    /// What it is.
+    /// The current state.
     pub from: ContainerState,
-    /// What it should have become.
+    /// The requested state.
     pub to: ContainerState,
 }
 
@@ -57,7 +58,7 @@ impl ContainerState {
         Self::Recovering,
     ];
 
-    /// The name Ozone writes in `.container` files and prints.
+    /// The name in Ozone's `.container` files and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "OPEN",
@@ -70,31 +71,31 @@ impl ContainerState {
         }
     }
 
-    /// Does a new client write have a chance here?
+    /// Returns `true` if a new client write can succeed.
     pub fn admits_writes(self) -> bool {
         matches!(self, Self::Open | Self::Recovering)
     }
 
-    /// Are writes taken that the log ordered? A follower may be CLOSING when writes that the
-    /// leader admitted earlier still reach it.
+    /// Returns `true` if writes from the log are applied. A follower may be CLOSING when it
+    /// receives writes that the leader admitted earlier.
     pub fn applies_writes(self) -> bool {
         matches!(self, Self::Open | Self::Closing | Self::Recovering)
     }
 
-    /// May blocks be read?
+    /// Returns `true` if blocks may be read.
     pub fn serves_reads(self) -> bool {
         !matches!(self, Self::Deleted)
     }
 
-    /// Can the replica still change by its pipeline's log?
+    /// Returns `true` if the replica can still change through its pipeline's log.
     pub fn is_live(self) -> bool {
         matches!(self, Self::Open | Self::Closing | Self::Recovering)
     }
 
-    /// Checks a change of state. Staying as it is always passes.
+    /// Checks a change of state. The current state is always allowed.
     ///
     /// # Errors
-    /// When the rules forbid it.
+    /// If the rules forbid it.
     pub fn become_(self, to: Self) -> Result<Self, TransitionError> {
         use ContainerState::*;
         let allowed = self == to
@@ -109,11 +110,11 @@ impl ContainerState {
         if allowed { Ok(to) } else { Err(TransitionError { from: self, to }) }
     }
 
-    /// What an UNHEALTHY replica is that was repaired and read from end to end. It may lack
-    /// commits, as any other one whose pipeline is gone: SCM closes it when it lacks none.
+    /// The state of an UNHEALTHY replica after it was repaired and completely read. It may lack
+    /// commits, like any other one whose pipeline no longer exists: SCM closes it if it lacks none.
     ///
     /// # Errors
-    /// In every other state: there was nothing to repair, or the replica is on its way out.
+    /// In every other state: there was nothing to repair, or the replica is being deleted.
     pub fn repaired(self) -> Result<Self, TransitionError> {
         match self {
             Self::Unhealthy => Ok(Self::QuasiClosed),
@@ -121,7 +122,7 @@ impl ContainerState {
         }
     }
 
-    /// The state in `ContainerDataProto`.
+    /// Converts to the state in `ContainerDataProto`.
     pub fn to_data(self) -> DataState {
         match self {
             Self::Open => DataState::Open,
@@ -134,7 +135,8 @@ impl ContainerState {
         }
     }
 
-    /// The state in SCM's reports, which know no RECOVERING: such a replica is not reported.
+    /// Converts to the state in SCM's reports, which have no RECOVERING: such a replica is not
+    /// reported.
     pub fn to_replica(self) -> Option<ReplicaState> {
         match self {
             Self::Open => Some(ReplicaState::Open),

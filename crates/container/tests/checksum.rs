@@ -29,7 +29,7 @@ proptest! {
         let sums = stream.finish();
         prop_assert_eq!(&sums, &compute(kind, slice, &whole));
         prop_assert_eq!(verify(&sums, &whole), Ok(()));
-        // The stream starts anew: slices do not run over into the next chunk.
+        // The stream restarts: slices do not continue into the next chunk.
         stream.update(&whole);
         prop_assert_eq!(stream.finish(), sums);
     }

@@ -98,7 +98,7 @@ proptest! {
         let all = block(&lens).chunks;
         let mut there: Vec<ChunkInfo> = Vec::new();
         for cut in cuts.into_iter().chain([all.len()]) {
-            // From the last chunk that is there, described again, up to the cut.
+            // From the last existing chunk, included again, up to the cut.
             let from = there.len().saturating_sub(1);
             let to = cut.clamp(from, all.len());
             there = extend(&there, &incremental(all[from..to.max(there.len())].to_vec())).chunks;

@@ -1,4 +1,4 @@
-//! Chunk lists, checksums and deletions with every number at its limits: refused or taken, and
+//! Chunk lists, checksums and deletions with every number at its limits: rejected or accepted, and
 //! never a panic.
 
 use container::chunks::{
@@ -92,7 +92,7 @@ proptest! {
     }
 }
 
-/// A record at the end of what can be addressed, with a header that is right.
+/// A record at the maximum offset, with a valid header.
 #[test]
 fn a_record_at_the_end_of_all_places_is_read() {
     let id = ContainerId(1);

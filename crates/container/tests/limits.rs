@@ -1,4 +1,4 @@
-//! What a message may say of a block.
+//! Limits on messages about a block.
 
 use container::checksum::{ChecksumError, check_form, compute};
 use container::chunks::{
@@ -60,7 +60,7 @@ fn a_list_is_bounded_and_contiguous() {
     assert_eq!(check_list(&list(many), LIMIT), Err(LimitError::ManyChunks(MAX_CHUNKS + 1)));
     let gap = list(vec![chunk(10, 10), chunk(21, 10)]);
     assert!(matches!(check_list(&gap, LIMIT), Err(LimitError::List(ChunkListError::Gap { .. }))));
-    // A list of what is new begins where it likes.
+    // An incremental list may begin anywhere.
     let metadata = vec![KeyValue { key: "incremental".into(), value: None }];
     let new = |chunks| BlockData { metadata: metadata.clone(), ..list(chunks) };
     assert_eq!(check_list(&new(vec![chunk(10, 10), chunk(20, 5)]), LIMIT), Ok(()));
@@ -98,7 +98,7 @@ fn a_small_file_is_its_chunk() {
     );
 }
 
-/// Numbers at the ends of what fits.
+/// Numbers near the limits of their type.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),

@@ -1,4 +1,4 @@
-//! Rules of containers, driven from outside: properties, tables of cases, golden bytes, junk.
+//! Rules of containers, tested from outside: properties, tables of cases, golden bytes, junk.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod checksum;

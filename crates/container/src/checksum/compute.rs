@@ -1,11 +1,11 @@
-//! Checksums of data that is all there.
+//! Checksums of complete data.
 
 use bytes::Bytes;
 use md5::Md5;
 use proto::datanode::{ChecksumData, ChecksumType};
 use sha2::{Digest, Sha256};
 
-/// The checksums of `data` in slices of `bytes_per_checksum` (taken as one slice when 0).
+/// Computes the checksums of `data` in slices of `bytes_per_checksum` (0 for one slice).
 pub fn compute(kind: ChecksumType, bytes_per_checksum: u32, data: &[u8]) -> ChecksumData {
     if kind == ChecksumType::None {
         return super::none();
@@ -45,7 +45,7 @@ pub fn compute_slice(kind: ChecksumType, part: &[u8]) -> Bytes {
     }
 }
 
-/// Is `expected` the checksum of `part`?
+/// Returns `true` if `expected` is the checksum of `part`.
 pub(super) fn matches(kind: ChecksumType, part: &[u8], expected: &[u8]) -> bool {
     match kind {
         ChecksumType::None => true,
@@ -62,7 +62,7 @@ fn crc(kind: ChecksumType, part: &[u8]) -> u32 {
     }
 }
 
-/// Widths of checksums, used to choose how they are stored.
+/// Widths of checksums, which determine their storage.
 trait Width {
     fn width(self) -> usize;
 }

@@ -5,10 +5,10 @@ use proto::datanode::ChecksumData;
 use super::{ChecksumError, kind};
 
 /// The checksums of bytes `offset..offset + len` of a chunk of `chunk_len` bytes. The part must
-/// start on a slice and end on one or at the chunk's end: checksums cannot be split.
+/// start and end at slice boundaries, or end at the chunk's end: checksums cannot be split.
 ///
 /// # Errors
-/// Parts that do not lie on slices, or checksum data with too few entries.
+/// If the part is not aligned, or the checksum data has too few entries.
 pub fn cut(
     sums: &ChecksumData,
     chunk_len: u64,

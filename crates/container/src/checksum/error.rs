@@ -1,6 +1,6 @@
-//! Why checksums do not fit their data.
+//! Errors of checksums.
 
-/// Checksum data that cannot be used, or data that does not have the checksums it should.
+/// Invalid checksum data, or data that does not match its checksums.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumError {
     /// A type number outside `ChecksumType`.
@@ -9,31 +9,31 @@ pub enum ChecksumError {
     /// A type other than NONE with `bytesPerChecksum` 0.
     #[error("bytesPerChecksum is 0")]
     NoSliceLength,
-    /// Too many or too few entries for the data.
+    /// The number of entries does not match the data.
     #[error("{got} checksums for data that has {expected} slices")]
     Count {
-        /// Entries there are.
+        /// Actual number of entries.
         got: usize,
-        /// Slices the data has.
+        /// Number of slices of the data.
         expected: usize,
     },
-    /// A checksum that is longer or shorter than those of its type.
+    /// A checksum of the wrong length for its type.
     #[error("the checksum of slice {slice} does not have {width} bytes")]
     Width {
-        /// Which slice of the data.
+        /// The slice.
         slice: usize,
-        /// Bytes it should have.
+        /// Expected number of bytes.
         width: usize,
     },
-    /// A slice does not have its checksum.
+    /// A slice does not match its checksum.
     #[error("checksum mismatch at slice {slice}, which starts at byte {offset}")]
     Mismatch {
-        /// Which slice of the data.
+        /// The slice.
         slice: usize,
-        /// Where in the data it starts.
+        /// Start of the slice in the data.
         offset: u64,
     },
-    /// A part that does not start and end where slices do.
+    /// A part that is not aligned to slices.
     #[error("part {offset}+{len} of {chunk_len} bytes does not lie on slices of {slice} bytes")]
     Unaligned {
         /// Start of the part in the chunk.

@@ -1,4 +1,4 @@
-//! Can these be the checksums of that many bytes?
+//! Validation of checksums against a data length.
 
 use proto::datanode::{ChecksumData, ChecksumType};
 
@@ -7,7 +7,7 @@ use super::{ChecksumError, kind};
 /// Checks the type, the number and the lengths of the checksums of a chunk of `len` bytes.
 ///
 /// # Errors
-/// Checksums that no bytes of that length have.
+/// If no data of that length has such checksums.
 pub fn check_form(sums: &ChecksumData, len: u64) -> Result<(), ChecksumError> {
     let (kind, slice) = kind(sums)?;
     let expected = match slice {

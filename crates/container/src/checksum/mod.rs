@@ -1,8 +1,8 @@
 //! Chunk checksums as Ozone computes them.
 //!
-//! A chunk is cut into slices of `bytesPerChecksum`, the last may be shorter; slices start anew at
-//! every chunk. `ChecksumData.checksums` has one entry per slice: 4 bytes big-endian for CRC32 and
-//! CRC32C, the digest for MD5 and SHA-256, no entries at all for NONE.
+//! A chunk is split into slices of `bytesPerChecksum`, the last of which may be shorter; slices
+//! restart at every chunk. `ChecksumData.checksums` has one entry per slice: 4 bytes big-endian for
+//! CRC32 and CRC32C, the digest for MD5 and SHA-256, no entries for NONE.
 
 mod compute;
 mod cut;
@@ -23,7 +23,7 @@ use proto::datanode::{ChecksumData, ChecksumType};
 /// Ozone's default `ozone.client.bytes.per.checksum`.
 pub const DEFAULT_BYTES_PER_CHECKSUM: u32 = 16 << 10;
 
-/// Checksum data of a chunk that has none.
+/// Checksum data of a chunk without checksums.
 pub fn none() -> ChecksumData {
     ChecksumData { r#type: ChecksumType::None as i32, bytes_per_checksum: 0, checksums: Vec::new() }
 }

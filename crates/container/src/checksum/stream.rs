@@ -1,4 +1,4 @@
-//! Checksums of data that comes in pieces, each byte looked at once.
+//! Checksums of streamed data, in a single pass.
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest as Crc};
@@ -6,7 +6,7 @@ use md5::Md5;
 use proto::datanode::{ChecksumData, ChecksumType};
 use sha2::{Digest, Sha256};
 
-/// Computes a chunk's checksums while its bytes come in, in pieces of any length.
+/// Computes a chunk's checksums while its bytes arrive, in pieces of any length.
 pub struct ChecksumStream {
     kind: ChecksumType,
     slice: usize,
@@ -23,7 +23,7 @@ enum State {
 }
 
 impl ChecksumStream {
-    /// Starts a chunk. `bytes_per_checksum` 0 is taken as Ozone's default.
+    /// Starts a chunk. `bytes_per_checksum` 0 means Ozone's default.
     pub fn new(kind: ChecksumType, bytes_per_checksum: u32) -> Self {
         let slice = match bytes_per_checksum {
             0 => super::DEFAULT_BYTES_PER_CHECKSUM,
@@ -39,7 +39,7 @@ impl ChecksumStream {
         Self { kind, slice, filled: 0, state, done: Vec::new() }
     }
 
-    /// The next bytes of the chunk.
+    /// Adds the next bytes of the chunk.
     pub fn update(&mut self, mut data: &[u8]) {
         if matches!(self.state, State::None) {
             return;

@@ -1,14 +1,14 @@
-//! Does data have the checksums it should have?
+//! Verification of data against its checksums.
 
 use proto::datanode::ChecksumData;
 
 use super::compute::matches;
 use super::{ChecksumError, kind};
 
-/// Checks all of a chunk's bytes. Data without checksums (NONE) passes.
+/// Verifies all of a chunk's bytes. Data without checksums (NONE) passes.
 ///
 /// # Errors
-/// The first slice that differs, or too many or too few entries for the length.
+/// The first slice that differs, or a wrong number of entries for the length.
 pub fn verify(sums: &ChecksumData, data: &[u8]) -> Result<(), ChecksumError> {
     if let (_, Some(slice)) = kind(sums)? {
         let (got, expected) = (sums.checksums.len(), data.len().div_ceil(slice));
@@ -19,8 +19,8 @@ pub fn verify(sums: &ChecksumData, data: &[u8]) -> Result<(), ChecksumError> {
     verify_part(sums, 0, data)
 }
 
-/// Checks the part of a chunk that starts at slice `first` and ends where a slice or the chunk
-/// ends.
+/// Verifies the part of a chunk that starts at slice `first` and ends at the end of a slice or the
+/// chunk.
 ///
 /// # Errors
 /// The first slice that differs (counted in the chunk), or too few entries for the length.

@@ -1,65 +1,67 @@
-//! How much a message may say of a block, before anything is made of it.
+//! Limits on messages about a block, checked before any work.
 //!
-//! A chunk that a list names may have to be read, or fetched from another replica, so its length is
-//! as bounded as that of a chunk that is written.
+//! A listed chunk may have to be read, or fetched from another replica, so its length has the same
+//! limit as that of a written chunk.
 
 use proto::datanode::{BlockData, ChunkInfo};
 
 use super::{ChunkListError, is_incremental, validate_list};
 use crate::checksum::{self, ChecksumError};
 
-/// Bytes of the longest chunk; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
+/// Maximum length of a chunk in bytes; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
 pub const MAX_CHUNK_LEN: u64 = 32 << 20;
 
-/// Chunks that a list names at most: a block of 256 MiB in chunks of a page.
+/// Maximum number of chunks in a list: a block of 256 MiB in chunks of a page.
 pub const MAX_CHUNKS: usize = 65_536;
 
-/// What a chunk or a chunk list says beyond what a block can be.
+/// A chunk or a chunk list exceeds the limits of a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// A chunk that is too long.
-    #[error("chunk {name} has {len} bytes, the longest chunk has {max}", max = MAX_CHUNK_LEN)]
+    #[error("chunk {name} has {len} bytes, more than the maximum of {max}", max = MAX_CHUNK_LEN)]
     LongChunk {
         /// Its name.
         name: String,
         /// Its length in bytes.
         len: u64,
     },
-    /// A chunk that ends where no block reaches.
-    #[error("chunk {name} starts at {offset} and has {len} bytes, a block has {limit} at most")]
+    /// A chunk that ends beyond the maximum block size.
+    #[error(
+        "chunk {name} starts at {offset} and has {len} bytes, beyond the maximum block size of {limit}"
+    )]
     LongBlock {
         /// Its name.
         name: String,
-        /// Where it starts in the block.
+        /// Its start in the block.
         offset: u64,
         /// Its length in bytes.
         len: u64,
-        /// Bytes of the longest block.
+        /// Maximum block size in bytes.
         limit: u64,
     },
     /// A list that is too long.
-    #[error("{0} chunks are listed, {max} at most may be", max = MAX_CHUNKS)]
+    #[error("{0} chunks are listed, more than the maximum of {max}", max = MAX_CHUNKS)]
     ManyChunks(usize),
-    /// A list that is none.
+    /// A malformed list.
     #[error(transparent)]
     List(#[from] ChunkListError),
-    /// Checksums that the chunk's bytes cannot have, whatever they are.
+    /// Checksums that do not fit the chunk's length.
     #[error("chunk {name}: {error}")]
     Checksums {
         /// Its name.
         name: String,
-        /// What is wrong with them.
+        /// The reason.
         error: ChecksumError,
     },
-    /// A block that is said to be one chunk and is not.
-    #[error("the block is not the chunk of {0} bytes that comes with it")]
+    /// A block that should be one chunk but is not.
+    #[error("the block is not the accompanying chunk of {0} bytes")]
     OtherThanItsChunk(u64),
 }
 
-/// Checks one chunk of a block that may have `limit` bytes.
+/// Checks one chunk of a block of at most `limit` bytes.
 ///
 /// # Errors
-/// Offsets, lengths and checksums that cannot be.
+/// If offset, length or checksums are invalid.
 pub fn check_chunk(chunk: &ChunkInfo, limit: u64) -> Result<(), LimitError> {
     let name = || chunk.chunk_name.clone();
     let (offset, len) = (chunk.offset, chunk.len);
@@ -76,11 +78,11 @@ pub fn check_chunk(chunk: &ChunkInfo, limit: u64) -> Result<(), LimitError> {
         .map_err(|error| LimitError::Checksums { name: name(), error })
 }
 
-/// Checks the list of a PutBlock for a block that may have `limit` bytes, a whole list or one of
-/// what is new.
+/// Checks the list of a PutBlock for a block of at most `limit` bytes, a whole list or an
+/// incremental one.
 ///
 /// # Errors
-/// Lists that are too long, not contiguous, or of chunks that cannot be.
+/// If the list is too long, not contiguous, or has invalid chunks.
 pub fn check_list(block: &BlockData, limit: u64) -> Result<(), LimitError> {
     if block.chunks.len() > MAX_CHUNKS {
         return Err(LimitError::ManyChunks(block.chunks.len()));
@@ -104,10 +106,10 @@ pub fn check_list(block: &BlockData, limit: u64) -> Result<(), LimitError> {
     Ok(())
 }
 
-/// Checks the block of a PutSmallFile: it is the one chunk that comes with it, and nothing else.
+/// Checks the block of a PutSmallFile: exactly the one accompanying chunk.
 ///
 /// # Errors
-/// Blocks that claim more, less or other bytes than the chunk has.
+/// If the block has more, fewer or other bytes than the chunk.
 pub fn check_small(block: &BlockData, chunk: &ChunkInfo) -> Result<(), LimitError> {
     let other = || LimitError::OtherThanItsChunk(chunk.len);
     let [only] = &block.chunks[..] else { return Err(other()) };

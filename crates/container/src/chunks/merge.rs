@@ -1,8 +1,8 @@
-//! What a PutBlock makes of the block that is there.
+//! Merging a PutBlock into the existing block.
 
 use super::ChunkListError;
 
-/// What is known of a committed block.
+/// State of a committed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockState {
     /// Acknowledged length.
@@ -11,24 +11,24 @@ pub struct BlockState {
     pub bcsid: u64,
 }
 
-/// How a PutBlock changes the container's sums.
+/// Effect of a PutBlock on the container's totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Merged {
-    /// The block as it is afterwards.
+    /// The resulting block.
     pub block: BlockState,
-    /// Bytes the container uses more.
+    /// Additional bytes of the container.
     pub added_bytes: u64,
-    /// Blocks the container has more: 0 or 1.
+    /// Additional blocks of the container: 0 or 1.
     pub added_blocks: u64,
-    /// The same commit is there already; nothing changes.
+    /// The same commit exists already; nothing changes.
     pub repeated: bool,
 }
 
-/// Puts a commit of `length` bytes at `bcsid` over what is there. `bcsid` 0 means that no log
-/// orders the commits (EC, stand-alone writes): then the newest simply wins.
+/// Merges a commit of `length` bytes at `bcsid` into the existing block. `bcsid` 0 means that no
+/// log orders the commits (EC, stand-alone writes): then the newest replaces the older one.
 ///
 /// # Errors
-/// Commits that would take back acknowledged bytes, or that are older than what is there.
+/// If the commit would remove acknowledged bytes, or is older than the existing one.
 pub fn merge(there: Option<BlockState>, length: u64, bcsid: u64) -> Result<Merged, ChunkListError> {
     let block = BlockState { length, bcsid };
     let Some(old) = there else {

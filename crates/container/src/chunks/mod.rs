@@ -1,7 +1,7 @@
-//! Chunk lists: what a PutBlock may say, and what it makes of the block that is there.
+//! Chunk lists: validation of a PutBlock, and its effect on the existing block.
 //!
 //! A client sends all chunks of the block so far with every PutBlock, so the newest list replaces
-//! the older one. A list that carries only what is new is made whole first ([`extend`]).
+//! the older one. An incremental list is completed first ([`extend`]).
 
 mod extend;
 mod limits;

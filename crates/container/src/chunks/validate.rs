@@ -1,51 +1,51 @@
-//! Is a chunk, or a list of chunks, well-formed?
+//! Validation of chunks and chunk lists.
 
 use proto::datanode::{BlockData, ChunkInfo};
 
-/// What is wrong with a chunk or a chunk list.
+/// Errors of a chunk or a chunk list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChunkListError {
-    /// A chunk without bytes that is not the tolerated trailing one.
+    /// A chunk without bytes that is not the permitted trailing one.
     #[error("chunk {name} is empty")]
     Empty {
         /// Its name.
         name: String,
     },
-    /// A chunk that does not start where the one before ends.
-    #[error("chunk {name} starts at {offset}, the chunk before ends at {expected}")]
+    /// A chunk that does not start at the end of the preceding one.
+    #[error("chunk {name} starts at {offset}, the preceding chunk ends at {expected}")]
     Gap {
         /// Its name.
         name: String,
-        /// Where it starts.
+        /// Its actual start.
         offset: u64,
-        /// Where it should start.
+        /// Its expected start.
         expected: u64,
     },
-    /// Offset and length beyond what a file can have.
-    #[error("chunk {name} ends beyond the largest possible offset")]
+    /// Offset and length exceed the maximum file size.
+    #[error("chunk {name} ends beyond the maximum offset")]
     TooFar {
         /// Its name.
         name: String,
     },
-    /// The message's data is not as long as the chunk says.
-    #[error("chunk {name} has length {len} but comes with {data} bytes")]
+    /// The message's data differs in length from the chunk.
+    #[error("chunk {name} has length {len} but {data} bytes of data")]
     WrongLength {
         /// Its name.
         name: String,
-        /// Length it declares.
+        /// Declared length.
         len: u64,
-        /// Bytes that came.
+        /// Actual length of the data.
         data: u64,
     },
-    /// `BlockData.size` is there and differs from the chunks.
+    /// `BlockData.size` is set and differs from the chunks.
     #[error("block has size {size} but its chunks add up to {sum}")]
     WrongSize {
-        /// What the block says.
+        /// Declared size of the block.
         size: i64,
-        /// What its chunks say.
+        /// Sum of its chunks.
         sum: u64,
     },
-    /// A newer list that is shorter than what was acknowledged.
+    /// A newer list that is shorter than the acknowledged length.
     #[error("block has {committed} committed bytes, the new chunk list has only {new}")]
     Shrinks {
         /// Acknowledged length.
@@ -53,12 +53,12 @@ pub enum ChunkListError {
         /// Length of the new list.
         new: u64,
     },
-    /// An older commit than the one that is there.
-    #[error("block is committed at {committed}, a commit at {new} comes too late")]
+    /// A commit older than the existing one.
+    #[error("block is committed at {committed}, the commit at {new} is stale")]
     Stale {
-        /// Commit that is there.
+        /// The existing commit.
         committed: u64,
-        /// Commit that came.
+        /// The received commit.
         new: u64,
     },
 }
@@ -66,7 +66,7 @@ pub enum ChunkListError {
 /// Checks the list of a PutBlock and returns the block's length.
 ///
 /// # Errors
-/// Lists that are not contiguous from 0, or whose size is wrong.
+/// If the list is not contiguous from 0, or its size is wrong.
 pub fn validate_list(block: &BlockData) -> Result<u64, ChunkListError> {
     let mut end = 0u64;
     for (i, chunk) in block.chunks.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn validate_list(block: &BlockData) -> Result<u64, ChunkListError> {
 /// Checks a chunk that is to be written with `data` bytes.
 ///
 /// # Errors
-/// Lengths that differ, no bytes, offsets beyond a file's end.
+/// If the lengths differ, there is no data, or the offset exceeds the maximum file size.
 pub fn validate_write(chunk: &ChunkInfo, data: usize) -> Result<(), ChunkListError> {
     let name = || chunk.chunk_name.clone();
     if chunk.len != data as u64 {
@@ -110,7 +110,7 @@ pub fn validate_write(chunk: &ChunkInfo, data: usize) -> Result<(), ChunkListErr
     chunk_end(chunk).map(|_| ())
 }
 
-/// The stored chunk in which `offset..offset + len` lies, if one chunk holds all of it.
+/// The stored chunk that contains all of `offset..offset + len`, if any.
 pub fn locate(chunks: &[ChunkInfo], offset: u64, len: u64) -> Option<&ChunkInfo> {
     let after = chunks.partition_point(|chunk| chunk.offset <= offset);
     let chunk = chunks.get(after.checked_sub(1)?)?;

@@ -1,33 +1,32 @@
-//! What a replica lacks that another one has.
+//! Differences of a replica from another one.
 
 use std::collections::BTreeMap;
 
 use proto::datanode::{BlockMerkleTree, ChunkMerkleTree, ContainerMerkleTree};
 use types::LocalId;
 
-/// In which way a block of another replica is more than what is here.
+/// Kinds of differences of a block on another replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// It is not here.
+    /// It is missing here.
     Missing,
-    /// It is damaged here, or ends earlier.
+    /// It is damaged or shorter here.
     Incomplete,
-    /// Both are as their rows say, and the rows say different things: no reader could tell which
-    /// of them is right.
+    /// Both match their rows, but the rows differ: no reader could tell which one is right.
     Conflicting,
 }
 
-/// A block of which another replica has more.
+/// A block that is more complete on another replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockDifference {
     /// The block.
     pub local: LocalId,
-    /// In which way.
+    /// The kind of difference.
     pub kind: DifferenceKind,
 }
 
-/// The blocks of which `peer` has what `own` lacks, in the order of their ids. What the peer lacks,
-/// has damaged or has deleted is none of them, nor what was deleted here.
+/// The blocks that are more complete on `peer` than in `own`, by id. Blocks that the peer lacks,
+/// has damaged or has deleted are omitted, and so are those deleted here.
 pub fn compare(own: &ContainerMerkleTree, peer: &ContainerMerkleTree) -> Vec<BlockDifference> {
     let (own, peer) = (by_id(own), by_id(peer));
     let present = peer.into_iter().filter(|(_, block)| !block.deleted());
@@ -43,7 +42,7 @@ pub fn compare(own: &ContainerMerkleTree, peer: &ContainerMerkleTree) -> Vec<Blo
     found.collect()
 }
 
-/// A tree from elsewhere may name a block twice: the last one counts.
+/// A received tree may contain a block twice: the last one counts.
 fn by_id(tree: &ContainerMerkleTree) -> BTreeMap<i64, &BlockMerkleTree> {
     tree.block_merkle_tree.iter().map(|block| (block.block_id(), block)).collect()
 }
@@ -62,9 +61,9 @@ fn of_block(ours: &[ChunkMerkleTree], theirs: &[ChunkMerkleTree]) -> Option<Diff
     let is_more = match (mine, more) {
         ([], []) => !ours.iter().all(ChunkMerkleTree::checksum_matches),
         ([], _) => true,
-        // The other one ends earlier.
+        // The other one is shorter.
         (_, []) => return None,
-        // The last chunk was written on: the row has it whole, and with another checksum.
+        // The last chunk was extended: the row has all of it, with another checksum.
         ([last], [longer, ..]) if last.offset == longer.offset => {
             match last.length().cmp(&longer.length()) {
                 std::cmp::Ordering::Less => true,
@@ -93,7 +92,7 @@ mod tests {
     use crate::checksum::compute;
     use crate::merkle::{Tree, block};
 
-    /// A block of these chunks, of which these are damaged.
+    /// A block of these chunks, of which `damaged` are damaged.
     fn of(local: u64, texts: &[&str], damaged: &[u64]) -> BlockMerkleTree {
         let mut offset = 0;
         let one = |text: &&str| {

@@ -1,14 +1,14 @@
-//! Merkle trees of what replicas have: of chunks, of blocks, of a container.
+//! Merkle trees of replicas: of chunks, of blocks, of a container.
 //!
-//! The messages are Ozone's (`ContainerChecksumInfo`). A tree is made of what a replica's rows say
-//! and of which chunks were found damaged; no bytes are read for it. Two replicas with the same
-//! checksum have the same blocks; where the checksums differ, the trees say in which blocks.
+//! The messages are Ozone's (`ContainerChecksumInfo`). A tree is computed from a replica's rows and
+//! the record of damaged chunks; no data is read for it. Two replicas with the same checksum have
+//! the same blocks; if the checksums differ, the trees show the blocks concerned.
 //!
-//! * [`tree`]: making one;
-//! * [`compare`]: what a replica lacks that another one has.
+//! * [`tree`]: computing a tree;
+//! * [`compare`]: differences of a replica from another one.
 //!
-//! A checksum is compared with those of other replicas here, never with one of Ozone's DataNodes:
-//! Ozone sums a container up in another way.
+//! A checksum is only compared with those of our other replicas, never with one of Ozone's
+//! DataNodes: Ozone computes a container's checksum differently.
 
 mod compare;
 mod tree;

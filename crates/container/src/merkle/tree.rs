@@ -6,12 +6,11 @@ use proto::datanode::{
 };
 use types::{ContainerId, LocalId};
 
-/// The checksum of a container without blocks. To it is added what each block adds
-/// ([`block_sum`]); so that a block can be taken out without reading the others. 0 is a checksum
-/// that is not known.
+/// The checksum of a container without blocks. Each block adds its [`block_sum`], so that a block
+/// can be removed without reading the others. 0 is an unknown checksum.
 pub const EMPTY: u64 = 1;
 
-/// The tree of a container, block by block, in any order.
+/// The tree of a container, built block by block, in any order.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     blocks: Vec<BlockMerkleTree>,
@@ -23,7 +22,7 @@ impl Tree {
         self.blocks.push(block);
     }
 
-    /// Notes that a block is deleted: it counts no more, and is not to come back.
+    /// Records a deleted block: it no longer counts, and must not be restored.
     pub fn add_deleted(&mut self, local: LocalId) {
         self.blocks.push(BlockMerkleTree {
             block_id: Some(local.to_wire()),
@@ -44,7 +43,7 @@ impl Tree {
         }
     }
 
-    /// As [`finish`](Self::finish), as DataNodes tell it each other.
+    /// As [`finish`](Self::finish), in the form that DataNodes exchange.
     pub fn into_info(self, container: ContainerId) -> ContainerChecksumInfo {
         ContainerChecksumInfo {
             container_id: Some(container.to_wire()),
@@ -53,8 +52,8 @@ impl Tree {
     }
 }
 
-/// The tree of a block. `damaged` are the offsets of chunks whose bytes are not those that were
-/// written.
+/// The tree of a block. `damaged` are the offsets of chunks whose data differs from the written
+/// data.
 pub fn block(local: LocalId, chunks: &[ChunkInfo], damaged: &[u64]) -> BlockMerkleTree {
     let chunks: Vec<_> = chunks.iter().map(|c| chunk(c, !damaged.contains(&c.offset))).collect();
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
@@ -73,7 +72,7 @@ pub fn block(local: LocalId, chunks: &[ChunkInfo], damaged: &[u64]) -> BlockMerk
     }
 }
 
-/// What a block adds to the checksum of its container.
+/// The contribution of a block to its container's checksum.
 pub fn block_sum(block: &BlockMerkleTree) -> u64 {
     // SplitMix64 (Steele, Lea, Flood 2014): spreads the few bits of a CRC over all of the sum.
     let mut z =
@@ -84,8 +83,8 @@ pub fn block_sum(block: &BlockMerkleTree) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A chunk: the checksum of the checksums that its writer stored. One without any is known by its
-/// length alone.
+/// The node of a chunk: the checksum of the checksums stored by its writer. A chunk without
+/// checksums is identified by its length alone.
 fn chunk(info: &ChunkInfo, matches: bool) -> ChunkMerkleTree {
     let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
     digest.update(&info.checksum_data.r#type.to_be_bytes());

@@ -1,45 +1,45 @@
-//! Why bytes are not a segment or a record.
+//! Errors of decoding segments and records.
 
-/// Bytes that are not what their place says.
+/// Bytes that do not match their position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentError {
     /// Fewer bytes than the format has.
     #[error("{got} bytes where the segment format has {expected}")]
     Short {
-        /// Bytes there are.
+        /// Actual number of bytes.
         got: u64,
-        /// Bytes there should be.
+        /// Expected number of bytes.
         expected: u64,
     },
-    /// Not the format's first bytes.
-    #[error("no segment data here")]
+    /// The magic bytes are missing.
+    #[error("not segment data")]
     Magic,
     /// Written by a newer version.
     #[error("segment format version {0} is newer than this server")]
     Version(u16),
-    /// A header whose own checksum is wrong, or which was written for another place.
+    /// The header's own checksum is wrong, or it was written for another position.
     #[error("header checksum mismatch")]
     HeaderChecksum,
-    /// Another container's or another number's segment.
+    /// The segment of another container, or with another number.
     #[error("segment {number} of container {container} in the place of another")]
     Foreign {
-        /// The container it says.
+        /// The container in the header.
         container: u64,
-        /// The number it says.
+        /// The number in the header.
         number: u32,
     },
-    /// Bytes of a block that changed since they were written.
+    /// Data of a block that has changed since it was written.
     #[error("data checksum mismatch in block {local}")]
     DataChecksum {
         /// The block's number.
         local: u64,
     },
-    /// Another block's record than the one looked for.
+    /// The record of another block than the requested one.
     #[error("record of block {got} in the place of block {expected}")]
     WrongBlock {
-        /// The block there is.
+        /// The actual block.
         got: u64,
-        /// The block there should be.
+        /// The expected block.
         expected: u64,
     },
 }

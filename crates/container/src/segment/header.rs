@@ -1,4 +1,4 @@
-//! First bytes of a segment file.
+//! The header of a segment file.
 
 use types::ContainerId;
 
@@ -13,7 +13,7 @@ const MAGIC: [u8; 8] = *b"O3SEGMNT";
 const VERSION: u16 = 1;
 const CRC_AT: usize = 60;
 
-/// Says whose segment it is.
+/// Identifies the owner of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHeader {
     /// The container that owns it.
@@ -23,7 +23,7 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// The bytes in the file.
+    /// Encodes the header.
     pub fn encode(&self) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..8].copy_from_slice(&MAGIC);
@@ -35,10 +35,10 @@ impl SegmentHeader {
         out
     }
 
-    /// Reads a header.
+    /// Decodes a header.
     ///
     /// # Errors
-    /// Anything else than a header of a known version.
+    /// If the bytes are not a header of a known version.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: SEGMENT_HEADER_LEN };
         let bytes = bytes.first_chunk::<LEN>().ok_or(short)?;
@@ -59,10 +59,10 @@ impl SegmentHeader {
         Ok(Self { container: ContainerId(u64::from_le_bytes(container)), number })
     }
 
-    /// Reads a header and checks that it is this one.
+    /// Decodes a header and checks that it equals this one.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode), and another container's or number's header.
+    /// As [`decode`](Self::decode), and if container or number differ.
     pub fn expect(&self, bytes: &[u8]) -> Result<(), SegmentError> {
         let there = Self::decode(bytes)?;
         if there == *self {

@@ -1,16 +1,16 @@
-//! What a container's tables say about one of its segments.
+//! Record of a segment in a container's tables.
 
 use super::{SEGMENT_HEADER_LEN, SegmentError};
 
 const VERSION: u8 = 1;
 const LEN: usize = 1 + 1 + 4 * 8;
 
-/// Sums over one segment, kept beside the blocks and changed in the same batch.
+/// Totals of one segment, stored with the blocks and changed in the same batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// End of the last record given a place.
+    /// End of the last allocated record.
     pub end: u64,
-    /// End of the records known to be on disk; what lies beyond is in the log as well.
+    /// End of the records known to be on disk; later ones are in the log as well.
     pub durable: u64,
     /// Bytes of live records, headers and padding included.
     pub live_bytes: u64,
@@ -26,7 +26,7 @@ impl SegmentInfo {
         Self { end: SEGMENT_HEADER_LEN, durable: 0, live_bytes: 0, live_records: 0, sealed: false }
     }
 
-    /// The value in the table.
+    /// Encodes the value.
     pub fn encode(&self) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[0] = VERSION;
@@ -38,10 +38,10 @@ impl SegmentInfo {
         out
     }
 
-    /// Reads the value.
+    /// Decodes the value.
     ///
     /// # Errors
-    /// Values of another length or a newer version.
+    /// If it has another length or a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: LEN as u64 };
         let bytes = <&[u8; LEN]>::try_from(bytes).map_err(|_| short)?;

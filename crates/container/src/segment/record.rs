@@ -6,7 +6,7 @@ use super::SegmentError;
 
 /// Length of [`RecordHeader`] in the file; the block's bytes follow.
 pub const RECORD_HEADER_LEN: u64 = LEN as u64;
-/// Records start at multiples of this.
+/// Alignment of records.
 pub const RECORD_ALIGN: u64 = ALIGN as u64;
 
 /// [`RECORD_HEADER_LEN`] as the length of a slice.
@@ -16,7 +16,7 @@ const ALIGN: usize = 8;
 const MAGIC: [u8; 4] = *b"O3RC";
 const CRC_AT: usize = 28;
 
-/// Says which block follows and how it must look.
+/// Identifies the block that follows, and its checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordHeader {
     /// The block.
@@ -29,7 +29,7 @@ pub struct RecordHeader {
     pub crc: u32,
 }
 
-/// Bytes a record of `data_len` bytes takes in the file, header and padding included.
+/// Size in the file of a record of `data_len` bytes, header and padding included.
 pub fn record_len(data_len: u32) -> u64 {
     RECORD_HEADER_LEN.saturating_add(u64::from(data_len)).next_multiple_of(RECORD_ALIGN)
 }
@@ -42,13 +42,13 @@ pub fn padding(data_len: u32) -> &'static [u8] {
 }
 
 impl RecordHeader {
-    /// The header for a block's bytes.
+    /// Creates the header for a block's bytes.
     pub fn new(local: LocalId, bcsid: u64, data: &[u8]) -> Self {
         let len = u32::try_from(data.len()).unwrap_or(u32::MAX);
         Self { local, bcsid, len, crc: crc_fast::crc32_iscsi(data) }
     }
 
-    /// The bytes in the file, for this place and no other.
+    /// Encodes the header for this position only.
     pub fn encode(&self, container: ContainerId, offset: u64) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..4].copy_from_slice(&MAGIC);
@@ -61,10 +61,10 @@ impl RecordHeader {
         out
     }
 
-    /// Reads the header of the record at `offset` of a segment of `container`.
+    /// Decodes the header of the record at `offset` of a segment of `container`.
     ///
     /// # Errors
-    /// Anything else than a header written for that place.
+    /// If the bytes are not a header written for that position.
     pub fn decode(bytes: &[u8], container: ContainerId, offset: u64) -> Result<Self, SegmentError> {
         let short = SegmentError::Short { got: bytes.len() as u64, expected: RECORD_HEADER_LEN };
         let bytes = bytes.first_chunk::<LEN>().ok_or(short)?;
@@ -83,10 +83,10 @@ impl RecordHeader {
         })
     }
 
-    /// Are these the bytes the header was made for?
+    /// Verifies the block's data.
     ///
     /// # Errors
-    /// When they are not.
+    /// If it differs.
     pub fn check(&self, data: &[u8]) -> Result<(), SegmentError> {
         if data.len() as u64 != u64::from(self.len) {
             return Err(SegmentError::Short {
@@ -100,11 +100,11 @@ impl RecordHeader {
         Ok(())
     }
 
-    /// Reads a whole record (header and bytes) and checks all of it; returns the header, whose
-    /// `len` bytes follow it.
+    /// Decodes and verifies a whole record (header and data); returns the header, after which the
+    /// `len` bytes of data follow.
     ///
     /// # Errors
-    /// Anything else than the record of `local` written for that place, with its bytes unchanged.
+    /// If the bytes are not the unchanged record of `local` written for that position.
     pub fn expect(
         bytes: &[u8],
         container: ContainerId,
@@ -133,7 +133,7 @@ fn header_crc(body: &[u8], container: ContainerId, offset: u64) -> u32 {
     crc_fast::crc32_iscsi(&all)
 }
 
-/// The eight bytes at `at` of a header body, which is longer than that at every use.
+/// The eight bytes at `at` of a header body, which is long enough for every call.
 fn number(body: &[u8], at: usize) -> u64 {
     let bytes = body.get(at..).and_then(|rest| rest.first_chunk::<8>());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))

@@ -1,4 +1,4 @@
-//! How a segment's dead space comes back.
+//! Reclaiming a segment's dead space.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use super::{SEGMENT_HEADER_LEN, SegmentInfo};
 /// Unit in which file systems free space inside a file.
 pub const PAGE: u64 = 4096;
 
-/// The holes to punch for dead records: neighbours are joined first, then cut to whole pages, so
-/// that a page shared with a live record is never touched.
+/// The holes to punch for dead records: adjacent ones are merged first, then trimmed to whole
+/// pages, so that a page shared with a live record is never touched.
 pub fn holes(mut dead: Vec<Range<u64>>) -> Vec<Range<u64>> {
     dead.sort_unstable_by_key(|range| range.start);
     let mut joined: Vec<Range<u64>> = Vec::with_capacity(dead.len());
@@ -28,15 +28,15 @@ pub fn holes(mut dead: Vec<Range<u64>>) -> Vec<Range<u64>> {
         .collect()
 }
 
-/// Should the live records be copied elsewhere and the segment be unlinked? Only when it takes no
-/// more records, has some live ones (without any it is simply unlinked), and less than half of
-/// its records' bytes are live.
+/// Returns `true` if the live records should be copied elsewhere and the segment be unlinked: it is
+/// sealed, has some live records (without any it is unlinked directly), and less than half of its
+/// records' bytes are live.
 pub fn worth_compacting(info: &SegmentInfo) -> bool {
     let records = info.end.saturating_sub(SEGMENT_HEADER_LEN);
     info.sealed && info.live_records > 0 && info.live_bytes.saturating_mul(2) < records
 }
 
-/// May the segment simply be unlinked?
+/// Returns `true` if the segment may be unlinked directly.
 pub fn worth_unlinking(info: &SegmentInfo) -> bool {
     info.sealed && info.live_records == 0
 }
