@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scheme = Scheme::new("rs-3-2-1024k".parse::<EcConfig>()?)?;
     let codec = Codec::new(scheme);
 
-    // Cells of a full stripe are as long as each other.
+    // Cells of a full stripe have equal lengths.
     let data: [&[u8]; 3] = [b"Hello, ", b"erasure", b" coding"];
     let length = data[0].len();
     let mut parity = vec![vec![0; length]; scheme.parity()];
@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     codec.encode(&data, &mut cells)?;
     println!("parity: {parity:02x?}");
 
-    // Replicas 1 and 3 are lost. A plan is made once for the replicas that are left, and used for
-    // every stripe.
+    // Replicas 1 and 3 are lost. A plan is made once for the remaining replicas, and used for every
+    // stripe.
     let lost = [scheme.replica(1)?, scheme.replica(3)?];
     let left = [scheme.replica(2)?, scheme.replica(4)?, scheme.replica(5)?];
     let decoder = codec.decoder(&left, &lost)?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         decoded.iter().map(|c| String::from_utf8_lossy(c)).collect::<Vec<_>>()
     );
 
-    // Where the bytes of a longer block group are: cells of 1 MiB in turn.
+    // Positions of the bytes of a longer block group: cells of 1 MiB in turn.
     let group = BlockGroup::new(scheme, 5 << 20);
     for replica in scheme.replicas() {
         println!("replica {}: {} bytes", replica.get(), group.replica_length(replica));

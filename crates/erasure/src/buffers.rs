@@ -1,13 +1,13 @@
-//! Comparing the buffers that a caller gives with those that are needed.
+//! Validation of the caller's buffers.
 
 use crate::Error;
 
-/// Compares how many buffers there are with how many there have to be.
+/// Checks the number of buffers.
 pub fn expect_buffers(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::BufferCount { what, expected, found }) }
 }
 
-/// A length of memory as a length of a file.
+/// Converts a memory length to a file length.
 pub fn in_bytes(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

@@ -10,7 +10,7 @@ use crate::replica_index::ReplicaIndex;
 use crate::scheme::Scheme;
 use crate::{Error, slices};
 
-/// Encodes, and plans how to decode, for one scheme. Cheap to clone, and made once a scheme.
+/// Encodes, and plans decoding, for one scheme. Cheap to clone, and created once per scheme.
 #[derive(Clone)]
 pub struct Codec {
     scheme: Scheme,
@@ -19,35 +19,35 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Computes with the fastest kernel of this processor.
+    /// Uses the fastest kernel of this processor.
     pub fn new(scheme: Scheme) -> Self {
         Self::with_kernel(scheme, kernel::fastest())
     }
 
-    /// Computes with a certain kernel, for tests and benchmarks.
+    /// Uses a specific kernel, for tests and benchmarks.
     pub fn with_kernel(scheme: Scheme, kernel: &'static dyn Kernel) -> Self {
         Self { scheme, kernel, parity: Matrix::of(scheme, scheme.parity_replicas()) }
     }
 
-    /// What is encoded for.
+    /// The scheme.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// What computes.
+    /// The kernel.
     pub fn kernel(&self) -> &'static dyn Kernel {
         self.kernel
     }
 
     /// Computes all `parity` cells of the `data` cells of one stripe.
     ///
-    /// The last data cells may be short or empty; parity cells are as long as the first data cell.
-    /// Cells can be encoded in parts: a part has the same offsets of every cell, and what a cell
-    /// has of it.
+    /// The last data cells may be short or empty; parity cells have the length of the first data
+    /// cell. Cells can be encoded in parts: a part has the same offsets of every cell, as far as
+    /// the cell reaches.
     ///
     /// # Errors
-    /// When there are not d data and p parity cells, a data cell is longer than the one before it,
-    /// or a parity cell is not as long as the first.
+    /// If there are not d data and p parity cells, a data cell is longer than the preceding one, or
+    /// a parity cell differs in length from the first.
     pub fn encode(&self, data: &[&[u8]], parity: &mut [&mut [u8]]) -> Result<(), Error> {
         expect_buffers("data", self.scheme.data(), data.len())?;
         let pairs = data.iter().zip(data.iter().skip(1));
@@ -68,11 +68,12 @@ impl Codec {
     }
 
     /// Adds one data cell to all `parity` cells, which are zeros before the first cell of a stripe
-    /// is added. After all d cells, in any order, they are what [`encode`](Self::encode) computes.
-    /// A part of a cell is added to the same part of the parity cells.
+    /// is added. After all d cells, in any order, they equal the result of
+    /// [`encode`](Self::encode). A part of a cell is added to the same part of the parity cells.
     ///
     /// # Errors
-    /// When `replica` has no data, there are not p parity cells, or one is shorter than `cell`.
+    /// If `replica` is not a data replica, there are not p parity cells, or one is shorter than
+    /// `cell`.
     pub fn add(
         &self,
         replica: ReplicaIndex,
@@ -96,16 +97,17 @@ impl Codec {
     }
 
     /// Plans how to decode the `wanted` replicas from the `available` ones: from the first d of
-    /// them, and every further one checks the result. Keep the plan as long as the same replicas
-    /// are left.
+    /// them, and every further one verifies the result. Keep the plan as long as the same replicas
+    /// remain.
     ///
-    /// Replicas that are padding in what will be decoded (see [`CellLengths::is_padding`]) are
-    /// available, with no bytes: put them first. With none `wanted` the plan only checks.
+    /// Replicas that are padding in the decoded range (see [`CellLengths::is_padding`]) are
+    /// available, with no bytes: put them first. With none `wanted` the plan only verifies.
     ///
     /// [`CellLengths::is_padding`]: crate::CellLengths::is_padding
     ///
     /// # Errors
-    /// When fewer than d are available, or a replica is named twice or is none of this scheme.
+    /// If fewer than d are available, or a replica is listed twice or does not belong to this
+    /// scheme.
     pub fn decoder(
         &self,
         available: &[ReplicaIndex],

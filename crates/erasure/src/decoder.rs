@@ -1,4 +1,4 @@
-//! Decoding: the cells that are lost, from those that are left.
+//! Decoding: lost cells from the remaining ones.
 
 use std::ops::Range;
 
@@ -12,34 +12,33 @@ use crate::replica_index::ReplicaIndex;
 use crate::scheme::Scheme;
 use crate::{Error, slices};
 
-/// How the cells of some replicas are computed from those of others: planned once for the replicas
-/// that are left, used for every stripe.
+/// A plan to compute the cells of some replicas from those of others: created once for the
+/// remaining replicas, used for every stripe.
 ///
-/// The first d available replicas are the sources. What they say is decoded; each further one is a
-/// survivor that [`decode_checked`](Self::decode_checked) compares with what the decoded cells
-/// encode to.
+/// The first d available replicas are the sources, which are decoded; each further one is a
+/// survivor that [`decode_checked`](Self::decode_checked) compares with the re-encoded result.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     scheme: Scheme,
     kernel: &'static dyn Kernel,
     available: Vec<ReplicaIndex>,
     wanted: Vec<ReplicaIndex>,
-    /// What each wanted cell is of the sources.
+    /// Coefficients of each wanted cell over the sources.
     matrix: Matrix,
     checks: Vec<Check>,
 }
 
-/// What a survivor must be of decoded cells and of those sources that are needed besides.
+/// Coefficients of a survivor over decoded cells and the additional sources that are needed.
 ///
-/// d cells say what all others are. These are the decoded ones and the first sources, so that the
-/// decoded bytes themselves are checked, and not only what they were computed from.
+/// Any d cells determine all others. These are the decoded ones and the first sources, so that the
+/// decoded bytes themselves are verified, and not only the input.
 #[derive(Debug, Clone)]
 struct Check {
     /// Position among the available replicas.
     survivor: usize,
-    /// Which of the decoded cells.
+    /// The range of decoded cells.
     decoded: Range<usize>,
-    /// How many sources, from the first on.
+    /// Number of sources, from the first on.
     sources: usize,
     coefficients: Vec<u8>,
 }
@@ -67,7 +66,7 @@ impl Decoder {
         for (position, survivor) in survivors.iter().enumerate() {
             let survivor_at = data.saturating_add(position);
             let mut first = 0;
-            // One round, unless more is wanted than there are data cells.
+            // One round, unless there are more wanted cells than data cells.
             loop {
                 let decoded = first..wanted.len().min(data.saturating_add(first));
                 let others = data.saturating_sub(decoded.len());
@@ -89,29 +88,29 @@ impl Decoder {
         Ok(Self { scheme, kernel, available, wanted, matrix, checks })
     }
 
-    /// The replicas whose cells are decoded from.
+    /// The replicas to decode from.
     pub fn sources(&self) -> &[ReplicaIndex] {
         let sources = self.scheme.data().min(self.available.len());
         &self.available[..sources]
     }
 
-    /// The replicas whose cells check what was decoded; none when all are needed to decode.
+    /// The replicas that verify the result; empty if all are needed for decoding.
     pub fn survivors(&self) -> &[ReplicaIndex] {
         let sources = self.scheme.data().min(self.available.len());
         &self.available[sources..]
     }
 
-    /// The replicas whose cells are decoded.
+    /// The replicas to decode.
     pub fn wanted(&self) -> &[ReplicaIndex] {
         &self.wanted
     }
 
-    /// Decodes the wanted cells from `sources`, without a check. Buffers are in the order of
-    /// [`sources`](Self::sources) and [`wanted`](Self::wanted), and exactly as long as `lengths`
-    /// says: a source that was cut off is an error, not padding.
+    /// Decodes the wanted cells from `sources`, without verification. Buffers are in the order of
+    /// [`sources`](Self::sources) and [`wanted`](Self::wanted), with exactly the lengths in
+    /// `lengths`: a truncated source is an error, not padding.
     ///
     /// # Errors
-    /// When there are more or fewer buffers, or one is longer or shorter than its cell.
+    /// If the number of buffers, or the length of one, is wrong.
     pub fn decode(
         &self,
         lengths: &CellLengths,
@@ -125,13 +124,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// Decodes the wanted cells and checks them: encoded again they must be what every survivor
-    /// has. `available` has the cells of the [`sources`](Self::sources), then those of the
+    /// Decodes the wanted cells and verifies them: re-encoded they must equal every survivor.
+    /// `available` has the cells of the [`sources`](Self::sources), then those of the
     /// [`survivors`](Self::survivors).
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); when there is no survivor; when one has other bytes. After an
-    /// error `decoded` has bytes that must not be used.
+    /// As [`decode`](Self::decode); if there is no survivor; if one differs. After an error the
+    /// contents of `decoded` must not be used.
     pub fn decode_checked(
         &self,
         lengths: &CellLengths,
@@ -159,7 +158,7 @@ impl Decoder {
         slices::multiply(self.kernel, coefficients, sources, decoded, slice, false);
     }
 
-    /// Compares one survivor with what the decoded cells encode to.
+    /// Compares one survivor with the re-encoded cells.
     fn check_slice(
         &self,
         check: &Check,
@@ -178,8 +177,8 @@ impl Decoder {
         self.compare(self.available[check.survivor], start, found, computed)
     }
 
-    /// Compares zeros with what the sources say of cells that end before the slice: nothing is
-    /// decoded there, but a source may be wrong.
+    /// Compares zeros with the encoding of cells that end before the slice: nothing is decoded
+    /// there, but a source may be wrong.
     fn check_padding(
         &self,
         sources: &[&[u8]],
@@ -198,7 +197,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// One row times the same parts of some cells.
+    /// Multiplies one row with the same parts of some cells.
     fn compute<'m>(
         &self,
         row: &[u8],
@@ -211,7 +210,8 @@ impl Decoder {
         memory
     }
 
-    /// Compares what a replica has from `start` on, no bytes being zeros, with what it must have.
+    /// Compares a replica's bytes from `start` on, with zeros after its end, with the expected
+    /// ones.
     fn compare(
         &self,
         replica: ReplicaIndex,
@@ -257,12 +257,12 @@ impl Decoder {
     }
 }
 
-/// The slice of a cell, or nothing when the cell ends before it.
+/// The slice of a cell, or empty if the cell ends before it.
 fn part<'c>(cell: &'c [u8], slice: &Range<usize>) -> &'c [u8] {
     cell.get(slice.clone()).unwrap_or_default()
 }
 
-/// What some replicas are of d others.
+/// Coefficients of some replicas over d others.
 fn row_over(
     scheme: Scheme,
     replicas: &[ReplicaIndex],

@@ -1,14 +1,14 @@
-//! What can be wrong with a request to encode, to decode, or to say where bytes are.
+//! Errors of encoding, decoding, and of the layout.
 
 use crate::replica_index::ReplicaIndex;
 
-/// What a caller can do about an [`Error`].
+/// Kind of an [`Error`], by the caller's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The replication cannot be had at all.
+    /// The replication is not supported.
     Unsupported,
-    /// The buffers or numbers do not fit the request. A length of a replica may have been claimed
-    /// wrongly by the node that has it.
+    /// The buffers or numbers do not fit the request. A node may have reported a wrong length of a
+    /// replica.
     Invalid,
     /// More replicas are needed.
     TooFewReplicas,
@@ -16,40 +16,42 @@ pub enum ErrorKind {
     Corrupt,
 }
 
-/// Why nothing was computed, or why what was computed must not be used.
+/// Reasons why nothing was computed, or the result must not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The numbers of replicas are outside of what the code can have.
-    #[error("{data} data and {parity} parity replicas: there can be 1 of each to 255 together")]
+    /// The numbers of replicas exceed the limits of the code.
+    #[error(
+        "{data} data and {parity} parity replicas: at least 1 of each and at most 255 in total are supported"
+    )]
     ReplicaCounts {
-        /// Data replicas asked for.
+        /// Requested data replicas.
         data: u32,
-        /// Parity replicas asked for.
+        /// Requested parity replicas.
         parity: u32,
     },
     /// XOR has exactly one parity.
     #[error("xor with {parity} parity replicas: it has 1")]
     XorParity {
-        /// Parity replicas asked for.
+        /// Requested parity replicas.
         parity: u32,
     },
-    /// A cell must have bytes, and its size fit the wire's signed number.
+    /// A cell must not be empty, and its size must fit the wire's signed number.
     #[error("chunk size of {chunk_size} bytes: it can be 1 to {}", i32::MAX)]
     ChunkSize {
-        /// Size asked for in bytes.
+        /// Requested size in bytes.
         chunk_size: u32,
     },
     /// No such replica.
     #[error("replica index {index}: they are 1 to {replicas}")]
     NoSuchReplica {
-        /// The index asked for.
+        /// The requested index.
         index: u32,
-        /// Replicas there are.
+        /// Number of replicas.
         replicas: u32,
     },
-    /// A replica is named twice, or as lost and as available.
-    #[error("replica {replica} is named twice")]
+    /// A replica is listed twice, or both as lost and as available.
+    #[error("replica {replica} is listed twice")]
     NamedTwice {
         /// The replica.
         replica: ReplicaIndex,
@@ -57,41 +59,43 @@ pub enum Error {
     /// A list of buffers is too short or too long.
     #[error("{found} buffers for {what}, {expected} are needed")]
     BufferCount {
-        /// What the buffers are for.
+        /// The use of the buffers.
         what: &'static str,
         /// Buffers needed.
         expected: usize,
         /// Buffers given.
         found: usize,
     },
-    /// A buffer is not as long as its cell.
+    /// A buffer differs in length from its cell.
     #[error("buffer of replica {replica} has {found} bytes, its cell has {expected}")]
     BufferLength {
         /// The replica.
         replica: ReplicaIndex,
-        /// Bytes the cell has.
+        /// Length of the cell.
         expected: u64,
-        /// Bytes the buffer has.
+        /// Length of the buffer.
         found: u64,
     },
     /// Only the last cells of a stripe can be short.
-    #[error("data replica {replica} has {found} bytes, more than the {before} of the one before")]
+    #[error(
+        "data replica {replica} has {found} bytes, more than the {before} of the preceding one"
+    )]
     CellAfterPadding {
         /// The replica that is too long.
         replica: ReplicaIndex,
-        /// Bytes of the replica before it.
+        /// Length of the preceding replica.
         before: usize,
-        /// Bytes it has.
+        /// Its length.
         found: usize,
     },
-    /// A range is not within the block group.
-    #[error("bytes {start} to {end} are outside of the {length} bytes there are")]
+    /// A range exceeds the block group.
+    #[error("bytes {start} to {end} are outside of the block group of {length} bytes")]
     OutOfRange {
-        /// First byte asked for.
+        /// First requested byte.
         start: u64,
-        /// Behind the last byte asked for.
+        /// End of the requested range.
         end: u64,
-        /// Bytes there are.
+        /// Length of the block group.
         length: u64,
     },
     /// Fewer replicas than data cells.
@@ -102,33 +106,33 @@ pub enum Error {
         /// Replicas available.
         available: usize,
     },
-    /// The replicas do not say what the data is. With the codes there are, d of them always do.
-    #[error("replicas {sources:?} do not say what the data is")]
+    /// The replicas do not determine the data. With the existing codes, d of them always do.
+    #[error("replicas {sources:?} do not determine the data")]
     NotDecodable {
         /// The replicas to decode from.
         sources: Vec<ReplicaIndex>,
     },
-    /// All available replicas are needed to decode, none is left to check the result with.
+    /// All available replicas are needed for decoding, so none can verify the result.
     #[error("none of the {available} available replicas is left to check with")]
     NothingToCheckWith {
         /// Replicas available.
         available: usize,
     },
-    /// What was decoded and encoded again is not what a replica has that was not used.
-    #[error("replica {survivor} differs at byte {offset} from what replicas {sources:?} say")]
+    /// The re-encoded result differs from an unused replica.
+    #[error("replica {survivor} differs at byte {offset} from the data of replicas {sources:?}")]
     Mismatch {
         /// The replica that was not used for decoding, or that must be padding here. It or one of
         /// `sources` is wrong.
         survivor: ReplicaIndex,
-        /// First byte that differs, from the beginning of the buffers.
+        /// First byte that differs, counted from the beginning of the buffers.
         offset: u64,
-        /// The replicas that were decoded from.
+        /// The replicas used for decoding.
         sources: Vec<ReplicaIndex>,
     },
 }
 
 impl Error {
-    /// What kind of error it is.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::ReplicaCounts { .. } | Self::XorParity { .. } | Self::ChunkSize { .. } => {

@@ -1,10 +1,10 @@
-//! The field GF(2^8) over x^8 + x^4 + x^3 + x^2 + 1, and tables of its products, made by the
-//! compiler.
+//! The field GF(2^8) over x^8 + x^4 + x^3 + x^2 + 1, and tables of its products, computed at
+//! compile time.
 
-// Every index and shift is bounded by the loop it stands in, and the compiler runs these loops.
+// Every index and shift is bounded by its loop, and these loops run at compile time.
 #![allow(clippy::arithmetic_side_effects, clippy::cast_possible_truncation)]
 
-/// The polynomial that products are reduced by, without its highest term.
+/// The reduction polynomial, without its highest term.
 const POLYNOMIAL: u8 = 0x1d;
 
 const fn double(a: u8) -> u8 {
@@ -94,7 +94,7 @@ const fn bit_matrices() -> [u64; 256] {
 /// `PRODUCTS[a][b]` is a·b.
 pub static PRODUCTS: [[u8; 256]; 256] = products();
 static INVERSES: [u8; 256] = inverses();
-/// `NIBBLES[c]` for kernels that look nibbles up.
+/// `NIBBLES[c]` for kernels with nibble look-ups.
 pub static NIBBLES: [Nibbles; 256] = nibbles();
 /// `BIT_MATRICES[c]` multiplies by c the bits of a byte, in the order of `gf2p8affineqb`.
 #[cfg(any(test, target_arch = "x86_64"))]
@@ -105,7 +105,7 @@ pub fn multiply(a: u8, b: u8) -> u8 {
     PRODUCTS[usize::from(a)][usize::from(b)]
 }
 
-/// The b with a·b = 1; 0 has none.
+/// The b with a·b = 1; `None` for 0.
 pub fn inverse(a: u8) -> Option<u8> {
     (a != 0).then(|| INVERSES[usize::from(a)])
 }
@@ -114,7 +114,7 @@ pub fn inverse(a: u8) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// Shift and add, as the definition says.
+    /// Shift and add, by definition.
     fn slowly(mut a: u8, b: u8) -> u8 {
         let mut product = 0;
         for bit in 0..8 {

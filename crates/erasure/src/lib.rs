@@ -1,24 +1,24 @@
-//! Erasure codes as Apache Ozone has them, and the arithmetic of block groups and stripes.
+//! Erasure codes as in Apache Ozone, and the arithmetic of block groups and stripes.
 //!
-//! This crate decides and computes, and does nothing else: no files, no runtime, no clock, no
-//! randomness, no threads of its own.
+//! This crate only decides and computes: no files, no runtime, no clock, no randomness, no threads
+//! of its own.
 //!
 //! | module | rule |
 //! | --- | --- |
-//! | [`scheme`] | which replications there can be: data, parity, chunk size; Ozone's replica index |
-//! | [`layout`] | which replica has which bytes of a block group, and how long replicas are |
-//! | [`codec`] | parity of data cells, at once or as the cells come |
-//! | [`decoder`] | lost cells from those that are left, and the check of what was decoded |
+//! | [`scheme`] | supported replications: data, parity, chunk size; Ozone's replica index |
+//! | [`layout`] | mapping of a block group to its replicas, and lengths of replicas |
+//! | [`codec`] | parity of data cells, at once or incrementally |
+//! | [`decoder`] | lost cells from the remaining ones, and verification of the result |
 //! | [`kernel`] | the loops over bytes, one for each instruction set, chosen at run time |
 //!
-//! Start with [`Scheme`], which every other type is made of. A writer uses [`Codec`], a reader and
-//! a reconstruction keep one [`Decoder`] for each set of replicas that are left.
+//! Start with [`Scheme`], on which every other type is based. A writer uses [`Codec`], a reader and
+//! a reconstruction keep one [`Decoder`] for each set of remaining replicas.
 //!
-//! **Invariant:** the bytes are those of Ozone's own coders and of ISA-L, for ever: replicas that
-//! either of them wrote are decoded together with ours.
+//! **Invariant:** the bytes are those of Ozone's own coders and of ISA-L, permanently: replicas
+//! written by either of them are decoded together with ours.
 
-// Lengths and offsets come out of messages: sums saturate or are checked, and casts say what
-// becomes of what does not fit.
+// Lengths and offsets come from messages: sums saturate or are checked, and casts define the result
+// of an overflow.
 #![cfg_attr(
     not(test),
     deny(

@@ -18,13 +18,13 @@ impl Matrix {
         Self { columns, coefficients: rows.into_iter().flatten().collect() }
     }
 
-    /// The rows of some replicas: what each is of the data cells.
+    /// The rows of some replicas: their coefficients over the data cells.
     pub fn of(scheme: Scheme, replicas: impl IntoIterator<Item = ReplicaIndex>) -> Self {
         let rows = replicas.into_iter().map(|replica| row_of(scheme, replica));
         Self::from_rows(scheme.data(), rows)
     }
 
-    /// Rows one after the other.
+    /// All rows, concatenated.
     pub fn coefficients(&self) -> &[u8] {
         &self.coefficients
     }
@@ -51,8 +51,8 @@ impl Matrix {
         Self::from_rows(other.columns, self.rows().map(product))
     }
 
-    /// The matrix whose product with this one changes nothing. `None` when there is none, which
-    /// for rows of d different replicas cannot be: any d of them say what the data is.
+    /// The inverse matrix. `None` if there is none, which cannot happen for rows of d different
+    /// replicas: any d of them determine the data.
     pub fn inverse(&self) -> Option<Self> {
         let size = self.columns;
         let mut left: Vec<Vec<u8>> = self.rows().map(<[u8]>::to_vec).collect();
@@ -60,7 +60,7 @@ impl Matrix {
             return None;
         }
         let mut right: Vec<Vec<u8>> = (0..size).map(|row| unit(size, row)).collect();
-        // Gauss and Jordan: each column is cleared in all rows but one.
+        // Gauss and Jordan: each column is cleared in all rows except one.
         for column in 0..size {
             let pivot = (column..size).find(|&row| left[row][column] != 0)?;
             left.swap(column, pivot);
@@ -91,7 +91,7 @@ fn unit(size: usize, at: usize) -> Vec<u8> {
     (0..size).map(|column| u8::from(column == at)).collect()
 }
 
-/// What a replica is of the data cells. Ozone: RSUtil.genCauchyMatrix, ISA-L:
+/// Coefficients of a replica over the data cells. Ozone: RSUtil.genCauchyMatrix, ISA-L:
 /// gf_gen_cauchy1_matrix.
 fn row_of(scheme: Scheme, replica: ReplicaIndex) -> Vec<u8> {
     let row = replica.position();
@@ -100,7 +100,7 @@ fn row_of(scheme: Scheme, replica: ReplicaIndex) -> Vec<u8> {
     }
     let coefficient = |column: usize| match scheme.code() {
         EcCodec::Xor => 1,
-        // Both are below 255 and differ, so that there is an inverse.
+        // Both are below 255 and differ, so there is an inverse.
         EcCodec::Rs => u8::try_from(row ^ column).ok().and_then(galois::inverse).unwrap_or(0),
     };
     (0..scheme.data()).map(coefficient).collect()

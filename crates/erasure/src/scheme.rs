@@ -1,4 +1,4 @@
-//! Which erasure-coded replications there can be.
+//! Supported erasure-coded replications, and the numbering of their replicas.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use types::replication::{EcCodec, EcConfig};
 use crate::Error;
 use crate::replica_index::ReplicaIndex;
 
-/// An erasure-coded replication that can be computed: its numbers have been checked.
+/// A supported erasure-coded replication: its numbers have been validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scheme {
     code: EcCodec,
@@ -18,11 +18,11 @@ pub struct Scheme {
 
 impl Scheme {
     /// # Errors
-    /// When the code over GF(2^8) cannot have so many replicas, or a cell would have no bytes.
+    /// If the code over GF(2^8) does not support that many replicas, or a cell would be empty.
     pub fn new(config: EcConfig) -> Result<Self, Error> {
         let EcConfig { data, parity, codec: code, chunk_size } = config;
         let counts = || Error::ReplicaCounts { data, parity };
-        // Ozone: RSRawEncoder refuses 256 units and more.
+        // Ozone: RSRawEncoder rejects 256 units and more.
         let total = data.checked_add(parity).and_then(|n| u8::try_from(n).ok());
         total.ok_or_else(counts)?;
         if data == 0 || parity == 0 {
@@ -39,27 +39,27 @@ impl Scheme {
         Ok(Self { code, data, parity, chunk_size })
     }
 
-    /// The code that parity is computed by.
+    /// The parity code.
     pub fn code(self) -> EcCodec {
         self.code
     }
 
-    /// Data replicas: d.
+    /// Number of data replicas: d.
     pub fn data(self) -> usize {
         usize::from(self.data)
     }
 
-    /// Parity replicas: p.
+    /// Number of parity replicas: p.
     pub fn parity(self) -> usize {
         usize::from(self.parity)
     }
 
-    /// All replicas: d + p.
+    /// Number of all replicas: d + p.
     pub fn total(self) -> usize {
         self.data().saturating_add(self.parity())
     }
 
-    /// Bytes of a full cell, of which a chunk is written.
+    /// Size of a full cell, which is written as one chunk.
     pub fn chunk_size(self) -> u32 {
         self.chunk_size
     }
@@ -70,16 +70,15 @@ impl Scheme {
         u64::from(self.data).saturating_mul(u64::from(self.chunk_size))
     }
 
-    /// Data bytes of a block group whose replicas have `block_size` bytes each. A group has no more
-    /// than a number can say.
+    /// Data bytes of a block group whose replicas have `block_size` bytes each, saturating.
     pub fn group_capacity(self, block_size: u64) -> u64 {
         block_size.saturating_mul(u64::from(self.data))
     }
 
-    /// The replica that a message names by `index`.
+    /// The replica with the `index` of a message.
     ///
     /// # Errors
-    /// When there is none of that number.
+    /// If there is no such replica.
     pub fn replica(self, index: u32) -> Result<ReplicaIndex, Error> {
         let replicas = u32::from(self.data).saturating_add(u32::from(self.parity));
         u8::try_from(index)
@@ -105,12 +104,12 @@ impl Scheme {
         (first..=self.data.saturating_add(self.parity)).map(ReplicaIndex)
     }
 
-    /// Whether a replica has data rather than parity.
+    /// Returns `true` for a data replica.
     pub fn is_data(self, replica: ReplicaIndex) -> bool {
         replica.0 <= self.data
     }
 
-    /// Whether the replica is one of this scheme: it may be of another one.
+    /// Checks that the replica belongs to this scheme.
     pub(crate) fn check(self, replica: ReplicaIndex) -> Result<ReplicaIndex, Error> {
         self.replica(replica.get())
     }

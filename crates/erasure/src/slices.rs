@@ -1,6 +1,6 @@
-//! Long cells are worked through in slices that stay in a core's L2 cache, so that what is read
-//! more than once (for more outputs than one pass computes, for a check) comes from there. Short
-//! cells count as if zeros followed, which are never read or multiplied.
+//! Long cells are processed in slices that stay in a core's L2 cache, so that repeated reads (for
+//! more outputs than one pass computes, for verification) are served from there. Short cells count
+//! as if zeros followed, which are never read or multiplied.
 
 use std::ops::Range;
 
@@ -8,8 +8,7 @@ use smallvec::SmallVec;
 
 use crate::kernel::{Kernel, Product};
 
-/// Bytes that one slice of all cells may have together: a half of the L2 cache of the smallest
-/// servers.
+/// Maximum size of one slice of all cells together: half of the L2 cache of the smallest servers.
 const SLICE_BYTES: usize = 256 << 10;
 /// A slice of one cell is a multiple of this: whole pages, whole vectors.
 const SLICE_UNIT: usize = 4 << 10;
@@ -17,8 +16,8 @@ const SLICE_UNIT: usize = 4 << 10;
 /// Buffers that need no memory of their own for Ozone's schemes.
 type Few<T> = SmallVec<[T; 16]>;
 
-/// Cuts cells of these lengths into ranges of which each is all within a cell or all behind its
-/// end, and none longer than a slice.
+/// Splits cells of these lengths into ranges, each of which lies completely within a cell or
+/// completely after its end, and is no longer than a slice.
 pub fn slices(lengths: impl Iterator<Item = usize>) -> Slices {
     let mut ends: Few<usize> = lengths.collect();
     let units = SLICE_BYTES.checked_div(ends.len()).unwrap_or(0) / SLICE_UNIT;
@@ -32,7 +31,7 @@ pub fn slices(lengths: impl Iterator<Item = usize>) -> Slices {
 pub struct Slices {
     /// Lengths of cells, the shortest first.
     ends: Few<usize>,
-    /// The longest a slice may be.
+    /// Maximum length of a slice.
     length: usize,
     at: usize,
 }
@@ -86,7 +85,7 @@ fn run(
     accumulate: bool,
 ) {
     let product = Product::new(coefficients, inputs, outputs, slice, accumulate);
-    // Callers have as many coefficients as inputs times outputs, and what is too short is left out.
+    // Callers pass inputs times outputs coefficients; short inputs are skipped.
     debug_assert!(product.is_some());
     if let Some(product) = product {
         kernel.multiply(product);

@@ -1,4 +1,4 @@
-//! What cannot be encoded or decoded is refused with what is wrong, and nothing panics.
+//! Invalid arguments of encoding and decoding are rejected with the reason, and nothing panics.
 
 use erasure::{BlockGroup, CellLengths, Codec, Error, ErrorKind, ReplicaIndex, Scheme};
 use types::replication::{EcCodec, EcConfig};
@@ -132,7 +132,7 @@ fn a_source_that_was_cut_off_is_not_padding() {
     assert_eq!(decode(&stripe, [500, 1, 1024], 1024), length(2, 0, 1));
     assert_eq!(decode(&stripe, [500, 0, 1023], 1024), length(3, 1024, 1023));
     assert_eq!(decode(&stripe, [500, 0, 1024], 1025), length(0, 1024, 1025));
-    // No length that a message can claim is believed.
+    // Lengths claimed by a message are not trusted.
     let claimed = CellLengths::equal(u64::MAX);
     assert_eq!(decode(&claimed, [1; 3], 1), length(1, u64::MAX, 1));
     let empty = CellLengths::equal(0);

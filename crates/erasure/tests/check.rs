@@ -1,4 +1,4 @@
-//! A decode that checks itself finds every wrong byte in what it was given.
+//! A verifying decode finds every wrong byte in its input.
 
 use erasure::{BlockGroup, CellLengths, Codec, Error, ErrorKind, ReplicaIndex};
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn a_decoder_that_wants_nothing_checks_a_stripe() {
     let lengths = group.lengths(0..100).unwrap();
     assert_eq!(replicas.iter().map(|r| lengths.of(*r)).collect::<Vec<_>>(), [100, 40, 100]);
     assert_eq!(decode(&codec, &cells, &lengths, &replicas, &[]), Ok(()));
-    // Behind the end of replica 2 parity is what replica 1 has.
+    // After the end of replica 2 the parity is that of replica 1.
     cells[2][77] ^= 1;
     let found = decode(&codec, &cells, &lengths, &replicas, &[]).unwrap_err();
     assert!(matches!(found, Error::Mismatch { offset: 77, .. }), "{found}");
@@ -87,8 +87,8 @@ fn a_decoder_that_wants_nothing_checks_a_stripe() {
 
 #[test]
 fn bytes_that_should_be_padding_are_found() {
-    // A writer that encoded something behind the end of replica 3: what is decoded is shorter, and
-    // the parity that is left says so.
+    // A writer that encoded data after the end of replica 3: the decoded cell is shorter, and the
+    // remaining parity reveals it.
     let scheme = scheme("rs-3-2-1k");
     let codec = Codec::new(scheme);
     let mut cells = stripe(&codec, &[1024, 1024, 600]);
@@ -132,7 +132,7 @@ proptest! {
 
     #[test]
     fn cells_of_two_writes_do_not_pass(seed in any::<u64>(), mixed in 1_usize..8) {
-        // The same block written twice, and replicas of both left: a mixed generation.
+        // The same block written twice, with replicas of both left: a mixed generation.
         let scheme = scheme("rs-6-3-1k");
         let codec = Codec::new(scheme);
         let first = stripe(&codec, &[64; 6]);
@@ -144,7 +144,7 @@ proptest! {
         cells[mixed..].clone_from_slice(&second[mixed..]);
         let replicas: Vec<ReplicaIndex> = scheme.replicas().collect();
         let found = decode(&codec, &cells, &CellLengths::equal(64), &replicas[1..], &replicas[..1]);
-        // With replica 1 lost, all that are left are of the second write from 1 on.
+        // With replica 1 lost, all remaining ones are of the second write from 1 on.
         prop_assert_eq!(found.is_ok(), mixed == 1);
     }
 }

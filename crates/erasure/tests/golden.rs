@@ -1,4 +1,4 @@
-//! Parity bytes that Ozone's own coder made: they are on disks, and can never change.
+//! Parity bytes computed by Ozone's own coder: they are on disks, and can never change.
 
 use erasure::{Codec, kernel};
 

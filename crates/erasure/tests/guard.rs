@@ -1,4 +1,4 @@
-//! Kernels touch no byte outside of the buffers: around these there is memory that faults.
+//! Kernels touch no byte outside of the buffers, which are surrounded by memory that faults.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,13 +8,13 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 
 const PAGE: usize = 64 << 10;
 
-/// One page that can be used, between two that fault.
+/// One accessible page between two that fault.
 struct Guarded(*mut c_void);
 
 impl Guarded {
     fn new() -> Self {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, of which nothing else knows; its first and last page are not used.
+        // SAFETY: a new mapping, used only here; its first and last page are not accessed.
         unsafe {
             let at = mmap_anonymous(ptr::null_mut(), 3 * PAGE, access, MapFlags::PRIVATE).unwrap();
             mprotect(at, PAGE, MprotectFlags::empty()).unwrap();
@@ -24,7 +24,7 @@ impl Guarded {
     }
 
     fn page(&mut self) -> &mut [u8] {
-        // SAFETY: the page in the middle is zeros at first, and borrowed as long as the mapping.
+        // SAFETY: the page in the middle is initially zeros, and borrowed as long as the mapping.
         unsafe { std::slice::from_raw_parts_mut(self.0.byte_add(PAGE).cast(), PAGE) }
     }
 
@@ -37,7 +37,7 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which nothing borrows any more.
+        // SAFETY: the mapping of `new`, which is no longer borrowed.
         unsafe { munmap(self.0, 3 * PAGE).unwrap() };
     }
 }

@@ -1,5 +1,5 @@
-//! The same bytes as ISA-L, which Ozone's native coders are: Debian's library is loaded and run
-//! beside ours.
+//! The same bytes as ISA-L, which Ozone's native coders use: Debian's library is loaded and run for
+//! comparison.
 
 use std::ffi::{c_int, c_uchar};
 
@@ -25,7 +25,7 @@ struct Isal(Library);
 
 impl Isal {
     fn load() -> Self {
-        // SAFETY: the library's initialisers do nothing but choose functions for the processor.
+        // SAFETY: the library's initialisers only select functions for the processor.
         let library = unsafe { Library::new("libisal.so.2") };
         Self(
             library.expect("ISA-L (Debian: libisal2) is missing: `scripts/setup test` installs it"),
@@ -33,7 +33,7 @@ impl Isal {
     }
 
     fn symbol<F>(&self, name: &str) -> Symbol<'_, F> {
-        // SAFETY: callers name a function and its type as the library's headers declare it.
+        // SAFETY: callers pass a function's name and type as declared in the library's headers.
         unsafe { self.0.get(name.as_bytes()) }.unwrap()
     }
 
@@ -54,7 +54,7 @@ impl Isal {
         inverse
     }
 
-    /// Rows of coefficients times cells of one length.
+    /// Multiplies rows of coefficients with cells of one length.
     fn multiply(&self, rows: &[u8], cells: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let (k, count, length) = (cells.len(), rows.len() / cells.len(), cells[0].len());
         let mut tables = vec![0; 32 * rows.len()];

@@ -1,11 +1,11 @@
-//! Every kernel computes what the scalar one does.
+//! Every kernel computes the same as the scalar one.
 
 use erasure::kernel::{Kernel, Product, Scalar, supported};
 use proptest::prelude::*;
 
 use crate::noise;
 
-/// One product over buffers that begin anywhere in a vector, with bytes around what is computed.
+/// One product over buffers that begin anywhere in a vector, surrounded by other bytes.
 struct Case {
     coefficients: Vec<u8>,
     inputs: Vec<Vec<u8>>,
@@ -33,7 +33,7 @@ impl Case {
         }
     }
 
-    /// The outputs with everything around them.
+    /// The outputs with their surrounding bytes.
     fn run(&self, kernel: &dyn Kernel) -> Vec<Vec<u8>> {
         let mut outputs = self.outputs.clone();
         let skips = self.skips.split_at(self.inputs.len());
@@ -68,7 +68,7 @@ impl Case {
 
 #[test]
 fn the_scalar_kernel_does_what_the_definition_says() {
-    // 2·x has x shifted, and the polynomial taken off; 3·x is 2·x and x.
+    // 2·x is x shifted, and the polynomial subtracted; 3·x is 2·x and x.
     let (input, mut one, mut two) = ([0x01, 0x80, 0xff, 0x53], [0; 4], [9; 4]);
     let mut outputs: [&mut [u8]; 2] = [&mut one, &mut two];
     let inputs: [&[u8]; 2] = [&input, &input];

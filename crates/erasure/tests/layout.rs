@@ -1,4 +1,4 @@
-//! Offsets of a block group and of its replicas: each byte is in one place, and every place has
+//! Offsets of a block group and of its replicas: each byte has one position, and every position has
 //! its byte.
 
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ fn a_range_is_cut_into_cells() {
     let ranges = group.replica_ranges(1000..4200).unwrap();
     let ranges: Vec<_> = ranges.into_iter().map(|(r, range)| (r.get(), range)).collect();
     assert_eq!(ranges, [(1, 1000..2048), (2, 0..1128), (3, 0..1024)]);
-    // Only the nodes that have the range.
+    // Only the replicas that contain the range.
     let ranges = group.replica_ranges(1024..2048).unwrap();
     assert_eq!(ranges, [(group.scheme().replica(2).unwrap(), 0..1024)]);
     assert_eq!(group.replica_ranges(5000..5000).unwrap(), []);
@@ -135,7 +135,7 @@ proptest! {
             prop_assert_eq!(scheme.group_offset(at.replica, at.replica_offset), Some(offset));
             prop_assert!(places.insert((at.replica, at.replica_offset)), "twice");
         }
-        // As many places as bytes, all of them different: none is left over.
+        // As many positions as bytes, all of them different.
         let all: u64 = scheme.data_replicas().map(|r| group.replica_length(r)).sum();
         prop_assert_eq!(all, length);
         for parity in scheme.parity_replicas() {

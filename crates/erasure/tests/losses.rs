@@ -1,4 +1,4 @@
-//! Whatever is lost, up to p replicas, comes back as it was.
+//! Any loss of up to p replicas is restored.
 
 use erasure::kernel::supported;
 use erasure::{BlockGroup, CellLengths, Codec, Error, ReplicaIndex};
@@ -7,7 +7,7 @@ use proptest::sample::subsequence;
 
 use crate::{SCHEMES, muts, noise, pick, refs, scheme, stripe};
 
-/// Decodes and compares with the cells that there were.
+/// Decodes and compares with the original cells.
 fn restore(codec: &Codec, cells: &[Vec<u8>], lengths: &CellLengths, lost: &[ReplicaIndex]) {
     let left: Vec<ReplicaIndex> =
         codec.scheme().replicas().filter(|replica| !lost.contains(replica)).collect();
@@ -65,7 +65,7 @@ fn every_pattern_of_losses_of_a_partial_stripe_is_decoded() {
 
 #[test]
 fn padding_replicas_are_available_without_their_nodes() {
-    // One cell of data, and all nodes but that of a parity replica are gone.
+    // One data cell, and all nodes except that of a parity replica are lost.
     let scheme = scheme("rs-6-3-1024k");
     let (codec, group) = (Codec::new(scheme), BlockGroup::new(scheme, 50_000));
     let lengths = group.stripe(0).unwrap();
@@ -101,7 +101,7 @@ struct Loss {
     name: &'static str,
     kernel: usize,
     lost: Vec<ReplicaIndex>,
-    /// Data bytes of the stripe, as a part of all it can have.
+    /// Data bytes of the stripe, as a fraction of its capacity.
     filled: f64,
     length: usize,
 }

@@ -1,4 +1,4 @@
-//! Erasure codes, driven from outside: golden bytes, ISA-L, properties, junk.
+//! Erasure codes, tested from outside: golden bytes, ISA-L, properties, junk.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod arguments;
@@ -13,7 +13,7 @@ mod stripes;
 
 use erasure::{Codec, ReplicaIndex, Scheme};
 
-/// Ozone's schemes, and some that only its names can say.
+/// Ozone's schemes, and some that are only possible by name.
 const SCHEMES: [&str; 10] = [
     "rs-3-2-1024k",
     "rs-6-3-512k",
@@ -39,7 +39,7 @@ fn muts(cells: &mut [Vec<u8>]) -> Vec<&mut [u8]> {
     cells.iter_mut().map(Vec::as_mut_slice).collect()
 }
 
-/// Bytes without a pattern that a code could hide behind, the same at every run.
+/// Bytes without a pattern that could hide an error, the same at every run.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut byte = || {

@@ -1,11 +1,11 @@
-//! A block group from end to end: written stripe by stripe, replicas lost, read by ranges.
+//! A block group from end to end: written stripe by stripe, replicas lost, ranges read.
 
 use erasure::{BlockGroup, Codec, ReplicaIndex, Scheme};
 use proptest::prelude::*;
 
 use crate::{muts, noise, refs, scheme};
 
-/// The blocks of all replicas, as a writer makes them.
+/// The blocks of all replicas, as a writer creates them.
 fn write(codec: &Codec, content: &[u8]) -> Vec<Vec<u8>> {
     let scheme = codec.scheme();
     let mut blocks = vec![Vec::new(); scheme.total()];
@@ -20,7 +20,7 @@ fn write(codec: &Codec, content: &[u8]) -> Vec<Vec<u8>> {
     blocks
 }
 
-/// One range, as a reader gets it when some replicas are lost.
+/// One range, as a reader gets it with some replicas lost.
 fn read(
     codec: &Codec,
     blocks: &[Vec<u8>],

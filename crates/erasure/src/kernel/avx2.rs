@@ -11,8 +11,8 @@ use crate::galois::NIBBLES;
 
 /// Bytes of a vector.
 const WIDTH: usize = 32;
-/// Vectors of each input that are loaded before the next input's. With 4 outputs more would not
-/// stay in the 16 registers.
+/// Vectors of each input that are loaded before the next input's. With 4 outputs more would not fit
+/// the 16 registers.
 const VECTORS: usize = 2;
 
 /// The kernel of processors that have AVX2.
@@ -32,7 +32,7 @@ impl Kernel for Avx2 {
     }
 
     fn multiply(&self, mut product: Product<'_, '_>) {
-        // SAFETY: `self` is only there when `detect` found AVX2.
+        // SAFETY: `self` only exists if `detect` found AVX2.
         unsafe { in_passes!(product, pass) }
     }
 }
@@ -40,7 +40,7 @@ impl Kernel for Avx2 {
 /// Computes `ROWS` outputs from the output `first` on.
 ///
 /// # Safety
-/// The processor has AVX2, and the product as many outputs.
+/// The processor supports AVX2, and the product has at least that many outputs.
 #[target_feature(enable = "avx2")]
 unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     let (inputs, range, accumulate) = (product.inputs(), product.range(), product.accumulates());
@@ -50,10 +50,10 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 
     let mut at = range.start;
     while range.end - at >= WIDTH * VECTORS {
-        // SAFETY: `Product::new` has seen that every input and output has `range.end` bytes or
-        // more, and at + WIDTH·VECTORS is at most that. These loads and stores need no alignment;
-        // the tables' loads do, and `Nibbles` is aligned. Outputs are exclusive borrows, so that
-        // none is an input.
+        // SAFETY: `Product::new` checked that every input and output has at least `range.end`
+        // bytes, and at + WIDTH·VECTORS is at most that. These loads and stores need no alignment;
+        // the tables' loads do, and `Nibbles` is aligned. Outputs are exclusive borrows, so none is
+        // an input.
         unsafe {
             let mut sums = [[_mm256_setzero_si256(); VECTORS]; ROWS];
             if accumulate {
@@ -95,12 +95,12 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 }
 
 /// # Safety
-/// `from` points to as many bytes as the vectors have.
+/// `from` points to at least the size of the vectors in bytes.
 #[target_feature(enable = "avx2")]
 unsafe fn load(from: *const u8) -> [__m256i; VECTORS] {
     let mut bytes = [_mm256_setzero_si256(); VECTORS];
     for vector in 0..VECTORS {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         bytes[vector] = unsafe { _mm256_loadu_si256(from.add(vector * WIDTH).cast()) };
     }
     bytes

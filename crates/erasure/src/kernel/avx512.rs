@@ -35,7 +35,7 @@ impl Kernel for Avx512 {
     }
 
     fn multiply(&self, mut product: Product<'_, '_>) {
-        // SAFETY: `self` is only there when `detect` found the features.
+        // SAFETY: `self` only exists if `detect` found the features.
         unsafe { in_passes!(product, pass) }
     }
 }
@@ -43,7 +43,7 @@ impl Kernel for Avx512 {
 /// Computes `ROWS` outputs from the output `first` on.
 ///
 /// # Safety
-/// The processor has the features, and the product as many outputs.
+/// The processor supports the features, and the product has at least that many outputs.
 #[target_feature(enable = "avx512f,avx512bw,gfni")]
 unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     let (inputs, range, accumulate) = (product.inputs(), product.range(), product.accumulates());
@@ -53,9 +53,9 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 
     let mut at = range.start;
     while range.end - at >= WIDTH * VECTORS {
-        // SAFETY: `Product::new` has seen that every input and output has `range.end` bytes or
-        // more, and at + WIDTH·VECTORS is at most that. Loads and stores need no alignment.
-        // Outputs are exclusive borrows, so that none is an input.
+        // SAFETY: `Product::new` checked that every input and output has at least `range.end`
+        // bytes, and at + WIDTH·VECTORS is at most that. Loads and stores need no alignment.
+        // Outputs are exclusive borrows, so none is an input.
         unsafe {
             let mut sums = [[_mm512_setzero_si512(); VECTORS]; ROWS];
             if accumulate {
@@ -85,8 +85,8 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     while at < range.end {
         let bytes = WIDTH.min(range.end - at);
         let mask = u64::MAX >> (WIDTH - bytes);
-        // SAFETY: as above; the mask has only the bytes before `range.end`, and what it leaves out
-        // is neither read nor written.
+        // SAFETY: as above; the mask has only the bytes before `range.end`, and masked bytes are
+        // neither read nor written.
         unsafe {
             let mut sums = [_mm512_setzero_si512(); ROWS];
             if accumulate {
@@ -111,12 +111,12 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 }
 
 /// # Safety
-/// `from` points to as many bytes as the vectors have.
+/// `from` points to at least the size of the vectors in bytes.
 #[target_feature(enable = "avx512f")]
 unsafe fn load(from: *const u8) -> [__m512i; VECTORS] {
     let mut bytes = [_mm512_setzero_si512(); VECTORS];
     for vector in 0..VECTORS {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         bytes[vector] = unsafe { _mm512_loadu_si512(from.add(vector * WIDTH).cast()) };
     }
     bytes

@@ -1,7 +1,7 @@
 //! Products of a matrix with cells, for each instruction set.
 //!
 //! A [`Kernel`] computes output i as the sum over j of coefficient (i, j) times input j, byte by
-//! byte in GF(2^8). All kernels give the same bytes; [`Scalar`] is the one that is easy to believe.
+//! byte in GF(2^8). All kernels compute the same bytes; [`Scalar`] is the simple reference.
 //!
 //! | kernel | how a byte is multiplied | bytes at a time |
 //! | --- | --- | --- |
@@ -10,16 +10,16 @@
 //! | `avx512-gfni` | an 8×8 bit matrix: `gf2p8affineqb` takes any polynomial | 64 |
 //! | `neon` | two table look-ups, one for each nibble | 16 |
 
-// Offsets stay within the range that `Product::new` has compared with every buffer.
+// Offsets stay within the range that `Product::new` checked against every buffer.
 #![allow(clippy::arithmetic_side_effects)]
-// Adapters of iterators are compiled without the instruction sets of the kernels.
+// Iterator adapters are compiled without the instruction sets of the kernels.
 #![allow(clippy::needless_range_loop)]
 
 /// Computes all outputs of a product with `$pass::<ROWS>(&mut product, first)`, which computes
 /// `ROWS` of them from the output `first` on.
 ///
 /// # Safety
-/// What `$pass` asks of its caller; there are as many outputs from `first` on as it is called with.
+/// The requirements of `$pass`; each call has at least `ROWS` outputs from `first` on.
 #[allow(unused_macros, reason = "not every architecture has vectors of ours")]
 macro_rules! in_passes {
     ($product:ident, $pass:ident) => {
@@ -48,21 +48,21 @@ use std::fmt;
 pub use product::Product;
 pub use scalar::Scalar;
 
-/// Outputs that vector kernels compute in one pass over the inputs: their sums stay in registers.
+/// Outputs that vector kernels compute in one pass over the inputs: their sums fit into registers.
 const OUTPUTS_A_PASS: usize = 4;
 
 /// Computes products with one instruction set.
 pub trait Kernel: fmt::Debug + Send + Sync {
-    /// What figures and logs call it.
+    /// Its name in metrics and logs.
     fn name(&self) -> &'static str;
 
     /// Computes the outputs of `product` in its range.
     fn multiply(&self, product: Product<'_, '_>);
 }
 
-/// The kernels that this processor can run, the fastest last.
+/// The kernels supported by this processor, the fastest last.
 pub fn supported() -> Vec<&'static dyn Kernel> {
-    // Nothing is pushed on an architecture without vectors of ours.
+    // Nothing is pushed on an architecture without our vectors.
     #[allow(unused_mut)]
     let mut kernels: Vec<&'static dyn Kernel> = vec![&Scalar];
     #[cfg(target_arch = "x86_64")]
@@ -75,7 +75,7 @@ pub fn supported() -> Vec<&'static dyn Kernel> {
     kernels
 }
 
-/// The fastest kernel that this processor can run.
+/// The fastest kernel supported by this processor.
 pub fn fastest() -> &'static dyn Kernel {
     supported().pop().unwrap_or(&Scalar)
 }

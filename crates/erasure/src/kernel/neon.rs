@@ -10,8 +10,7 @@ use crate::galois::NIBBLES;
 
 /// Bytes of a vector.
 const WIDTH: usize = 16;
-/// Vectors of each input that are loaded before the next input's: 4 outputs stay in the 32
-/// registers.
+/// Vectors of each input that are loaded before the next input's: 4 outputs fit the 32 registers.
 const VECTORS: usize = 4;
 
 /// The kernel of processors that have NEON.
@@ -31,7 +30,7 @@ impl Kernel for Neon {
     }
 
     fn multiply(&self, mut product: Product<'_, '_>) {
-        // SAFETY: `self` is only there when `detect` found NEON.
+        // SAFETY: `self` only exists if `detect` found NEON.
         unsafe { in_passes!(product, pass) }
     }
 }
@@ -39,7 +38,7 @@ impl Kernel for Neon {
 /// Computes `ROWS` outputs from the output `first` on.
 ///
 /// # Safety
-/// The processor has NEON, and the product as many outputs.
+/// The processor supports NEON, and the product has at least that many outputs.
 #[target_feature(enable = "neon")]
 unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
     let (inputs, range, accumulate) = (product.inputs(), product.range(), product.accumulates());
@@ -49,9 +48,9 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 
     let mut at = range.start;
     while range.end - at >= WIDTH * VECTORS {
-        // SAFETY: `Product::new` has seen that every input and output has `range.end` bytes or
-        // more, and at + WIDTH·VECTORS is at most that; a table has 32. Loads and stores need no
-        // alignment. Outputs are exclusive borrows, so that none is an input.
+        // SAFETY: `Product::new` checked that every input and output has at least `range.end`
+        // bytes, and at + WIDTH·VECTORS is at most that; a table has 32. Loads and stores need no
+        // alignment. Outputs are exclusive borrows, so none is an input.
         unsafe {
             let mut sums = [[vdupq_n_u8(0); VECTORS]; ROWS];
             if accumulate {
@@ -84,12 +83,12 @@ unsafe fn pass<const ROWS: usize>(product: &mut Product<'_, '_>, first: usize) {
 }
 
 /// # Safety
-/// `from` points to as many bytes as the vectors have.
+/// `from` points to at least the size of the vectors in bytes.
 #[target_feature(enable = "neon")]
 unsafe fn load(from: *const u8) -> [uint8x16_t; VECTORS] {
     let mut bytes = [vdupq_n_u8(0); VECTORS];
     for vector in 0..VECTORS {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         bytes[vector] = unsafe { vld1q_u8(from.add(vector * WIDTH)) };
     }
     bytes

@@ -1,4 +1,4 @@
-//! What a kernel is asked to compute, with lengths that have been compared.
+//! Input of a kernel, with validated lengths.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ pub struct Product<'a, 'b> {
 }
 
 impl<'a, 'b> Product<'a, 'b> {
-    /// Rows of `coefficients`, one for each output, are multiplied with `inputs`; with `accumulate`
-    /// the sums are added to what the outputs have, otherwise they replace it. `None` when there
-    /// are not as many coefficients as inputs times outputs, or a buffer ends within `range`.
+    /// Multiplies rows of `coefficients`, one per output, with `inputs`; with `accumulate` the sums
+    /// are added to the outputs, otherwise they replace them. `None` if the number of coefficients
+    /// is not inputs times outputs, or a buffer ends within `range`.
     pub fn new(
         coefficients: &'a [u8],
         inputs: &'a [&'a [u8]],
@@ -32,7 +32,7 @@ impl<'a, 'b> Product<'a, 'b> {
         fits.then_some(Self { coefficients, inputs, outputs, range, accumulate })
     }
 
-    /// Outputs to compute.
+    /// Number of outputs.
     pub(super) fn rows(&self) -> usize {
         self.outputs.len()
     }
@@ -47,7 +47,7 @@ impl<'a, 'b> Product<'a, 'b> {
         self.coefficients[row * self.inputs.len() + input]
     }
 
-    /// What `of` makes of the coefficients of `ROWS` outputs from the output `first` on, by input.
+    /// Applies `of` to the coefficients of `ROWS` outputs from the output `first` on, by input.
     pub(super) fn factors<T, const ROWS: usize>(
         &self,
         first: usize,
@@ -73,7 +73,7 @@ impl<'a, 'b> Product<'a, 'b> {
         self.range.clone()
     }
 
-    /// Whether the sums are added to the outputs.
+    /// Returns `true` if the sums are added to the outputs.
     pub(super) fn accumulates(&self) -> bool {
         self.accumulate
     }

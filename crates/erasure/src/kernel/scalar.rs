@@ -1,5 +1,5 @@
-//! One byte at a time: what the other kernels are compared with, and what computes the bytes that
-//! fill no vector.
+//! One byte at a time: the reference for the other kernels, and the code for the bytes that do not
+//! fill a vector.
 
 use std::ops::Range;
 

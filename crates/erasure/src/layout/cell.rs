@@ -1,4 +1,4 @@
-//! Cells: from an offset of a block group to a replica and its offset, and back.
+//! Cells: mapping between offsets of a block group and those of its replicas.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::Error;
 use crate::replica_index::ReplicaIndex;
 use crate::scheme::Scheme;
 
-/// Where one data byte of a block group is.
+/// Position of one data byte of a block group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellPosition {
     /// The stripe, from 0.
     pub stripe: u64,
-    /// The data replica that has the byte.
+    /// The data replica with the byte.
     pub replica: ReplicaIndex,
     /// Bytes before it in its cell.
     pub cell_offset: u64,
@@ -20,10 +20,10 @@ pub struct CellPosition {
     pub replica_offset: u64,
 }
 
-/// The bytes of one cell that a range of the block group has.
+/// The part of one cell in a range of the block group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CellPart {
-    /// Where the first byte is.
+    /// Position of the first byte.
     pub position: CellPosition,
     /// Bytes before it in the block group.
     pub group_offset: u64,
@@ -34,7 +34,7 @@ pub struct CellPart {
 /// A cell as a chunk of a replica's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chunk {
-    /// The number that Ozone's name of the chunk ends in: 1 for stripe 0.
+    /// The last part of Ozone's chunk name: 1 for stripe 0.
     pub number: u64,
     /// Bytes before it in the replica's block.
     pub offset: u64,
@@ -50,14 +50,14 @@ impl Scheme {
         let (cell, cell_offset) = divide(in_stripe, chunk);
         let position = usize::try_from(cell).unwrap_or(usize::MAX);
         let mut replicas = self.data_replicas();
-        // There are d cells of data in a stripe, so that `nth` finds one.
+        // There are d data cells in a stripe, so `nth` finds one.
         let replica = replicas.nth(position).unwrap_or(ReplicaIndex::FIRST);
         let replica_offset = stripe.saturating_mul(chunk).saturating_add(cell_offset);
         CellPosition { stripe, replica, cell_offset, replica_offset }
     }
 
     /// The offset in the block group of a byte of a data replica. `None` for a parity replica, and
-    /// when no number can say it.
+    /// on overflow.
     pub fn group_offset(self, replica: ReplicaIndex, replica_offset: u64) -> Option<u64> {
         let replica = self.check(replica).ok().filter(|replica| self.is_data(*replica))?;
         let chunk = u64::from(self.chunk_size());
@@ -68,10 +68,10 @@ impl Scheme {
 }
 
 impl BlockGroup {
-    /// The parts of cells that have the bytes of a range, in the order of the group.
+    /// The parts of cells that make up a range, in the order of the group.
     ///
     /// # Errors
-    /// When the range is not within the group.
+    /// If the range exceeds the group.
     pub fn cells(self, range: Range<u64>) -> Result<impl Iterator<Item = CellPart>, Error> {
         within(&range, self.length)?;
         let (scheme, chunk) = (self.scheme, u64::from(self.scheme.chunk_size()));

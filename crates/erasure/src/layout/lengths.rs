@@ -1,4 +1,4 @@
-//! How many bytes each replica has in a range of all replicas.
+//! Lengths of a range on each replica.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use super::{BlockGroup, within};
 use crate::Error;
 use crate::replica_index::ReplicaIndex;
 
-/// The lengths of the cells that are encoded or decoded together: what every replica has of the
-/// same range of offsets. The range may be a cell, a part of one, or many stripes.
+/// The lengths of the cells that are encoded or decoded together: the part of the same range of
+/// offsets on every replica. The range may be a cell, a part of one, or many stripes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellLengths {
     group: Option<BlockGroup>,
@@ -20,15 +20,15 @@ impl CellLengths {
         Self { group: None, range: 0..length }
     }
 
-    /// The bytes that a replica has in the range.
+    /// The length of a replica's part of the range.
     pub fn of(&self, replica: ReplicaIndex) -> u64 {
         let whole = self.range.end;
         let end = self.group.map_or(whole, |group| group.replica_length(replica).min(whole));
         end.saturating_sub(self.range.start)
     }
 
-    /// Whether a replica has no bytes in the range: nothing must be read from it, and it is
-    /// available even when its node is not.
+    /// Returns `true` if a replica has no bytes in the range: nothing must be read from it, and it
+    /// is available even if its node is not.
     pub fn is_padding(&self, replica: ReplicaIndex) -> bool {
         self.of(replica) == 0
     }
@@ -38,7 +38,7 @@ impl BlockGroup {
     /// The lengths of all cells of one stripe, from 0.
     ///
     /// # Errors
-    /// When there is no such stripe.
+    /// If there is no such stripe.
     pub fn stripe(self, stripe: u64) -> Result<CellLengths, Error> {
         let (chunk, length) = (u64::from(self.scheme.chunk_size()), self.longest_replica());
         let start = stripe.saturating_mul(chunk);
@@ -49,10 +49,10 @@ impl BlockGroup {
         self.lengths(start..end.min(length))
     }
 
-    /// The lengths of what all replicas have in a range of their offsets.
+    /// The lengths of a range of offsets on all replicas.
     ///
     /// # Errors
-    /// When the longest replica does not have the whole range.
+    /// If the longest replica does not have the whole range.
     pub fn lengths(self, range: Range<u64>) -> Result<CellLengths, Error> {
         within(&range, self.longest_replica())?;
         Ok(CellLengths { group: Some(self), range })

@@ -1,4 +1,4 @@
-//! Which replica has which bytes of a block group.
+//! Mapping of a block group to its replicas.
 //!
 //! ```text
 //! rs-3-2, chunk size c, group of 4c + 100 bytes:
@@ -9,11 +9,12 @@
 //! ```
 //!
 //! The cells of one stripe are at the same offset of every replica, so that the same range of every
-//! replica is encoded and decoded together; a replica that ends before it has zeros there, which
-//! no replica stores. Offsets count from the beginning of the group, or from that of a replica.
+//! replica is encoded and decoded together; a replica that ends before it counts as zeros there,
+//! which no replica stores. Offsets count from the beginning of the group, or from that of a
+//! replica.
 //!
-//! * [`cell`]: from an offset of the group to a replica and back; the cells of a range
-//! * [`lengths`]: the cells of a range of all replicas, as codec and decoder want them
+//! * [`cell`]: mapping between offsets of the group and of a replica; the cells of a range
+//! * [`lengths`]: the cells of a range of all replicas, as codec and decoder require them
 
 pub mod cell;
 pub mod lengths;
@@ -27,7 +28,7 @@ use crate::Error;
 use crate::replica_index::ReplicaIndex;
 use crate::scheme::Scheme;
 
-/// A block group: one block of d + p replicas, and how many data bytes it has (`blockGroupLen`).
+/// A block group: one block of d + p replicas, and the number of its data bytes (`blockGroupLen`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockGroup {
     scheme: Scheme,
@@ -40,22 +41,22 @@ impl BlockGroup {
         Self { scheme, length }
     }
 
-    /// How it is encoded.
+    /// The scheme.
     pub fn scheme(self) -> Scheme {
         self.scheme
     }
 
-    /// Data bytes.
+    /// Number of data bytes.
     pub fn length(self) -> u64 {
         self.length
     }
 
-    /// Stripes, the last of which may be partial.
+    /// Number of stripes, the last of which may be partial.
     pub fn stripes(self) -> u64 {
         self.length.div_ceil(self.scheme.stripe_size().max(1))
     }
 
-    /// Bytes of the block of one replica; that of a parity replica is as long as the first.
+    /// Length of one replica's block; that of a parity replica equals the first.
     pub fn replica_length(self, replica: ReplicaIndex) -> u64 {
         let chunk = u64::from(self.scheme.chunk_size());
         let (full, rest) = divide(self.length, self.scheme.stripe_size());
@@ -66,29 +67,30 @@ impl BlockGroup {
         full.saturating_mul(chunk).saturating_add(last)
     }
 
-    /// Bytes of the longest replica: the first, and every parity replica.
+    /// Length of the longest replica: the first, and every parity replica.
     pub fn longest_replica(self) -> u64 {
         let chunk = u64::from(self.scheme.chunk_size());
         let (full, rest) = divide(self.length, self.scheme.stripe_size());
         full.saturating_mul(chunk).saturating_add(rest.min(chunk))
     }
 
-    /// Whether a replica has no bytes at all: its block is recorded, but there is nothing to read.
+    /// Returns `true` if a replica has no bytes at all: its block is recorded, but there is nothing
+    /// to read.
     pub fn is_padding(self, replica: ReplicaIndex) -> bool {
         self.replica_length(replica) == 0
     }
 
     /// The part of each data replica that has bytes of a range of the group; replicas without any
-    /// are left out. It is all of the range that the replica has, and nothing else.
+    /// are omitted. It covers exactly the replica's bytes in the range.
     ///
     /// # Errors
-    /// When the range is not within the group.
+    /// If the range exceeds the group.
     pub fn replica_ranges(
         self,
         range: Range<u64>,
     ) -> Result<Vec<(ReplicaIndex, Range<u64>)>, Error> {
         within(&range, self.length)?;
-        // What a prefix of the group leaves in each replica is where the range begins and ends.
+        // The lengths of a group's prefixes are the start and end of the range in each replica.
         let (before, all) =
             (Self { length: range.start, ..self }, Self { length: range.end, ..self });
         Ok(self
@@ -100,7 +102,7 @@ impl BlockGroup {
     }
 }
 
-/// Checks a range against the bytes there are.
+/// Checks that a range does not exceed the length.
 fn within(range: &Range<u64>, length: u64) -> Result<(), Error> {
     if range.start <= range.end && range.end <= length {
         return Ok(());
