@@ -1,4 +1,4 @@
-//! Connections that are open, and which of them may be.
+//! Limits on open connections.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,10 +15,10 @@ use crate::{ConnectionOptions, PeerKey};
 
 /// The connections of a port.
 ///
-/// A connection is silent until it has shown that it speaks the port's protocol. When a limit is
-/// reached, a new connection takes the place of the oldest silent one that counts towards that
-/// limit; when there is none, the new one is refused. So connections that say nothing shut no
-/// other out, however many they are.
+/// A connection is silent until it has sent something valid in the port's protocol. If a limit is
+/// reached, a new connection evicts the oldest silent one that counts towards that limit; if there
+/// is none, the new one is refused. So silent connections cannot shut out others, however many they
+/// are.
 #[derive(Debug)]
 pub struct Connections {
     max: usize,
@@ -27,16 +27,16 @@ pub struct Connections {
     stats: ConnectionStats,
 }
 
-/// What became of connections, for metrics.
+/// Statistics of connections, for metrics.
 #[derive(Debug, Default)]
 pub struct ConnectionStats {
     /// Connections that are open.
     pub open: AtomicU64,
-    /// Connections that were refused because too many were open.
+    /// Connections refused because too many were open.
     pub refused: AtomicU64,
-    /// Silent connections that were closed in favour of a new one.
+    /// Silent connections evicted by new ones.
     pub evicted: AtomicU64,
-    /// Connections that were closed because the peer was silent, or stalled, for too long.
+    /// Connections closed because the peer was silent, or stalled, for too long.
     pub timed_out: AtomicU64,
 }
 
@@ -46,11 +46,11 @@ struct State {
     /// Number of connections by peer.
     peers: FxHashMap<PeerKey, usize>,
     open: FxHashMap<u64, PeerKey>,
-    /// The silent ones in the order in which they came.
+    /// Silent connections in order of arrival.
     silent: BTreeMap<u64, (PeerKey, oneshot::Sender<()>)>,
 }
 
-/// A connection that is open; it is counted until this is dropped.
+/// An open connection; it is counted until this is dropped.
 #[derive(Debug)]
 pub struct Open {
     connections: Arc<Connections>,
@@ -59,7 +59,7 @@ pub struct Open {
 }
 
 impl Connections {
-    /// No connections, and these limits.
+    /// Creates an empty set with these limits.
     pub fn new(options: &ConnectionOptions) -> Arc<Self> {
         Arc::new(Self {
             max: options.max.max(1),
@@ -69,12 +69,12 @@ impl Connections {
         })
     }
 
-    /// What became of connections.
+    /// Its statistics.
     pub fn stats(&self) -> &ConnectionStats {
         &self.stats
     }
 
-    /// Counts a new connection; `None` when it is one too many and has to be closed.
+    /// Counts a new connection; `None` if it exceeds a limit and must be closed.
     pub fn open(self: &Arc<Self>, peer: IpAddr) -> Option<Open> {
         let peer = PeerKey::of(peer);
         let mut state = self.state.lock();
@@ -119,7 +119,7 @@ impl State {
 
     fn evict(&mut self, number: u64) -> bool {
         if let Some((_, evict)) = self.silent.remove(&number) {
-            // The receiver is gone only when the connection is about to end anyway.
+            // The receiver is dropped only when the connection is about to end anyway.
             let _ = evict.send(());
         }
         self.remove(number)
@@ -138,13 +138,13 @@ impl State {
 }
 
 impl Open {
-    /// Notes that the connection speaks the port's protocol: it gives way to no other any more.
+    /// Records that the connection uses the port's protocol: it cannot be evicted any more.
     pub fn speaks(&mut self) {
         self.evicted = None;
         self.connections.state.lock().silent.remove(&self.number);
     }
 
-    /// Waits until the connection has to give way to another one; for ever, if it speaks.
+    /// Waits until the connection is evicted, which never happens once it uses the protocol.
     pub async fn evicted(&mut self) {
         let evicted = match &mut self.evicted {
             Some(evicted) => evicted.await.is_ok(),
@@ -155,7 +155,7 @@ impl Open {
         }
     }
 
-    /// What [`Open::evicted`] waits for, to be waited for elsewhere.
+    /// The future of [`Open::evicted`], to be awaited elsewhere.
     pub(crate) fn detach_eviction(&mut self) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
         let evicted = self.evicted.take()?;
         Some(Box::pin(async move {
@@ -165,7 +165,7 @@ impl Open {
         }))
     }
 
-    /// Notes that the peer was silent, or stalled, for too long, and is closed for it.
+    /// Records that the connection was closed because the peer was silent or stalled for too long.
     pub fn timed_out(&self) {
         self.connections.stats.timed_out.fetch_add(1, Ordering::Relaxed);
     }

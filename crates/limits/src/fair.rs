@@ -1,4 +1,4 @@
-//! A bound that is shared fairly among keys.
+//! A semaphore that is shared fairly among keys.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 /// A semaphore whose permits are shared fairly among keys, such as users or peers.
 ///
-/// As long as there are permits, every request gets them. When there are none, requests wait in a
-/// queue of their key, and permits that become free go to the key that has the fewest: a key with a
-/// flood of requests waits behind its own, and others do not wait behind the flood. No key ever
-/// gets more than its share, so that requests which never end leave something for the others.
+/// As long as there are permits, every request gets them. If there are none, requests wait in a
+/// queue of their key, and released permits are granted to the key that has the fewest: a flood of
+/// requests of one key delays only that key. No key ever gets more than its share, so that requests
+/// which never end leave permits for the others.
 pub struct FairSemaphore<K: Clone + Eq + Hash> {
     state: Mutex<State<K>>,
     total: u64,
@@ -29,16 +29,16 @@ pub struct FairSemaphore<K: Clone + Eq + Hash> {
 struct State<K: Clone + Eq + Hash> {
     free: u64,
     keys: FxHashMap<K, Usage<K>>,
-    /// Keys whose requests wait.
+    /// Number of keys with waiting requests.
     queues: usize,
-    /// Number of the next request that has to wait: of keys with equally many permits, the one
-    /// whose request waits longest is next.
+    /// Number of the next waiting request: among keys with equally many permits, the one with the
+    /// oldest request is next.
     next: u64,
 }
 
 struct Usage<K: Clone + Eq + Hash> {
     taken: u64,
-    /// How often permits came back since the key has had any.
+    /// Number of releases since the key got its first permits.
     releases: u64,
     waiting: VecDeque<Waiter<K>>,
 }
@@ -49,7 +49,7 @@ struct Waiter<K: Clone + Eq + Hash> {
     give: oneshot::Sender<FairPermit<K>>,
 }
 
-/// Permits of a [`FairSemaphore`]; they go back to it when this is dropped.
+/// Permits of a [`FairSemaphore`], released on drop.
 pub struct FairPermit<K: Clone + Eq + Hash> {
     semaphore: Arc<FairSemaphore<K>>,
     key: K,
@@ -57,7 +57,7 @@ pub struct FairPermit<K: Clone + Eq + Hash> {
 }
 
 impl<K: Clone + Eq + Hash> FairSemaphore<K> {
-    /// `total` permits, of which one key gets `per_key` at most.
+    /// `total` permits, of which one key gets at most `per_key`.
     pub fn new(total: u64, per_key: u64) -> Arc<Self> {
         let total = total.max(1);
         let keys = FxHashMap::default();
@@ -66,8 +66,8 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
         Arc::new(Self { state: Mutex::new(state), total, per_key, idle: Notify::new() })
     }
 
-    /// `amount` permits for `key`, as soon as it is its turn. More than a key's share counts as
-    /// its share. Nothing is lost when the future is dropped.
+    /// Acquires `amount` permits for `key`, in its turn. More than a key's share counts as its
+    /// share. Cancel-safe.
     pub async fn acquire(self: &Arc<Self>, key: &K, amount: u64) -> FairPermit<K> {
         loop {
             match self.begin(key, amount) {
@@ -81,7 +81,7 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
         }
     }
 
-    /// As [`FairSemaphore::acquire`], within a time limit.
+    /// As [`FairSemaphore::acquire`], with a timeout.
     pub async fn acquire_within(
         self: &Arc<Self>,
         key: &K,
@@ -90,39 +90,39 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
     ) -> Option<FairPermit<K>> {
         match self.begin(key, amount) {
             Ok(permit) => Some(permit),
-            // Permits given at the very moment the time is up are dropped, and so go back.
+            // Permits granted at the moment of the timeout are dropped, and so released.
             Err(waiting) => timeout(limit, waiting).await.ok().flatten(),
         }
     }
 
-    /// `amount` permits for `key` if they can be had at once.
+    /// Acquires `amount` permits for `key` if they are available at once.
     pub fn try_acquire(self: &Arc<Self>, key: &K, amount: u64) -> Option<FairPermit<K>> {
         let amount = amount.min(self.per_key);
         let mut state = self.state.lock();
         state.may_acquire(key, amount, self.per_key).then(|| self.grant(&mut state, key, amount))
     }
 
-    /// Permits that are taken.
+    /// Number of permits in use.
     pub fn taken(&self) -> u64 {
         self.total - self.state.lock().free
     }
 
-    /// All permits.
+    /// Total number of permits.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The most that one key gets.
+    /// Maximum number of permits of one key.
     pub fn per_key(&self) -> u64 {
         self.per_key
     }
 
-    /// How often permits of a key that has some came back: whether it gets on.
+    /// Number of releases of a key that has permits: shows whether it makes progress.
     pub fn releases(&self, key: &K) -> u64 {
         self.state.lock().keys.get(key).map_or(0, |usage| usage.releases)
     }
 
-    /// Whether a request waits that permits of this key would serve: one of the key, or one that
+    /// Returns `true` if a waiting request needs permits of this key: one of the key, or one that
     /// does not wait for permits of its own key.
     pub fn is_wanted(&self, key: &K) -> bool {
         let state = self.state.lock();
@@ -132,12 +132,12 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
         state.queues > 0 && state.keys.iter().any(of_key)
     }
 
-    /// Requests that wait.
+    /// Number of waiting requests.
     pub fn waiting(&self) -> usize {
         self.state.lock().keys.values().map(|key| key.waiting.len()).sum()
     }
 
-    /// Waits until no permit is taken.
+    /// Waits until no permit is in use.
     pub async fn idle(&self) {
         loop {
             let changed = self.idle.notified();
@@ -164,13 +164,13 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
         FairPermit { semaphore: Arc::clone(self), key: key.clone(), amount }
     }
 
-    /// `key` gives permits back, which go to the next request in the queue.
+    /// Releases permits of `key` and grants them to the next request in the queue.
     fn release(self: &Arc<Self>, key: &K, amount: u64) {
         self.state.lock().release(key, amount);
         self.grant_waiting();
     }
 
-    /// Gives free permits to those that wait.
+    /// Grants free permits to waiting requests.
     fn grant_waiting(self: &Arc<Self>) {
         let mut given = Vec::new();
         {
@@ -184,13 +184,14 @@ impl<K: Clone + Eq + Hash> FairSemaphore<K> {
             }
         }
         for (give, permit) in given {
-            // Not under the lock: a permit that no request takes comes back here as it is dropped.
+            // Outside of the lock: a permit that no request takes is released here as it is
+            // dropped.
             drop(give.send(permit));
         }
     }
 }
 
-/// A request in its queue.
+/// A queued request.
 struct Waiting<K: Clone + Eq + Hash> {
     semaphore: Arc<FairSemaphore<K>>,
     given: oneshot::Receiver<FairPermit<K>>,
@@ -225,7 +226,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         self.keys.entry(key.clone()).or_insert_with(none)
     }
 
-    /// Whether a new request gets its permits before those that wait.
+    /// Returns `true` if a new request gets its permits before waiting ones.
     fn may_acquire(&self, key: &K, amount: u64, per_key: u64) -> bool {
         let own = self.keys.get(key);
         let within_share =
@@ -257,8 +258,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// Takes the request that is next out of its queue, if there are permits for it: the one that
-    /// waits longest of the key that has the fewest permits.
+    /// Removes the next request from its queue, if there are permits for it: the oldest one of the
+    /// key with the fewest permits.
     fn next_waiter(&mut self, per_key: u64) -> Option<(K, Waiter<K>)> {
         if self.queues == 0 {
             return None;
@@ -267,7 +268,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         let ready = self.keys.iter().filter(|(_, usage)| usage.is_ready(per_key));
         let (key, usage) =
             ready.min_by_key(|(_, u)| (u.taken, u.waiting.front().map(|w| w.number)))?;
-        // It does not give way to smaller requests of others, or it might wait for ever.
+        // It does not yield to smaller requests of others, or it might wait forever.
         if usage.waiting.front().is_none_or(|waiter| waiter.amount > self.free) {
             return None;
         }
@@ -300,7 +301,7 @@ impl<K: Clone + Eq + Hash> Usage<K> {
         self.waiting.iter().any(|waiter| !waiter.give.is_closed())
     }
 
-    /// Whether its first request waits for nothing but permits that are free.
+    /// Returns `true` if its first request only waits for free permits.
     fn is_ready(&self, per_key: u64) -> bool {
         let first = self.waiting.front();
         first.is_some_and(|first| !first.give.is_closed() && self.fits(first.amount, per_key))
@@ -308,15 +309,15 @@ impl<K: Clone + Eq + Hash> Usage<K> {
 }
 
 impl<K: Clone + Eq + Hash> FairPermit<K> {
-    /// How many permits these are.
+    /// Number of these permits.
     pub fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Takes the permits of another one.
+    /// Adds the permits of another one.
     ///
     /// # Errors
-    /// The other one, when it is of another key or semaphore.
+    /// The other one, if it belongs to another key or semaphore.
     pub fn merge(&mut self, other: Self) -> Result<(), Self> {
         if other.key != self.key || !Arc::ptr_eq(&other.semaphore, &self.semaphore) {
             return Err(other);
@@ -326,7 +327,7 @@ impl<K: Clone + Eq + Hash> FairPermit<K> {
         Ok(())
     }
 
-    /// Gives back what is above `amount`.
+    /// Releases permits above `amount`.
     pub fn shrink_to(&mut self, amount: u64) {
         let rest = self.amount.saturating_sub(amount);
         if rest > 0 {
@@ -338,7 +339,7 @@ impl<K: Clone + Eq + Hash> FairPermit<K> {
 
 impl<K: Clone + Eq + Hash> Drop for FairPermit<K> {
     fn drop(&mut self) {
-        // Nothing is left of one that was merged.
+        // A merged permit has none left.
         if self.amount > 0 {
             self.semaphore.release(&self.key, self.amount);
         }
@@ -431,7 +432,7 @@ mod tests {
         drop(permit);
         semaphore.idle().await;
         assert!(semaphore.state.lock().keys.is_empty() && semaphore.state.lock().queues == 0);
-        // A permit that was given and never taken comes back, too.
+        // A permit that was granted but never taken is released, too.
         let permit = semaphore.try_acquire(&"a", 1).unwrap();
         let given = acquiring(&semaphore, "b", 1);
         drop(permit);
@@ -499,8 +500,8 @@ mod tests {
     }
 
     proptest! {
-        /// Requests that come, are given up and end in any order: the bounds hold, and none waits
-        /// while there is something for them.
+        /// Requests that arrive, are abandoned and end in any order: the limits hold, and none
+        /// waits while there are permits for it.
         #[test]
         fn bounds_hold_and_nothing_is_lost(
             steps in proptest::collection::vec((0_usize..4, 0_usize..3, 1_u64..7), 1..80),
@@ -534,7 +535,7 @@ mod tests {
                 }
                 prop_assert!(taken.iter().map(|(_, p)| p.amount()).sum::<u64>() <= 10);
             }
-            // As permits come back, all that wait are served.
+            // As permits are released, all waiting requests are served.
             while !waiting.is_empty() {
                 let before = waiting.len();
                 drop(taken.pop());

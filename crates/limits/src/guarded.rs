@@ -1,4 +1,4 @@
-//! A connection that ends by itself when its peer is silent or stalls.
+//! A connection that fails if its peer is silent or stalls.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -11,35 +11,35 @@ use tokio::time::{Instant, Sleep};
 
 use crate::{ConnectionOptions, Open};
 
-/// Bytes by which a peer shows that it speaks the port's protocol: no request of HTTP is shorter.
+/// Number of bytes that prove the use of the port's protocol: no HTTP request is shorter.
 const HANDSHAKE: u64 = 24;
 
-/// The socket of a connection whose protocol is a library's. Reading and writing fail when
+/// The socket of a connection whose protocol is implemented by a library. Reading and writing fail
+/// if
 ///
-/// * the peer does not say anything in the time for the handshake, or the connection has to give
-///   way to another one before that;
-/// * the peer takes nothing of what is written for as long as a stall may last;
-/// * nothing is read or written for as long as a connection may be idle.
+/// * the peer sends nothing within the handshake timeout, or the connection is evicted before that;
+/// * the peer receives none of the written data for the stall timeout;
+/// * nothing is read or written for the idle timeout.
 ///
-/// What a peer owes in the middle of a message, the library's user has to watch.
+/// The library's user must detect stalls within a message.
 pub struct Guarded<S> {
     socket: S,
     open: Open,
-    /// `None` when the connection may not give way to another one any more.
+    /// `None` once the connection can no longer be evicted.
     evicted: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     received: u64,
     stall_timeout: Duration,
     idle_timeout: Duration,
     /// Runs while there is nothing to read.
     silence: Pin<Box<Sleep>>,
-    /// When the time of [`Guarded::silence`] counts from.
+    /// Start of the time of [`Guarded::silence`].
     last: Instant,
-    /// Runs while the peer takes nothing.
+    /// Runs while the peer receives nothing.
     stall: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Guarded<S> {
-    /// Guards a connection that is counted by `open`.
+    /// Guards a connection counted by `open`.
     pub fn new(socket: S, mut open: Open, options: &ConnectionOptions) -> Self {
         let evicted = open.detach_eviction();
         let silence = Box::pin(tokio::time::sleep(options.handshake_timeout));
@@ -66,7 +66,7 @@ impl<S> Guarded<S> {
         io::Error::new(io::ErrorKind::TimedOut, what)
     }
 
-    /// Notes that bytes came.
+    /// Records received bytes.
     fn note_received(&mut self, bytes: usize) {
         self.last = Instant::now();
         self.received += bytes as u64;
@@ -78,28 +78,28 @@ impl<S> Guarded<S> {
         }
     }
 
-    /// Fails when the peer has been silent for too long.
+    /// Fails if the peer has been silent for too long.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         if let Some(evicted) = &mut self.evicted {
             if evicted.as_mut().poll(cx).is_ready() {
-                let reason = "another connection takes the place of this one";
+                let reason = "connection evicted in favour of a new one";
                 return Poll::Ready(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
             }
             ready!(self.silence.as_mut().poll(cx));
-            return Poll::Ready(self.timed_out("the peer says nothing"));
+            return Poll::Ready(self.timed_out("the peer sends nothing"));
         }
         loop {
             ready!(self.silence.as_mut().poll(cx));
             let idle = self.last + self.idle_timeout;
             if Instant::now() >= idle {
-                return Poll::Ready(self.timed_out("nothing is under way"));
+                return Poll::Ready(self.timed_out("the connection is idle"));
             }
-            // Something came or went since the timer was set.
+            // Data was received or sent since the timer was set.
             self.silence.as_mut().reset(idle);
         }
     }
 
-    /// What a write came to; fails when the peer has taken nothing for too long.
+    /// The result of a write; fails if the peer has received nothing for too long.
     fn after_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -113,7 +113,7 @@ impl<S> Guarded<S> {
         let limit = self.stall_timeout;
         let stall = self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         ready!(stall.as_mut().poll(cx));
-        Poll::Ready(Err(self.timed_out("the peer takes no answers")))
+        Poll::Ready(Err(self.timed_out("the peer receives no responses")))
     }
 }
 

@@ -1,12 +1,12 @@
-//! Bounds on what a peer may cost a server before anything is known of it.
+//! Limits on a server's resources per peer, independent of the requests' meaning.
 //!
-//! * [`Connections`]: how many connections a port has, in all and from one address; a connection
-//!   that has said nothing yet gives way to a new one
-//! * [`Guarded`]: a socket that fails when its peer is silent or stalls, for protocols of libraries
-//! * [`FairSemaphore`]: a bound that is shared fairly among keys (users, addresses), and of which
-//!   no key gets everything
-//! * [`CallQueue`]: a bound on calls of a kind, in the order of Hadoop's FairCallQueue
-//! * [`MemoryBudget`]: the bytes that a process spends on data in flight
+//! * [`Connections`]: number of connections of a port, in total and per address; a connection that
+//!   has sent nothing yet is evicted by a new one
+//! * [`Guarded`]: a socket that fails if its peer is silent or stalls, for protocols of libraries
+//! * [`FairSemaphore`]: a limit that is shared fairly among keys (users, addresses), none of which
+//!   can use up everything
+//! * [`CallQueue`]: a limit on calls of a kind, in the order of Hadoop's FairCallQueue
+//! * [`MemoryBudget`]: the memory of a process for data in flight
 
 mod calls;
 mod connections;

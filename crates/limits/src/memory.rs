@@ -1,4 +1,4 @@
-//! The bytes that a process spends on data in flight.
+//! The memory of a process for data in flight.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hash};
 use std::sync::{Arc, OnceLock};
@@ -9,25 +9,25 @@ use rustc_hash::FxHasher;
 
 use crate::{FairPermit, FairSemaphore};
 
-/// What memory is for. Each class has a share of the budget of its own: data goes from one class
-/// to the next, and what waits for the next class waits for nothing that it has itself. So a
-/// request that has memory of one class always gets on.
+/// Uses of memory. Each class has its own share of the budget: data moves from one class to the
+/// next, and waiting for the next class never depends on memory that the waiter itself holds. So a
+/// request that holds memory of one class can always finish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MemoryClass {
-    /// Data that came from a client of the S3 gateway and is on its way to DataNodes.
+    /// Data received from a client of the S3 gateway and in flight to DataNodes.
     Upload,
     /// Data of requests that a server receives.
     Request,
     /// Data of log entries that a member of a Raft group receives from its leader.
     Replication,
-    /// Data that came from DataNodes and is on its way to a client of the S3 gateway.
+    /// Data received from DataNodes and in flight to a client of the S3 gateway.
     Download,
 }
 
-/// Permission to spend bytes; dropping it gives them back.
+/// Reserved bytes, released on drop.
 pub type MemoryPermit = FairPermit<u64>;
 
-/// The bytes that a process may spend on data in flight. Clones share it.
+/// The memory of a process for data in flight. Clones share it.
 #[derive(Clone)]
 pub struct MemoryBudget {
     limit: u64,
@@ -77,30 +77,30 @@ impl MemoryBudget {
         Self { limit, classes: Arc::new(MemoryClass::ALL.map(share)) }
     }
 
-    /// The budget of this process: as large as the first role that starts in it is told by
-    /// `trioxide.memory.limit`. All roles of a process share it.
+    /// The budget of this process, with the `trioxide.memory.limit` of the first role that starts
+    /// in it. All roles of a process share it.
     pub fn of_process(conf: &Configuration) -> Self {
         static OF_PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
         let limit = conf.get(&keys::TRIOXIDE_MEMORY_LIMIT).bytes();
         OF_PROCESS.get_or_init(|| Self::new(limit)).clone()
     }
 
-    /// The bytes of all classes together.
+    /// Bytes of all classes together.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The bytes of one class.
+    /// Bytes of one class.
     pub fn limit_of(&self, class: MemoryClass) -> u64 {
         self.class(class).total()
     }
 
-    /// The bytes that a class has spent.
+    /// Reserved bytes of a class.
     pub fn used(&self, class: MemoryClass) -> u64 {
         self.class(class).taken()
     }
 
-    /// Requests that wait for bytes of a class.
+    /// Number of requests that wait for bytes of a class.
     pub fn waiting(&self, class: MemoryClass) -> usize {
         self.class(class).waiting()
     }
@@ -110,7 +110,7 @@ impl MemoryBudget {
         &self.classes[class.index()]
     }
 
-    /// The key of one of those that a class is shared among fairly.
+    /// A key for fair sharing within a class.
     pub fn key(of: &impl Hash) -> u64 {
         BuildHasherDefault::<FxHasher>::default().hash_one(of)
     }

@@ -8,20 +8,21 @@ use config::keys::trioxide as keys;
 /// Limits of the connections of a port.
 #[derive(Debug, Clone)]
 pub struct ConnectionOptions {
-    /// Connections that are open at once.
+    /// Maximum number of open connections.
     pub max: usize,
-    /// Connections that are open at once from one peer.
+    /// Maximum number of open connections of one peer.
     pub max_per_peer: usize,
-    /// How long a new connection may take until it has said which protocol it speaks.
+    /// Timeout of a new connection for the first bytes of its protocol.
     pub handshake_timeout: Duration,
-    /// How long a connection is kept on which no call is under way.
+    /// Idle timeout of a connection without calls.
     pub idle_timeout: Duration,
-    /// How long a peer may send nothing in the middle of a message, or take nothing of an answer.
+    /// Maximum time for which a peer may send nothing within a message, or receive nothing of a
+    /// response.
     pub stall_timeout: Duration,
 }
 
 impl ConnectionOptions {
-    /// The limits that a configuration sets.
+    /// The limits in a configuration.
     pub fn from_configuration(conf: &Configuration) -> Self {
         let max = conf.get(&keys::TRIOXIDE_SERVER_MAX_CONNECTIONS).max(1) as usize;
         let per_peer = conf.get(&keys::TRIOXIDE_SERVER_MAX_CONNECTIONS_PER_PEER).max(1) as usize;

@@ -1,9 +1,9 @@
-//! By what peers are told apart.
+//! Identity of peers.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A peer as limits know it: its IPv4 address, or the /64 network of its IPv6 address, since one
-/// host usually has the whole network to choose addresses from.
+/// The identity of a peer for limits: its IPv4 address, or the /64 network of its IPv6 address,
+/// since one host usually can use any address of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PeerKey(IpAddr);
 

@@ -1,16 +1,16 @@
-//! Calls that wait: levels that take turns by weight, users who take turns within a level, and
-//! verbs that take turns within a user.
+//! Waiting calls: levels are served by weight, users within a level in turn, and verbs of a user in
+//! turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Levels of waiting calls, which are `W`.
+/// Levels of waiting calls of type `W`.
 #[derive(Debug)]
 pub(super) struct Levels<W> {
     levels: Vec<Level<W>>,
-    /// The level that is served, and how many calls of it are left.
+    /// The current level, and the number of its calls left.
     current: usize,
     left: u32,
 }
@@ -21,15 +21,15 @@ struct Level<W> {
     capacity: usize,
     waiting: usize,
     users: FxHashMap<Arc<str>, Verbs<W>>,
-    /// The users with calls, the one whose turn it is first.
+    /// The users with calls, the next one first.
     order: VecDeque<Arc<str>>,
 }
 
-/// The calls of a user by verb, the verb whose turn it is first.
+/// The calls of a user by verb, the next verb first.
 type Verbs<W> = VecDeque<(u16, VecDeque<W>)>;
 
 impl<W> Levels<W> {
-    /// `capacity` calls may wait, in levels of these weights and parts of the capacity.
+    /// `capacity` calls may wait, in levels with these weights and shares of the capacity.
     pub(super) fn new(weights: &[u32], capacity_weights: &[u32], capacity: usize) -> Self {
         let all: u64 = capacity_weights.iter().map(|w| u64::from(*w)).sum();
         let part = |weight: u32| {
@@ -48,8 +48,8 @@ impl<W> Levels<W> {
         Self { levels, current: 0, left }
     }
 
-    /// Puts a call behind those of its level, user and verb; where there is no room, into the next
-    /// lower level. Returns the level, or the call when there is no room anywhere.
+    /// Appends a call to those of its level, user and verb, or of the next lower level if that is
+    /// full. Returns the level, or the call if all are full.
     pub(super) fn push(
         &mut self,
         level: usize,
@@ -68,8 +68,8 @@ impl<W> Levels<W> {
         }
     }
 
-    /// Takes the call that is next and says of which level it is. Without `heavy` only of the
-    /// first level.
+    /// Removes the next call and returns it with its level. Without `heavy` only from the first
+    /// level.
     pub(super) fn pop(&mut self, heavy: bool) -> Option<(usize, W)> {
         if !heavy {
             return Some((0, self.levels.first_mut()?.pop()?));
@@ -88,7 +88,7 @@ impl<W> Levels<W> {
         None
     }
 
-    /// How many wait in each level.
+    /// Number of waiting calls in each level.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> + '_ {
         self.levels.iter().map(|level| level.waiting)
     }
@@ -131,7 +131,7 @@ impl<W> Level<W> {
 mod tests {
     use super::*;
 
-    /// What comes out, in order.
+    /// Removes all calls, in order.
     fn drain(levels: &mut Levels<String>) -> Vec<String> {
         std::iter::from_fn(|| levels.pop(true).map(|(_, call)| call)).collect()
     }

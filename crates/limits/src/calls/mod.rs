@@ -1,14 +1,14 @@
-//! Whose call is next, when not all can be worked on at once.
+//! Order of calls if they exceed the capacity.
 //!
-//! Hadoop's FairCallQueue with its DecayRpcScheduler, for calls that are futures: users who lately
-//! asked for a large share of all calls get a lower level, levels take turns by weight, and within
-//! a level users take turns, and the verbs of each user. What is not there in Hadoop: a call that
-//! nobody stands in the way of does not go through the queue at all; and while the processor is
-//! what is short, calls of those who ask for much give way there, too ([`CallQueue::set_busy`]).
+//! Hadoop's FairCallQueue with its DecayRpcScheduler, for calls that are futures: users with a
+//! recent large share of all calls get a lower level, levels are served by weight, and within a
+//! level users are served in turn, and so are the verbs of each user. Additions to Hadoop: a call
+//! without competition bypasses the queue; and while the processor is the bottleneck, calls of
+//! heavy users yield there, too ([`CallQueue::set_busy`]).
 //!
 //! * [`CallQueueOptions`]: Hadoop's settings, `ipc.PORT.…`
-//! * [`Shares`]: how much each user asked for lately; all queues of a server have one
-//! * [`CallQueue`], [`Permit`]: a bound on calls of a kind that are worked on at once
+//! * [`Shares`]: each user's recent share of calls; all queues of a server have one
+//! * [`CallQueue`], [`Permit`]: a limit on concurrent calls of a kind
 
 mod levels;
 mod options;

@@ -5,54 +5,52 @@ use std::time::Duration;
 use config::Configuration;
 use config::keys::ipc as keys;
 
-/// Most levels; Hadoop has no bound, but more make no sense.
+/// Maximum number of levels; Hadoop has no limit, but more are useless.
 const MOST_LEVELS: u32 = 32;
 
-/// How calls are put in order. Names, meanings and defaults are Hadoop's (`FairCallQueue`,
-/// `DecayRpcScheduler`), but that fairness is on by default.
+/// Options of the order of calls. Names, meanings and defaults are Hadoop's (`FairCallQueue`,
+/// `DecayRpcScheduler`), except that fairness is enabled by default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallQueueOptions {
-    /// Whether users have levels and take turns; otherwise calls go in the order in which they
-    /// came.
+    /// Enables levels and turns of users; otherwise calls are served in order of arrival.
     pub fair: bool,
-    /// Whose calls are told apart.
+    /// The identity by which calls are grouped.
     pub identity: Identity,
-    /// How many calls of each level are taken before one of the next level is, the highest level
-    /// first. There are as many levels as weights.
+    /// Calls of each level per round, the highest level first. The number of levels equals that of
+    /// weights.
     pub weights: Vec<u32>,
-    /// Which part of the calls that may wait each level has.
+    /// Relative capacity of each level's queue.
     pub capacity_weights: Vec<u32>,
-    /// From which share of all calls, in percent, a user is in the second level, the third, …
+    /// Shares of all calls, in percent, from which on a user is in the second level, the third, …
     pub thresholds: Vec<f64>,
-    /// How often counts of calls are multiplied by `decay_factor`.
+    /// Interval at which counts of calls are multiplied by `decay_factor`.
     pub decay_period: Duration,
     /// Below 1.
     pub decay_factor: f64,
-    /// Users who are in the first level whatever they ask for.
+    /// Users who are always in the first level.
     pub service_users: Vec<String>,
-    /// Whether a call is refused when too many wait; otherwise it waits in front of the queue.
+    /// Refuses calls if the queue is full; otherwise they wait in front of the queue.
     pub backoff: bool,
-    /// Users whose shares are shown in metrics.
+    /// Number of users whose shares are exported as metrics.
     pub top_users: usize,
 }
 
-/// Whose calls are told apart.
+/// The identity by which calls are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
-    /// The user that a request is for: an S3 gateway asks for many
-    /// (`OzoneIdentityProvider`).
+    /// The user of a request: an S3 gateway sends those of many users (`OzoneIdentityProvider`).
     Caller,
-    /// The user of the connection, where the protocol has one (`UserIdentityProvider`).
+    /// The user of the connection, if the protocol has one (`UserIdentityProvider`).
     Connection,
 }
 
-/// Settings that do not go together.
+/// Inconsistent settings.
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct OptionsError {
     /// The setting.
     pub key: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 
@@ -60,7 +58,7 @@ impl CallQueueOptions {
     /// The settings of the server at `port`.
     ///
     /// # Errors
-    /// When they contradict each other.
+    /// If they are inconsistent.
     pub fn from_configuration(conf: &Configuration, port: u16) -> Result<Self, OptionsError> {
         let wrong = |key: &str, reason: String| OptionsError {
             key: key.replacen("ipc.", &format!("ipc.{port}."), 1),
@@ -108,7 +106,7 @@ impl CallQueueOptions {
         let key = &keys::IPC_DECAY_SCHEDULER_PERIOD_MS;
         let period = conf.get_at(key, port);
         if period == 0 {
-            return Err(wrong(key.name(), "0 is no period".to_owned()));
+            return Err(wrong(key.name(), "0 is not a valid period".to_owned()));
         }
         let class = |name: String| name.rsplit('.').next().unwrap_or_default().to_owned();
         let queue = class(conf.get_at(&keys::IPC_CALLQUEUE_IMPL, port));

@@ -1,4 +1,4 @@
-//! A bound on calls that are worked on at once.
+//! A limit on concurrent calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,47 +10,47 @@ use tokio::sync::{Semaphore, oneshot};
 use super::levels::Levels;
 use super::{CallQueueOptions, Rank, Shares};
 
-/// A bound on calls of one kind that are worked on at once. Those on top wait, and which is next
-/// says the module's documentation.
+/// A limit on concurrent calls of one kind. Excess calls wait, in the order described in the
+/// module's documentation.
 ///
-/// Users below the first level have three quarters of the places at most, so that one of the first
-/// level finds one at once; while the processor is what is short ([`CallQueue::set_busy`]) they
-/// have no more than keep it busy.
+/// Users below the first level have at most three quarters of the slots, so that a call of the
+/// first level finds one at once; while the processor is the bottleneck ([`CallQueue::set_busy`])
+/// they have only as many as keep it busy.
 #[derive(Debug)]
 pub struct CallQueue {
     shares: Arc<Shares>,
     fair: bool,
-    /// Calls worked on at once.
+    /// Number of slots.
     places: usize,
-    /// Those of them that are below the first level.
+    /// Number of slots for calls below the first level.
     heavy_places: usize,
-    /// The same while the processor is short.
+    /// The same while the processor is the bottleneck.
     heavy_places_busy: usize,
     busy: AtomicBool,
     taken: AtomicUsize,
     heavy: AtomicUsize,
     /// Calls in `levels`, and those of the first level among them. Changed before `levels` is, and
-    /// looked at without its lock: a call that gives back a place sees one that waits.
+    /// read without its lock: a call that releases a slot sees a waiting one.
     waiting: AtomicUsize,
     waiting_first: AtomicUsize,
     levels: Mutex<Levels<Waiter>>,
-    /// Without back-off: the right to wait in `levels`.
+    /// Without back-off: permits to wait in `levels`.
     room: Option<Semaphore>,
     stats: CallQueueStats,
 }
 
-/// What a queue did, for metrics.
+/// Statistics of a queue, for metrics.
 #[derive(Debug, Default)]
 pub struct CallQueueStats {
-    /// Calls that found a place at once.
+    /// Calls that found a slot at once.
     pub at_once: AtomicU64,
-    /// Calls that waited, and then were let in.
+    /// Calls that waited and were admitted.
     pub waited: AtomicU64,
-    /// Calls that were refused because too many waited.
+    /// Calls refused because the queue was full.
     pub refused: AtomicU64,
 }
 
-/// Who asks for what.
+/// A request for a slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Asks<'a> {
     /// The user.
@@ -59,25 +59,25 @@ pub struct Asks<'a> {
     pub verb: u16,
     /// When the call was received.
     pub received: Instant,
-    /// When its client gives up.
+    /// The client's deadline.
     pub deadline: Option<Instant>,
 }
 
-/// Why a call is not worked on.
+/// Reasons for refusing a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Too many wait.
-    #[error("too many requests are waiting, try again later")]
+    /// The queue is full.
+    #[error("too many requests are waiting, retry later")]
     Full,
-    /// It waited until its client gave up.
-    #[error("the client gave up while its request waited")]
+    /// The client's deadline passed while it waited.
+    #[error("the client's deadline passed while its request waited")]
     TooLate,
 }
 
-/// A place; it goes to the next call when this is dropped.
+/// A slot; dropping it passes the slot to the next call.
 #[derive(Debug)]
 pub struct Permit {
-    /// `None` once it was given back.
+    /// `None` once it was released.
     queue: Option<Arc<CallQueue>>,
     heavy: bool,
 }
@@ -88,8 +88,8 @@ struct Waiter {
 }
 
 impl CallQueue {
-    /// `places` calls at once; `waiting` may wait. `processors` is how many calls keep all
-    /// processors busy.
+    /// `places` concurrent calls; `waiting` may wait. `processors` is the number of calls that keep
+    /// all processors busy.
     pub fn new(
         options: &CallQueueOptions,
         shares: &Arc<Shares>,
@@ -98,7 +98,7 @@ impl CallQueue {
         processors: usize,
     ) -> Arc<Self> {
         let places = places.max(1);
-        // Without back-off those on top wait for room in front of the levels.
+        // Without back-off excess calls wait in front of the levels.
         let capacity = if options.backoff { waiting } else { usize::MAX };
         let levels = match options.fair {
             true => Levels::new(&options.weights, &options.capacity_weights, capacity),
@@ -121,17 +121,17 @@ impl CallQueue {
         })
     }
 
-    /// Waits for a place, within the caller's deadline.
+    /// Waits for a slot, up to the caller's deadline.
     ///
     /// # Errors
-    /// When too many wait already, or the deadline is over.
+    /// If the queue is full, or the deadline has passed.
     pub async fn enter(self: &Arc<Self>, asks: Asks<'_>) -> Result<Permit, Refused> {
         let rank = self.shares.charge(asks.user, asks.received);
         if let Some(permit) = self.try_enter(rank) {
             self.stats.at_once.fetch_add(1, Ordering::Relaxed);
             return Ok(permit);
         }
-        // Boxed, since most calls do not wait and would carry its state.
+        // Boxed, because most calls do not wait and would carry its state.
         let waited = Box::pin(self.wait(asks, rank));
         let permit = match asks.deadline {
             None => waited.await,
@@ -148,11 +148,11 @@ impl CallQueue {
         permit
     }
 
-    /// A place for a call that nobody stands in the way of.
+    /// A slot for a call without competition.
     fn try_enter(self: &Arc<Self>, rank: Rank) -> Option<Permit> {
         let heavy = rank.level > 0;
         let passes = match heavy {
-            // Those of the first level pass the others that wait, not each other.
+            // Calls of the first level overtake other waiting ones, but not each other.
             false => self.waiting_first.load(Ordering::SeqCst) == 0,
             true => !self.busy.load(Ordering::Relaxed) && self.waiting.load(Ordering::SeqCst) == 0,
         };
@@ -199,10 +199,10 @@ impl CallQueue {
             }
         }
         self.grant_permits();
-        // The sender is dropped only with the queue, which this has.
+        // The sender is dropped only with the queue, which this holds.
         let permit = granted.await.map_err(|_| Refused::TooLate)?;
         if permit.heavy && self.busy.load(Ordering::Relaxed) {
-            // A task that is behind on this processor goes first, up to where it waits.
+            // A task of a heavy user on this processor runs first, until it waits.
             tokio::task::yield_now().await;
         }
         Ok(permit)
@@ -219,7 +219,7 @@ impl CallQueue {
         }
     }
 
-    /// Gives free places to those that wait.
+    /// Grants free slots to waiting calls.
     fn grant_permits(self: &Arc<Self>) {
         let mut granted = Vec::new();
         loop {
@@ -232,7 +232,7 @@ impl CallQueue {
             if granted.is_empty() {
                 return;
             }
-            // Not under the lock. The permit of a caller that is gone by now is free again.
+            // Outside of the lock. The permit of a caller that is gone by now is free again.
             for (waiter, permit) in granted.drain(..) {
                 if let Err(unwanted) = waiter.grant.send(permit) {
                     unwanted.give_back();
@@ -241,7 +241,7 @@ impl CallQueue {
         }
     }
 
-    /// The call that is next, with its place, if there is one.
+    /// The next call, with its slot, if there is one.
     fn next(self: &Arc<Self>, levels: &mut Levels<Waiter>) -> Option<(Waiter, Permit)> {
         if self.waiting.load(Ordering::SeqCst) == 0 || !add_below(&self.taken, self.places) {
             return None;
@@ -275,31 +275,31 @@ impl CallQueue {
         self.taken.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Says whether the processor is what is short: tasks that could go on wait for it.
+    /// Sets whether the processor is the bottleneck: runnable tasks wait for it.
     pub fn set_busy(self: &Arc<Self>, busy: bool) {
         if self.busy.swap(busy, Ordering::Relaxed) != busy {
             self.grant_permits();
         }
     }
 
-    /// Calls that are worked on.
+    /// Number of calls in progress.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Calls that wait, by level.
+    /// Number of waiting calls, by level.
     pub fn waiting(&self) -> Vec<usize> {
         self.levels.lock().waiting().collect()
     }
 
-    /// What it did.
+    /// Its statistics.
     pub fn stats(&self) -> &CallQueueStats {
         &self.stats
     }
 }
 
 impl Permit {
-    /// Frees the place without giving it to anybody.
+    /// Frees the slot without granting it to another call.
     fn give_back(mut self) {
         if let Some(queue) = self.queue.take() {
             queue.free(self.heavy);
@@ -317,7 +317,7 @@ impl Drop for Permit {
     }
 }
 
-/// Adds one, unless it is `bound` already.
+/// Adds one, unless the count is `bound` already.
 fn add_below(count: &AtomicUsize, bound: usize) -> bool {
     let add = |n: usize| (n < bound).then_some(n + 1);
     count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, add).is_ok()

@@ -1,4 +1,4 @@
-//! How much each user asked for lately.
+//! Recent shares of calls by user.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,15 +8,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::CallQueueOptions;
 
-/// Users that are told apart; further ones count as one. Names come from clients, and anybody can
-/// make up any number of them.
+/// Maximum number of distinct users; further ones count as one. Names come from clients, which can
+/// invent any number of them.
 const MOST_USERS: usize = 10_000;
-/// A user who asked for less, by now, has asked for nothing.
+/// Decayed count below which a user is dropped.
 const LEAST: f64 = 0.5;
-/// Counts halve at least so often for them to be gone altogether.
+/// Number of decay periods after which all counts are zero.
 const LONG_AGO: u32 = 200;
 
-/// Counts of calls by user, which decay.
+/// Decaying counts of calls by user.
 #[derive(Debug)]
 pub struct Shares {
     fair: bool,
@@ -30,23 +30,23 @@ pub struct Shares {
 #[derive(Debug)]
 struct State {
     users: FxHashMap<Arc<str>, f64>,
-    /// Calls of users that there was no room for.
+    /// Calls of users beyond the maximum number.
     others: f64,
     total: f64,
     decayed: Instant,
 }
 
-/// Where a user stands.
+/// Priority of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     /// From 0, the highest.
     pub level: usize,
-    /// Nobody else asked for anything lately.
+    /// No other user sent calls recently.
     pub alone: bool,
 }
 
 impl Rank {
-    /// That of a call that nobody has to wait for.
+    /// The priority of a call without competition.
     pub const FIRST: Self = Self { level: 0, alone: true };
 }
 
@@ -65,7 +65,7 @@ impl Shares {
         })
     }
 
-    /// Counts a call of `user` and says where that user stands.
+    /// Counts a call of `user` and returns the user's priority.
     pub fn charge(&self, user: &str, now: Instant) -> Rank {
         if !self.fair {
             return Rank::FIRST;
@@ -86,7 +86,7 @@ impl Shares {
         }
     }
 
-    /// The users who asked for most, with their shares of all calls from 0 to 1.
+    /// The users with the most calls, with their shares of all calls from 0 to 1.
     pub fn top(&self, count: usize) -> Vec<(String, f64)> {
         let mut state = self.state.lock();
         state.decay(Instant::now(), self.period, self.factor);
@@ -98,7 +98,7 @@ impl Shares {
 }
 
 impl State {
-    /// Counts a call; returns how many the user has by now.
+    /// Counts a call; returns the user's current count.
     fn count(&mut self, user: &str) -> f64 {
         self.total += 1.0;
         let has_room = self.users.len() < MOST_USERS;
@@ -180,7 +180,7 @@ mod tests {
         let (shares, now) = shares();
         charge(&shares, "flood", now, 1_000);
         shares.charge("light", now);
-        // 1000 calls are 1000/2^9 after nine periods, and gone after eleven.
+        // 1000 calls are 1000/2^9 after nine periods, and dropped after eleven.
         let later = now + Duration::from_secs(45);
         assert!(!shares.charge("light", later).alone);
         let later = later + Duration::from_secs(3600 * 24 * 365);

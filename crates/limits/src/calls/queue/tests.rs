@@ -28,7 +28,7 @@ fn entering(queue: &Arc<CallQueue>, user: &'static str, verb: u16) -> Entering {
     Box::pin(async move { queue.enter(asks(user, verb)).await })
 }
 
-/// A call that is worked on at once.
+/// A call that is admitted at once.
 fn enters(queue: &Arc<CallQueue>, user: &'static str) -> Permit {
     entering(queue, user, 0).now_or_never().expect("it need not wait").unwrap()
 }
@@ -44,9 +44,9 @@ fn ready(entering: &mut Entering) -> Option<Permit> {
     entering.as_mut().now_or_never().map(Result::unwrap)
 }
 
-/// 64 connections of one user ask for as much as they get, one of another user for one call after
-/// the other. No call of the latter has to see more of the flood's calls begin than its share, and
-/// that at once finds a place.
+/// 64 connections of one user saturate the queue, and another user sends one call after the other.
+/// At most its share of the flood's calls may begin before each call of the latter, which then
+/// finds a slot at once.
 #[test]
 fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
     let queue = queue(16);
@@ -64,7 +64,7 @@ fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
             if let Some(permit) = ready(&mut light) {
                 break permit;
             }
-            // One call of the flood ends, and another one takes its place.
+            // One call of the flood ends, and another one replaces it.
             drop(working.swap_remove(0));
             for waiting in &mut flood {
                 if let Some(permit) = ready(waiting) {
@@ -79,8 +79,8 @@ fn a_flood_takes_its_share_and_no_more_of_what_others_wait_for() {
         most = most.max(seen);
         drop(permit);
     }
-    // Before the flood is known as one it holds all places, and has calls in the first level, too:
-    // one of them, one of the last level, and one that began in the place of the call before.
+    // Before the flood is detected it holds all slots, and has calls in the first level, too: one
+    // of them, one of the last level, and one that replaced the previous call.
     assert!(most <= 3, "{most} of {served} calls went before");
 }
 
@@ -105,8 +105,8 @@ fn a_flood_leaves_places_for_the_others() {
     assert!(given >= 1);
 }
 
-/// While the processor is short, a flood's calls go through the queue although there are places,
-/// and those of others do not.
+/// While the processor is the bottleneck, a flood's calls pass through the queue although there are
+/// free slots, and those of others do not.
 #[tokio::test]
 async fn while_the_processor_is_short_a_flood_gives_way() {
     let queue = queue(1_000);
@@ -115,7 +115,7 @@ async fn while_the_processor_is_short_a_flood_gives_way() {
         drop(enters(&queue, "flood"));
     }
     queue.set_busy(true);
-    // Two calls keep the processors busy; each lets the one that is behind go first.
+    // Two calls keep the processors busy; each yields to the next one first.
     let mut first = waits(&queue, "flood", 0);
     let mut second = waits(&queue, "flood", 0);
     let mut third = waits(&queue, "flood", 0);
@@ -183,7 +183,7 @@ async fn what_waits_has_bounds() {
     assert_eq!(full.unwrap_err(), Refused::Full);
     let soon = Some(Instant::now() + Duration::from_millis(1));
     drop(second);
-    // What was given up makes room once it is met.
+    // An abandoned call frees its space once it is reached.
     drop(permit);
     let permit = ready(&mut first).unwrap();
     let late = queue.enter(Asks { deadline: soon, ..asks("c", 0) }).await;
@@ -228,8 +228,8 @@ async fn all_are_served_in_the_end() {
 }
 
 proptest! {
-    /// Calls that come, are given up and end in any order: the bounds hold, and none waits while
-    /// there is a place for it.
+    /// Calls that arrive, are abandoned and end in any order: the limits hold, and none waits while
+    /// there is a free slot for it.
     #[test]
     fn bounds_hold_and_nothing_is_lost(
         steps in proptest::collection::vec((0_usize..4, 0_usize..3, 0_u16..3), 1..120),
