@@ -1,22 +1,21 @@
 //! Trace ids on the wire, in Ozone's form.
 //!
 //! Ozone: `TracingUtil.exportCurrentSpan`. The W3C trace context, as `name=value;` pairs:
-//! `traceparent=00-<trace id>-<span id>-<flags>;`. It stands in `traceID` of requests to OM, SCM
-//! and DataNodes, and in the gRPC header `tracing`. Java's SDK sets flag 2 (the trace id is
-//! random, W3C level 2), which the propagator of the Rust SDK refuses, so it is parsed here.
+//! `traceparent=00-<trace id>-<span id>-<flags>;`. It is in `traceID` of requests to OM, SCM and
+//! DataNodes, and in the gRPC header `tracing`. Java's SDK sets flag 2 (the trace id is random, W3C
+//! level 2), which the propagator of the Rust SDK rejects, so it is parsed here.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Longest trace id that is looked at, in bytes. Ozone's have 70, or some hundred with vendors'
-/// state.
+/// Maximum length of a trace id in bytes. Ozone's have 70, or some hundred with vendors' state.
 pub const MAX_TRACE_ID: usize = 1024;
 
-/// The name of the only pair that is read. State of vendors (`tracestate`) is not handed on.
+/// The only parsed pair. Vendors' state (`tracestate`) is not propagated.
 const TRACEPARENT: &str = "traceparent";
 
-/// The span that a request's `traceID` names; `None` when it is empty or names none.
+/// The span in a request's `traceID`; `None` if it is empty or malformed.
 pub fn import(trace_id: &str) -> Option<SpanContext> {
     if trace_id.is_empty() || trace_id.len() > MAX_TRACE_ID {
         return None;
@@ -26,13 +25,13 @@ pub fn import(trace_id: &str) -> Option<SpanContext> {
     import_header(named.next()?.1.trim())
 }
 
-/// The span that a W3C `traceparent` names: the HTTP header of that name.
+/// The span in a W3C `traceparent`, the HTTP header of that name.
 pub fn import_header(traceparent: &str) -> Option<SpanContext> {
     let mut parts = traceparent.splitn(5, '-');
     let version = hex(parts.next()?, 2)?;
     let (trace, span) = (hex(parts.next()?, 32)?, hex(parts.next()?, 16)?);
     let flags = u8::from_str_radix(hex(parts.next()?, 2)?, 16).ok()?;
-    // Version ff is none; later versions may have further parts, version 00 has not.
+    // Version ff is invalid; later versions may have further parts, version 00 has none.
     if version == "ff" || (version == "00" && parts.next().is_some()) {
         return None;
     }
@@ -42,8 +41,7 @@ pub fn import_header(traceparent: &str) -> Option<SpanContext> {
     context.is_valid().then_some(context)
 }
 
-/// The span that is current here as a `traceID`; `None` while spans are not exported, or outside of
-/// one.
+/// The current span as a `traceID`; `None` while spans are not exported, or outside of a span.
 pub fn current_trace_id() -> Option<String> {
     if !crate::is_exporting() {
         return None;
@@ -59,16 +57,16 @@ fn export(context: &SpanContext) -> Option<String> {
     context.is_valid().then(|| format!("{TRACEPARENT}=00-{trace}-{span}-{flags:02x};"))
 }
 
-/// Makes `span` a child of the span that a request names.
+/// Makes `span` a child of a request's span.
 pub(crate) fn set_parent(span: &Span, parent: Option<SpanContext>) {
     if let Some(parent) = parent {
         let context = opentelemetry::Context::new().with_remote_span_context(parent);
-        // Refused only when the span is not exported.
+        // Fails only if the span is not exported.
         let _ = span.set_parent(context);
     }
 }
 
-/// `text`, if it is that many lower-case hexadecimal digits.
+/// `text`, if it consists of that many lower-case hexadecimal digits.
 fn hex(text: &str, digits: usize) -> Option<&str> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (text.len() == digits && text.bytes().all(is_digit)).then_some(text)
@@ -78,7 +76,7 @@ fn hex(text: &str, digits: usize) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// What `TracingUtil.exportCurrentSpan` of Ozone 2.2.0 gave.
+    /// The output of `TracingUtil.exportCurrentSpan` of Ozone 2.2.0.
     const JAVA: &str = "traceparent=00-c64867b4abcf4da5beb40cd88a8cce09-62217fd04abe0263-03;";
 
     #[test]

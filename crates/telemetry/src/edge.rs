@@ -1,4 +1,4 @@
-//! One span per request, where a server takes it in, and the log line of a slow one.
+//! One span per request, at the server's endpoint, and the log line of a slow request.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,11 +13,11 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::record::{CURRENT, Record, millis};
 use crate::{TARGET, context};
 
-/// Lines about slow requests in one second and from one edge, at most: when a disk hangs, all
-/// requests are slow. Those left out are counted in the next line.
+/// Maximum number of lines about slow requests per second and endpoint: if a disk hangs, all
+/// requests are slow. The next line contains the number of omitted ones.
 const MAX_LINES_PER_SECOND: u32 = 10;
 
-/// What a request is called before [`name_request`].
+/// Name of a request before [`name_request`].
 const UNNAMED: &str = "request";
 
 /// An endpoint of a role. Cheap to clone.
@@ -28,7 +28,7 @@ pub struct Edge {
 
 struct Inner {
     role: &'static str,
-    /// A request that takes as long is slow; zero for none.
+    /// Duration from which on a request is slow; zero for none.
     slow: Duration,
     lines: Mutex<Lines>,
 }
@@ -40,19 +40,19 @@ struct Lines {
 }
 
 impl Edge {
-    /// An endpoint of `role`, such as `om`. A request that takes `slow` or longer is logged with
-    /// its stages; zero for none.
+    /// An endpoint of `role`, such as `om`. Requests of at least the duration `slow` are logged
+    /// with their stages; zero for none.
     pub fn new(role: &'static str, slow: Duration) -> Self {
         let lines = Mutex::new(Lines { since: Instant::now(), written: 0, left_out: 0 });
         Self { inner: Arc::new(Inner { role, slow, lines }) }
     }
 
-    /// Whether a request that took so long is told of as slow.
+    /// Returns `true` if a request of this duration is logged as slow.
     pub fn is_slow(&self, took: Duration) -> bool {
         !self.inner.slow.is_zero() && took >= self.inner.slow
     }
 
-    /// A request that was received at `received`; `trace_id` is what it carries in Ozone's form.
+    /// A request that was received at `received`, with its `trace_id` in Ozone's form.
     pub fn request(
         &self,
         operation: &'static str,
@@ -62,7 +62,7 @@ impl Edge {
         self.open(operation, received, || trace_id.and_then(context::import))
     }
 
-    /// An HTTP request; `traceparent` is the header of that name. Its operation is not known yet:
+    /// An HTTP request; `traceparent` is the header of that name. Its operation is set by
     /// [`name_request`].
     pub fn http_request(&self, traceparent: Option<&str>, received: Instant) -> RequestSpan {
         self.open(UNNAMED, received, || traceparent.and_then(context::import_header))
@@ -98,7 +98,7 @@ impl Edge {
 }
 
 impl Inner {
-    /// Whether a line may be written now, and how many were not since the last one.
+    /// Returns the number of lines omitted since the last one if a line may be written now.
     fn permit_line(&self) -> Option<u64> {
         let mut lines = self.lines.lock();
         if lines.since.elapsed() >= Duration::from_secs(1) {
@@ -114,7 +114,7 @@ impl Inner {
     }
 }
 
-/// A request, from where it was taken in until this is dropped.
+/// A request, from its receipt until this is dropped.
 pub struct RequestSpan {
     watched: Option<Watched>,
     span: Span,
@@ -122,9 +122,9 @@ pub struct RequestSpan {
 }
 
 impl RequestSpan {
-    /// Works on the request, or on a part of it. One that is dropped before its end is told of,
-    /// too, if it was slow. The work is pinned where it was made: futures of requests are large,
-    /// and to move one costs more than all that is done here.
+    /// Processes the request, or a part of it. A slow one is logged even if it is dropped before
+    /// its end. The work is pinned by the caller: futures of requests are large, and moving one
+    /// costs more than everything done here.
     pub async fn run<T>(&mut self, work: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> T {
         let Some(watched) = &mut self.watched else {
             return work.instrument(self.span.clone()).await;
@@ -136,12 +136,12 @@ impl RequestSpan {
         output
     }
 
-    /// The request ended at that time, rather than when this is dropped.
+    /// Ends the request at that time, rather than when this is dropped.
     pub fn end_at(&mut self, at: Instant) {
         self.ended = Some(at);
     }
 
-    /// The same request, never told of as slow: it lasts as long as its client wants.
+    /// The same request, never logged as slow: its duration depends on the client.
     pub fn unwatched(self) -> Self {
         let mut this = self;
         this.watched = None;
@@ -163,7 +163,7 @@ impl Drop for RequestSpan {
     }
 }
 
-/// What is known of a request for the case that it is slow.
+/// Data of a request for the log line of a slow one.
 struct Watched {
     inner: Arc<Inner>,
     operation: &'static str,
@@ -191,16 +191,16 @@ impl Watched {
     }
 }
 
-/// Says what the request that this task works on asks for, where its edge could not know it.
+/// Sets the operation of the current task's request, if its endpoint could not.
 pub fn name_request(operation: &'static str) {
     let _ = CURRENT.try_with(|record| record.name(operation));
     if crate::is_exporting() {
-        // To record the field `otel.name` has no effect once a span was entered.
+        // Recording the field `otel.name` has no effect once a span was entered.
         Span::current().context().span().update_name(operation);
     }
 }
 
-/// Says where the time of the request that this task works on went, for the log line of a slow one
+/// Records the breakdown of the current task's request, for the log line of a slow one
 /// ([`Edge::is_slow`]).
 pub fn break_down(breakdown: impl FnOnce() -> String) {
     let _ = CURRENT.try_with(|record| record.break_down(breakdown()));
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// What is logged while `work` runs.
+    /// Returns the log lines written while `work` runs.
     fn log_of(work: impl Future<Output = ()>) -> String {
         let log = Log::default();
         let writer = log.clone();

@@ -1,8 +1,8 @@
-//! Export over OTLP to a collector: bounded, and never in the way of a request.
+//! Export over OTLP to a collector: bounded, and never delaying a request.
 //!
-//! Spans that ended wait in a queue of [`MAX_QUEUE`] for the SDK's thread, which sends them in
-//! batches. Above that they are dropped, which the SDK logs. A collector that does not take them
-//! costs its batches, and a warning a minute.
+//! Ended spans wait in a queue of [`MAX_QUEUE`] for the SDK's thread, which sends them in batches.
+//! Excess ones are dropped, which the SDK logs. If a collector does not accept spans, their batches
+//! are lost, with one warning per minute.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,19 +25,19 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::sampling::Sampling;
 use crate::{TARGET, TracingSettings};
 
-/// Spans that wait to be sent, at most: about 4 MiB.
+/// Maximum number of queued spans: about 4 MiB.
 const MAX_QUEUE: usize = 8_192;
-/// Spans of one message to the collector, at most.
+/// Maximum number of spans per message to the collector.
 const MAX_BATCH: usize = 512;
-/// How long spans wait for others to be sent with.
+/// Delay for batching spans.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// How long the collector may take for a message.
+/// Timeout of a message to the collector.
 const SEND_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the last spans may take at the end of a process.
+/// Timeout for the last spans at the end of a process.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often it is said that the collector does not take spans.
+/// Interval of warnings about a collector that does not accept spans.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
-/// Attributes of a span, at most; our own have fewer.
+/// Maximum number of attributes per span; our own have fewer.
 const MAX_ATTRIBUTES: u32 = 16;
 
 /// The export could not be set up.
@@ -59,11 +59,11 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Starts the export for a process called `service`. The collector need not be there yet. Needs
-    /// a tokio runtime.
+    /// Starts the export for a process named `service`. The collector need not be running yet.
+    /// Needs a tokio runtime.
     ///
     /// # Errors
-    /// When the endpoint cannot be used.
+    /// If the endpoint is invalid.
     pub fn start(settings: &TracingSettings, service: &str) -> Result<Self, ExportError> {
         let endpoint = &settings.endpoint;
         let sender = opentelemetry_otlp::SpanExporter::builder()
@@ -104,7 +104,7 @@ impl Exporter {
         Self { provider, tracer }
     }
 
-    /// The layer that takes the spans; of all that is logged it sees nothing.
+    /// The layer that receives the spans, but no log events.
     pub fn layer<S>(&self) -> ExportLayer<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a>,
@@ -118,15 +118,15 @@ impl Exporter {
             .with_filter(Targets::new().with_target(TARGET, LevelFilter::TRACE))
     }
 
-    /// Sends what is there, for some seconds at most, and ends the export. Blocks: not to be called
-    /// where a runtime polls.
+    /// Sends the remaining spans, within a timeout of some seconds, and ends the export. Blocks:
+    /// must not be called where a runtime polls.
     pub fn shutdown(self) {
-        // What does not get away now was warned of already.
+        // A warning about undelivered spans was logged already.
         let _ = self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT);
     }
 }
 
-/// Says, now and then, that spans do not arrive.
+/// Logs lost spans at intervals.
 #[derive(Debug)]
 struct Reporting<E> {
     sender: E,
@@ -141,7 +141,7 @@ struct Lost {
 }
 
 impl Lost {
-    /// The spans lost since the last warning, if it is time for one.
+    /// The number of spans lost since the last warning, if one is due.
     fn note(&mut self, spans: u64, now: Instant) -> Option<u64> {
         self.spans = self.spans.saturating_add(spans);
         let is_due =
@@ -166,9 +166,9 @@ impl<E: SpanExporter> SpanExporter for Reporting<E> {
             && let Some(spans) = self.lost.lock().note(spans, Instant::now())
         {
             let endpoint = &self.endpoint;
-            warn!(endpoint, spans, %error, "the collector does not take spans, they are dropped");
+            warn!(endpoint, spans, %error, "dropping spans: the collector does not accept them");
         }
-        // The SDK would log every batch.
+        // Otherwise the SDK would log every batch.
         Ok(())
     }
 

@@ -1,16 +1,16 @@
-//! Spans: what a request did and how long each part took, across processes.
+//! Spans: the parts of a request and their durations, across processes.
 //!
 //! * [`Edge`]: an endpoint of a role; one span per request, and a log line with the stages of a
-//!   request that took long
+//!   slow request
 //! * [`stage`], [`wait`]: a part of a request
 //! * [`root`]: one run of a background service, one command of a client
 //! * [`import`], [`current_trace_id`], [`import_header`]: trace ids on the wire, in Ozone's form
 //! * [`TracingSettings`], [`Exporter`]: export to an OpenTelemetry collector
 //!
-//! Two things come of the same calls. **Stages** of requests under way are always noted, in a
+//! The same calls serve two purposes. **Stages** of requests in progress are always recorded, in a
 //! record of the request that is dropped at its end, unless the request was slow ([`Edge`]). That
-//! costs two readings of the clock a stage. **Spans** (`tracing` spans of target [`TARGET`]) are
-//! made only while they are exported: without `ozone.tracing.enabled` a span's call site is one
+//! costs two readings of the clock per stage. **Spans** (`tracing` spans of target [`TARGET`]) are
+//! created only while they are exported: without `ozone.tracing.enabled` a span's call site is one
 //! load of a static, and no thread is started.
 
 mod context;
@@ -29,11 +29,11 @@ pub use root::root;
 pub use settings::{SettingsError, TracingSettings};
 pub use stage::{Stage, stage, stage_sync, stage_under, wait};
 
-/// The target of all spans. Their level is TRACE, so that a log filter such as `info` leaves them
-/// out.
+/// The target of all spans. Their level is TRACE, so that a log filter such as `info` excludes
+/// them.
 pub const TARGET: &str = "span";
 
-/// Whether spans are made at all.
+/// Returns `true` if spans are created.
 pub fn is_exporting() -> bool {
     tracing::span_enabled!(target: TARGET, tracing::Level::TRACE)
 }

@@ -1,4 +1,4 @@
-//! What one request under way did so far: its stages, for the case that it turns out slow.
+//! Stages of a request in progress, recorded in case it is slow.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// Most stages of a request that are kept; of further ones only the number is. Bounds the memory
+/// Maximum number of recorded stages of a request; further ones are only counted. Limits the memory
 /// of a request to a few KiB.
 pub(crate) const MAX_STAGES: usize = 64;
 
 tokio::task_local! {
-    /// The request that this task works on.
+    /// The current task's request.
     pub(crate) static CURRENT: Arc<Record>;
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Record {
 struct Noted {
     operation: Option<&'static str>,
     breakdown: Option<String>,
-    // Allocated with the first stage: a lookup has none, and no room for them is made and cleared.
+    // Allocated with the first stage: a lookup has none, and needs no memory for them.
     stages: Vec<Stage>,
     left_out: u64,
 }
@@ -33,9 +33,9 @@ struct Noted {
 struct Stage {
     name: &'static str,
     offset: Duration,
-    /// `None` while it is under way.
+    /// `None` while it is in progress.
     took: Option<Duration>,
-    /// Not given up.
+    /// False if it was abandoned.
     done: bool,
 }
 
@@ -48,17 +48,17 @@ impl Record {
         self.began.elapsed()
     }
 
-    /// How long it took until `at`.
+    /// Its duration until `at`.
     pub(crate) fn until(&self, at: Instant) -> Duration {
         at.saturating_duration_since(self.began)
     }
 
-    /// Notes what is asked for, where that is not known at once.
+    /// Sets the operation, if it is not known at the start.
     pub(crate) fn name(&self, operation: &'static str) {
         self.noted.lock().operation = Some(operation);
     }
 
-    /// Notes where the time went, as the request's server tells it.
+    /// Sets the breakdown from the request's server.
     pub(crate) fn break_down(&self, breakdown: String) {
         self.noted.lock().breakdown = Some(breakdown);
     }
@@ -71,7 +71,7 @@ impl Record {
         self.noted.lock().operation
     }
 
-    /// Notes that a stage begins; it is under way until the answer is dropped.
+    /// Starts a stage, which is in progress until the result is dropped.
     pub(crate) fn begin(self: &Arc<Self>, name: &'static str) -> UnderWay {
         let offset = self.began.elapsed();
         let mut noted = self.noted.lock();
@@ -87,8 +87,8 @@ impl Record {
     }
 }
 
-/// The stages in the order of their beginnings: `replicate 0.2ms+1203.8ms` began 0.2 ms behind the
-/// request and took 1203.8 ms.
+/// The stages in order of their start: `replicate 0.2ms+1203.8ms` started 0.2 ms after the request
+/// and took 1203.8 ms.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let noted = self.noted.lock();
@@ -110,7 +110,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-/// A stage that is under way.
+/// A stage in progress.
 pub(crate) struct UnderWay {
     record: Arc<Record>,
     place: Option<usize>,
@@ -118,7 +118,7 @@ pub(crate) struct UnderWay {
 }
 
 impl UnderWay {
-    /// It came to its end; a stage that is dropped without was given up.
+    /// Ends the stage; a stage dropped without it counts as abandoned.
     pub(crate) fn finish(mut self) {
         self.done = true;
     }

@@ -1,4 +1,4 @@
-//! Work that nothing asked for over the wire: a trace of its own.
+//! Traces of work without a request.
 
 use std::future::Future;
 
@@ -6,7 +6,7 @@ use tracing::{Instrument, Level, span};
 
 use crate::TARGET;
 
-/// Does `work` as the root of a trace: one run of a background service, one command of a client.
+/// Runs `work` as the root of a trace: one run of a background service, one command of a client.
 pub fn root<F: Future>(name: &str, work: F) -> impl Future<Output = F::Output> + use<F> {
     let span = span!(target: TARGET, parent: None, Level::TRACE, "root", otel.name = name);
     work.instrument(span)

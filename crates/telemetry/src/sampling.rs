@@ -1,4 +1,4 @@
-//! Which spans are exported. Ozone: `SpanSampler`.
+//! Sampling of exported spans. Ozone: `SpanSampler`.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use opentelemetry::trace::{Link, SpanKind, TraceContextExt, TraceId, TraceState}
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{Sampler, SamplingDecision, SamplingResult, ShouldSample};
 
-/// A root is exported by chance. What has a parent is exported when the parent is, so that traces
-/// are whole; names with a rate of their own by that chance besides.
+/// A root is sampled at random. A child is exported if its parent is, so that traces are complete;
+/// names with a rate of their own are also sampled at that rate.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampling {
     root: Sampler,

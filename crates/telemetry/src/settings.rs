@@ -6,41 +6,41 @@ use config::Configuration;
 use config::keys::hdds;
 use http::Uri;
 
-/// The collector when neither the key nor the environment names one.
+/// The default collector.
 const DEFAULT_ENDPOINT: &str = "http://localhost:4317";
-/// Stands in for `ozone.tracing.endpoint`.
+/// Fallback for `ozone.tracing.endpoint`.
 const ENDPOINT_VARIABLE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Stands in for `ozone.tracing.sampler`.
+/// Fallback for `ozone.tracing.sampler`.
 const SAMPLER_VARIABLE: &str = "OTEL_TRACES_SAMPLER_ARG";
-/// Stands in for `ozone.tracing.span.sampling`.
+/// Fallback for `ozone.tracing.span.sampling`.
 const RATES_VARIABLE: &str = "OTEL_SPAN_SAMPLING_ARG";
 
-/// Where spans are sent, and which.
+/// Settings of the export of spans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracingSettings {
     /// The collector's OTLP gRPC receiver, such as `http://collector:4317`.
     pub endpoint: String,
-    /// Share of traces that begin here that are exported, 0 to 1.
+    /// Fraction of traces started here that are exported, 0 to 1.
     pub ratio: f64,
-    /// Share of the spans of a name that are exported within such a trace, above 0 up to 1.
+    /// Fraction of the spans of a name that are exported within such a trace, above 0 up to 1.
     pub rates: HashMap<String, f64>,
 }
 
-/// A setting that cannot be kept.
+/// An invalid setting.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error("{name} = '{value}' is refused: {reason}")]
 pub struct SettingsError {
-    /// The key, or the environment variable in its place.
+    /// The key, or the environment variable that replaces it.
     name: &'static str,
     value: String,
     reason: &'static str,
 }
 
 impl TracingSettings {
-    /// The settings of a configuration; `None` with `ozone.tracing.enabled` off.
+    /// The settings of a configuration; `None` if `ozone.tracing.enabled` is off.
     ///
     /// # Errors
-    /// When a value is malformed, or asks for what is not there (TLS).
+    /// If a value is malformed, or requests an unsupported feature (TLS).
     pub fn of(conf: &Configuration) -> Result<Option<Self>, SettingsError> {
         Self::with_environment(conf, |name| std::env::var(name).ok())
     }
@@ -66,7 +66,7 @@ impl TracingSettings {
         };
         let configured = conf.get(&hdds::OZONE_TRACING_SAMPLER);
         let ratio = if configured < 0.0 {
-            // As in Ozone, below zero is not set.
+            // As in Ozone, a negative value counts as unset.
             match variable(SAMPLER_VARIABLE) {
                 Some((name, value)) => number(name, &value, 0.0)?,
                 None => 1.0,
@@ -85,7 +85,7 @@ impl TracingSettings {
 
 fn endpoint(name: &'static str, value: String) -> Result<String, SettingsError> {
     let refused = |reason| SettingsError { name, value: value.clone(), reason };
-    let uri: Uri = value.parse().map_err(|_| refused("it is no URL"))?;
+    let uri: Uri = value.parse().map_err(|_| refused("it is not a URL"))?;
     match uri.scheme_str() {
         Some("http") => {}
         Some("https") => return Err(refused("spans are not sent over TLS yet; use http")),
@@ -99,7 +99,7 @@ fn endpoint(name: &'static str, value: String) -> Result<String, SettingsError> 
 
 fn number(name: &'static str, value: &str, least: f64) -> Result<f64, SettingsError> {
     let refused = |reason| SettingsError { name, value: value.to_owned(), reason };
-    let number: f64 = value.trim().parse().map_err(|_| refused("it is no number"))?;
+    let number: f64 = value.trim().parse().map_err(|_| refused("it is not a number"))?;
     if (least..=1.0).contains(&number) {
         Ok(number)
     } else {
@@ -116,7 +116,7 @@ fn rates(name: &'static str, value: &str) -> Result<HashMap<String, f64>, Settin
         if span.trim().is_empty() {
             return Err(refused("an entry is SPAN:RATE"));
         }
-        // A name that is never to be seen is not offered by Ozone either.
+        // Ozone does not offer a rate of 0 either.
         let rate = number(name, rate, f64::MIN_POSITIVE).map_err(|e| refused(e.reason))?;
         Ok((span.trim().to_owned(), rate))
     };

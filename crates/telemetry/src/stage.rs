@@ -10,11 +10,11 @@ use crate::record::{CURRENT, UnderWay};
 use crate::{TARGET, context};
 
 pin_project_lite::pin_project! {
-    /// What [`stage`] and [`wait`] return. As large as the future, which an `async fn` around it
-    /// would hold twice.
+    /// The future returned by [`stage`] and [`wait`]. It has the size of the inner future, which an
+    /// `async fn` would store twice.
     pub struct Stage<F> {
         name: &'static str,
-        // Noted only once it had to wait.
+        // Recorded only once it had to wait.
         if_it_waits: bool,
         begun: Option<Begun>,
         #[pin]
@@ -22,7 +22,7 @@ pin_project_lite::pin_project! {
     }
 }
 
-/// A stage that is noted.
+/// A recorded stage.
 struct Begun {
     span: Span,
     under_way: Option<UnderWay>,
@@ -58,18 +58,19 @@ impl<F: Future> Future for Stage<F> {
     }
 }
 
-/// Does `future` as a stage of the request that this task works on, if any: noted for the case
-/// that the request is slow, and a span while spans are exported.
+/// Runs `future` as a stage of the current task's request, if any: recorded for the case that the
+/// request is slow, and a span while spans are exported.
 pub fn stage<F: Future>(name: &'static str, future: F) -> Stage<F> {
     Stage { name, if_it_waits: false, begun: None, future }
 }
 
-/// The same for what seldom waits: one that is done at once is not noted, and costs nothing.
+/// The same for futures that rarely wait: one that is ready at once is not recorded, and costs
+/// nothing.
 pub fn wait<F: Future>(name: &'static str, future: F) -> Stage<F> {
     Stage { name, if_it_waits: true, begun: None, future }
 }
 
-/// The same for work that does not wait, but may take long.
+/// The same for synchronous work that may take long.
 pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     let under_way = CURRENT.try_with(|record| record.begin(name)).ok();
     let output = span_of(name).in_scope(work);
@@ -79,8 +80,8 @@ pub fn stage_sync<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     output
 }
 
-/// Does `future` as a stage of a request that another process, or another task, works on: the one
-/// whose span `trace_id` names. A span while spans are exported, if it names one.
+/// Runs `future` as a stage of a request in another process or task, whose span is in `trace_id`. A
+/// span while spans are exported, if `trace_id` is valid.
 pub fn stage_under<F: Future>(
     name: &'static str,
     trace_id: Option<&str>,
