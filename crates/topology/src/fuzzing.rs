@@ -1,8 +1,8 @@
-//! Schemas of the network and tables of racks, for fuzzing.
+//! Fuzz targets for network schemas and rack tables.
 
 use crate::{schema, table};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let racks = b"# hosts\n10.0.0.1 /r1\n\nhost2\tr2/\nodd\nthree words here\n".to_vec();
     let mut targets = schema::fuzzing::targets();

@@ -1,10 +1,10 @@
-//! Which rack a host is in, as the operator says with Hadoop's keys: by a table (`TableMapping`) or
-//! by a script (`ScriptBasedMapping`).
+//! Racks of hosts, configured with Hadoop's keys: by a table (`TableMapping`) or by a script
+//! (`ScriptBasedMapping`).
 //!
-//! [`Schema`] says which layers there are and what it costs to pass them.
+//! [`Schema`] defines the layers of the network and their costs.
 //!
-//! [`Racks::location`] asks for the names of a host, best known name first, and answers with the
-//! place of the first one that is known. Without a table or script no host has a place, which is
+//! [`Racks::location`] takes the names of a host, the most specific first, and returns the location
+//! of the first known one. Without a table or script no host has a location, which means
 //! [`DEFAULT_RACK`](types::topology::DEFAULT_RACK) for DataNodes.
 
 #[cfg(any(test, feature = "fuzzing"))]
@@ -21,7 +21,7 @@ use script::Script;
 use table::Table;
 use types::topology::Costs;
 
-/// Where hosts are.
+/// Locations of hosts.
 #[derive(Debug)]
 pub struct Racks {
     source: Source,
@@ -38,10 +38,10 @@ enum Source {
 }
 
 impl Racks {
-    /// As the configuration says.
+    /// Creates it from the configuration.
     ///
     /// # Errors
-    /// When the schema cannot be used.
+    /// If the schema is unusable.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, SchemaError> {
         let table = conf.get(&keys::NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL).contains("TableMapping");
         let source = if table {
@@ -60,17 +60,17 @@ impl Racks {
         &self.schema
     }
 
-    /// What it costs to pass the layers.
+    /// Costs of the layers.
     pub fn costs(&self) -> &Costs {
         &self.costs
     }
 
-    /// Whether there is a table or a script at all.
+    /// Returns `true` if there is a table or a script.
     pub fn are_known(&self) -> bool {
         !matches!(self.source, Source::None)
     }
 
-    /// Where a host of these names is; `None` when none of them is known.
+    /// The location of a host with these names; `None` if none of them is known.
     pub async fn location(&self, names: &[&str]) -> Option<String> {
         match &self.source {
             Source::None => None,
@@ -79,8 +79,8 @@ impl Racks {
         }
     }
 
-    /// Where a host is, as far as that is known without the script: what [`Racks::location`]
-    /// found before, or what the table says.
+    /// The location of a host as far as known without running the script: an earlier result of
+    /// [`Racks::location`], or the entry in the table.
     pub fn known_location(&self, name: &str) -> Option<String> {
         match &self.source {
             Source::None => None,

@@ -1,4 +1,4 @@
-//! A program that prints the rack of each host in its arguments.
+//! Script that prints the rack of each host in its arguments.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::topology;
 
-/// How long the program may take.
+/// Timeout of the script.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Hosts remembered at most; the program is asked again for those beyond.
+/// Maximum number of cached hosts; the script runs again for others.
 const REMEMBERED: usize = 100_000;
 
 #[derive(Debug)]
@@ -25,13 +25,13 @@ impl Script {
         Self { path, known: Mutex::default() }
     }
 
-    /// What the program said of a host before.
+    /// The script's earlier result for a host.
     pub fn known(&self, name: &str) -> Option<String> {
         self.known.lock().get(name).cloned()
     }
 
-    /// Where a host of these names is. The program has a rack for every name, so the first one is
-    /// asked for; one that it puts into the default rack is asked for by the next name.
+    /// The location of a host with these names. The script returns a rack for every name, so it is
+    /// called with the first one; if the result is the default rack, with the next.
     pub async fn location(&self, names: &[&str]) -> Option<String> {
         let mut found = None;
         for name in names {
@@ -60,21 +60,21 @@ impl Script {
             Ok(Ok(output)) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said = said.trim();
-                tracing::warn!(%script, name, status = %output.status, said, "the script of racks failed");
+                tracing::warn!(%script, name, status = %output.status, said, "topology script failed");
                 return None;
             }
             Ok(Err(error)) => {
-                tracing::warn!(%script, %error, "the script of racks cannot be run");
+                tracing::warn!(%script, %error, "cannot run topology script");
                 return None;
             }
             Err(_) => {
-                tracing::warn!(%script, name, "the script of racks took too long");
+                tracing::warn!(%script, name, "topology script timed out");
                 return None;
             }
         };
         let text = String::from_utf8_lossy(&output);
         let Some(rack) = text.split_whitespace().next().map(topology::normal) else {
-            tracing::warn!(%script, name, "the script of racks said nothing");
+            tracing::warn!(%script, name, "topology script printed no rack");
             return None;
         };
         let mut known = self.known.lock();

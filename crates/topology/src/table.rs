@@ -1,4 +1,4 @@
-//! A file of two columns: host and rack. It is read again when it has changed.
+//! Table file with two columns: host and rack. It is reloaded after changes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::topology;
 
-/// How often the file's time of modification is checked at most.
+/// Minimum interval between checks of the file's time of modification.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -29,14 +29,14 @@ impl Table {
         Self { path, read: Mutex::default() }
     }
 
-    /// Where a host of these names is.
+    /// The location of a host with these names.
     pub fn location(&self, names: &[&str]) -> Option<String> {
         let mut read = self.read.lock();
         self.refresh(&mut read);
         names.iter().find_map(|name| read.racks.get(*name).cloned())
     }
 
-    /// A file that cannot be read leaves what was known.
+    /// If the file cannot be read, the earlier entries are kept.
     fn refresh(&self, read: &mut Read) {
         if read.looked.is_some_and(|at| at.elapsed() < CHECK_INTERVAL) {
             return;
@@ -45,7 +45,7 @@ impl Table {
         let path = self.path.display();
         let changed = match fs::metadata(&self.path).and_then(|file| file.modified()) {
             Ok(changed) => changed,
-            Err(error) => return tracing::warn!(%path, %error, "the table of racks is not there"),
+            Err(error) => return tracing::warn!(%path, %error, "rack table not found"),
         };
         if read.changed == Some(changed) {
             return;
@@ -54,14 +54,14 @@ impl Table {
             Ok(text) => {
                 read.racks = parse(&text);
                 read.changed = Some(changed);
-                tracing::info!(%path, hosts = read.racks.len(), "the table of racks was read");
+                tracing::info!(%path, hosts = read.racks.len(), "rack table loaded");
             }
-            Err(error) => tracing::warn!(%path, %error, "the table of racks cannot be read"),
+            Err(error) => tracing::warn!(%path, %error, "cannot read rack table"),
         }
     }
 }
 
-/// Lines of two words; `#` begins a comment. Other lines are named and left out.
+/// Parses lines of two words; `#` begins a comment. Other lines are logged and ignored.
 pub(crate) fn parse(text: &str) -> FxHashMap<String, String> {
     let mut racks = FxHashMap::default();
     for line in text.lines() {
@@ -70,7 +70,7 @@ pub(crate) fn parse(text: &str) -> FxHashMap<String, String> {
         match words[..] {
             [] => {}
             [host, rack] => _ = racks.insert(host.to_owned(), topology::normal(rack)),
-            _ => tracing::warn!(line, "a line of the table of racks has not two columns"),
+            _ => tracing::warn!(line, "ignoring malformed line of rack table"),
         }
     }
     racks

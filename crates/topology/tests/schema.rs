@@ -1,4 +1,4 @@
-//! Schemas of the network: Ozone's files, and what is refused.
+//! Network schemas: Ozone's files, and rejected ones.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use topology::Schema;
 use types::topology::Costs;
 
-/// What is said of a file with that content.
+/// The result for a file with that content.
 fn read(name: &str, text: &str) -> Result<Schema, String> {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(name);
@@ -75,7 +75,7 @@ fn what_is_no_schema_is_refused_with_the_reason() {
         ("<layoutversion>1<", "<layoutversion>2<", "layoutversion"),
         ("<layoutversion>1</layoutversion>", "", "layoutversion"),
         ("<cost>1</cost>", "<cost>-1</cost>", "positive number or 0"),
-        ("<cost>1</cost>", "<cost>much</cost>", "much is no number"),
+        ("<cost>1</cost>", "<cost>much</cost>", "much is not a number"),
         ("<type>Root</type>", "<type>Trunk</type>", "unsupported layer type Trunk"),
         ("<type>Root</type>", "<type>InnerNode</type>", "no ROOT layer"),
         ("<type>InnerNode</type>", "<type>Root</type>", "multiple ROOT layers"),

@@ -1,6 +1,6 @@
-//! What can be wrong with a schema file.
+//! Errors in a schema file.
 
-/// What is wrong with a schema file.
+/// An error in a schema file.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum SchemaFault {
@@ -26,7 +26,7 @@ pub enum SchemaFault {
     UnknownLayer(String),
     #[error("layer {layer}: unsupported layer type {kind}")]
     LayerType { layer: String, kind: String },
-    #[error("layer {layer}: cost {cost} is no number")]
+    #[error("layer {layer}: cost {cost} is not a number")]
     Cost { layer: String, cost: String },
     #[error("layer {layer}: {fault}")]
     Layer { layer: String, fault: Box<SchemaFault> },

@@ -1,8 +1,8 @@
-//! Schemas of the network, for fuzzing.
+//! Fuzz targets for network schemas.
 
 use super::{SHIPPED, xml, yaml};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub(crate) fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     let shipped = |end: &str| {
         let files = SHIPPED.iter().filter(|(name, _)| name.ends_with(end));

@@ -1,9 +1,9 @@
-//! The layers of the network, as `ozone.scm.network.topology.schema.file` describes them: Ozone's
+//! The layers of the network, as described by `ozone.scm.network.topology.schema.file`: Ozone's
 //! files, XML or YAML.
 //!
-//! The layers go from the root down to the nodes. Those between say at which depth a node's place
-//! has to be, and every layer but the last what a step over it costs; [`Costs`] is what distances
-//! are counted with. The files that Ozone has on its class path are known by their names.
+//! The layers are ordered from the root down to the nodes. Their number determines the depth of a
+//! node's location, and each layer but the last has the cost of passing it; distances are computed
+//! with [`Costs`]. Ozone's files from its class path are built in under their names.
 
 mod fault;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -20,36 +20,36 @@ use types::topology::{Costs, parts};
 
 pub use fault::SchemaFault;
 
-/// Ozone's files, for a configuration that names one that is no file.
+/// Ozone's files, for a configured name that is not an existing file.
 const SHIPPED: [(&str, &str); 3] = [
     ("network-topology-default.xml", include_str!("network-topology-default.xml")),
     ("network-topology-nodegroup.xml", include_str!("network-topology-nodegroup.xml")),
     ("network-topology-default.yaml", include_str!("network-topology-default.yaml")),
 ];
 
-/// A schema file cannot be used.
+/// An unusable schema file.
 #[derive(Debug, thiserror::Error)]
 #[error("ozone.scm.network.topology.schema.file: {}: {fault}", file.display())]
 pub struct SchemaError {
-    /// The file, as it is configured.
+    /// The configured file.
     pub file: PathBuf,
-    /// What is wrong with it.
+    /// The error.
     pub fault: SchemaFault,
 }
 
-/// A place does not fit the layers.
+/// A location that does not fit the layers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place} is {depth} deep, and between root and node the schema has {expected} layers")]
 pub struct Misplaced {
-    /// The place.
+    /// The location.
     pub place: String,
-    /// Its parts.
+    /// The number of its parts.
     pub depth: usize,
-    /// The layers there are for them.
+    /// The expected number of parts.
     pub expected: usize,
 }
 
-/// What a layer is.
+/// Kind of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Root,
@@ -62,9 +62,9 @@ enum Kind {
 struct Layer {
     kind: Kind,
     cost: u32,
-    /// What names in it begin with.
+    /// Prefix of names in the layer.
     prefix: Option<String>,
-    /// The name of what is missing.
+    /// Name to use if it is missing.
     default: Option<String>,
 }
 
@@ -73,7 +73,7 @@ struct Layer {
 pub struct Schema {
     layers: Vec<Layer>,
     enforce_prefix: bool,
-    /// Whether the operator named it: otherwise places may have any depth.
+    /// True if the operator configured it: otherwise locations may have any depth.
     named: bool,
 }
 
@@ -91,10 +91,10 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// The configured one.
+    /// The configured schema.
     ///
     /// # Errors
-    /// When there is no such file, or it is no schema.
+    /// If the file does not exist, or is not a schema.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, SchemaError> {
         if !conf.is_set(&keys::OZONE_SCM_NETWORK_TOPOLOGY_SCHEMA_FILE) {
             return Ok(Self::default());
@@ -102,10 +102,10 @@ impl Schema {
         Self::read(Path::new(&conf.get(&keys::OZONE_SCM_NETWORK_TOPOLOGY_SCHEMA_FILE)))
     }
 
-    /// Reads a file, or what Ozone has under that name.
+    /// Reads a file, or Ozone's built-in file of that name.
     ///
     /// # Errors
-    /// When there is neither, or it is no schema.
+    /// If there is neither, or it is not a schema.
     pub fn read(file: &Path) -> Result<Self, SchemaError> {
         let fail = |fault| SchemaError { file: file.to_owned(), fault };
         let shipped = SHIPPED.iter().find(|(name, _)| Path::new(name) == file);
@@ -124,7 +124,7 @@ impl Schema {
         Ok(Self { layers, enforce_prefix, named: true })
     }
 
-    /// What a step over each layer costs.
+    /// Costs of the layers.
     pub fn costs(&self) -> Costs {
         Costs::new(self.layers.iter().map(|layer| layer.cost))
     }
@@ -136,22 +136,22 @@ impl Schema {
         format!("/{}", parts.join("/"))
     }
 
-    /// Whether a node may be at a place.
+    /// Checks the location of a node.
     ///
     /// # Errors
-    /// When it has another depth than a schema that the operator named.
+    /// If its depth differs from that of a configured schema.
     pub fn check(&self, place: &str) -> Result<(), Misplaced> {
         let (depth, expected) = (parts(place).count(), self.inner().count());
         if self.named && depth != expected {
             return Err(Misplaced { place: place.to_owned(), depth, expected });
         }
-        // As Ozone does, a name that does not begin as it should is taken, and said.
+        // As in Ozone, a name without the required prefix is accepted with a warning.
         let odd = |(layer, part): (&Layer, &str)| {
             let prefix = layer.prefix.as_deref().unwrap_or_default().to_lowercase();
             !part.to_lowercase().starts_with(&prefix)
         };
         if self.enforce_prefix && self.inner().zip(parts(place)).any(odd) {
-            tracing::warn!(place, "a place has not the prefixes of the network topology schema");
+            tracing::warn!(place, "location lacks the prefixes of the network topology schema");
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Schema {
     }
 }
 
-/// What must be so of both kinds of files.
+/// Checks common to both kinds of files.
 fn check(layers: &[Layer], enforce_prefix: bool) -> Result<(), SchemaFault> {
     let count = |kind: Kind| layers.iter().filter(|layer| layer.kind == kind).count();
     let wrong = match (layers.first().map(|l| l.kind), layers.last().map(|l| l.kind)) {
@@ -182,13 +182,13 @@ fn check(layers: &[Layer], enforce_prefix: bool) -> Result<(), SchemaFault> {
     Err(wrong)
 }
 
-/// A cost as it is written; nothing is the cost of the kind.
+/// A cost as written; the default of the kind if absent.
 fn cost_of(written: Option<i64>, kind: Kind) -> Result<u32, SchemaFault> {
     let cost = written.unwrap_or(if kind == Kind::Leaf { 0 } else { 1 });
     u32::try_from(cost).map_err(|_| SchemaFault::NegativeCost(cost))
 }
 
-/// What is written and not empty.
+/// The text, if it is present and not empty.
 fn filled(text: Option<String>) -> Option<String> {
     text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }

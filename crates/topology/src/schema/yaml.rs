@@ -1,4 +1,4 @@
-//! The YAML form: each layer within the one above it. Prefixes are always enforced there.
+//! The YAML form: nested layers. Prefixes are always enforced there.
 
 use serde::Deserialize;
 
