@@ -18,10 +18,11 @@ use crate::index::Origin;
 use crate::options::CacheOptions;
 use crate::touches::Touches;
 
-/// Chunks that are read from slow disks at a time only because a part of them was wanted.
+/// Maximum number of concurrent reads of whole chunks from slow disks, triggered by reads of a
+/// part.
 const MOST_FETCHES: usize = 16;
 
-/// First chunks of blocks on fast disks.
+/// A cache of the first chunks of blocks on fast disks.
 pub struct ChunkCache {
     directories: Vec<Arc<Directory>>,
     touches: Touches,
@@ -36,15 +37,15 @@ impl fmt::Debug for ChunkCache {
 }
 
 impl ChunkCache {
-    /// Opens the directories. Within a runtime of tokio only. Blocks.
+    /// Opens the directories. Only within a tokio runtime. Blocks.
     ///
     /// # Errors
-    /// When one of them cannot be used.
+    /// If one of them is unusable.
     pub fn open(options: &CacheOptions) -> Result<Arc<Self>, CacheError> {
         Self::open_on(options, &|_| Box::new(SystemBackend))
     }
 
-    /// As [`open`](Self::open), over other backends: for tests of failing disks.
+    /// As [`open`](Self::open), with other backends: for tests of failing disks.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -65,7 +66,8 @@ impl ChunkCache {
         Ok(Arc::new(Self { directories, touches, fetches: Arc::new(fetches), counters }))
     }
 
-    /// Bytes of a chunk from `offset` on, if they are here, come in time, and `are_right`.
+    /// Returns the bytes of a chunk from `offset` on, if they are cached, read in time, and pass
+    /// `are_right`.
     pub async fn read(
         &self,
         id: &ChunkId,
@@ -81,7 +83,7 @@ impl ChunkCache {
         if let (Some(data), Some(directory)) = (&loaded, directory)
             && !are_right(data)
         {
-            tracing::warn!(?id, "a cached chunk has other bytes than it should");
+            tracing::warn!(?id, "cached chunk has wrong data");
             count(&self.counters.load_failures);
             directory.wrong(*id);
             count(&self.counters.misses);
@@ -91,18 +93,18 @@ impl ChunkCache {
         loaded
     }
 
-    /// Whether a chunk that was not here and is read now should come in: not when its block is read
-    /// for the first time lately.
+    /// Returns `true` if an uncached chunk should be inserted after a read: its block was read
+    /// recently.
     pub fn wants(&self, block: BlockKey) -> bool {
         self.touches.again(block)
     }
 
-    /// Permits one more to fetch a chunk that was read in part, while not too many do.
+    /// Permits another fetch of a partially read chunk, within the limit.
     pub fn permit_fetch(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.fetches).try_acquire_owned().ok()
     }
 
-    /// A chunk comes in, later, if there is room; `data` are all its bytes, and right.
+    /// Inserts a chunk asynchronously, if there is space; `data` must be all its bytes, verified.
     pub fn insert(&self, id: ChunkId, data: Bytes, origin: Origin) {
         if data.len() == id.len as usize
             && let Some(directory) = self.directory(&id.block)
@@ -111,28 +113,28 @@ impl ChunkCache {
         }
     }
 
-    /// A block was deleted: its chunk makes room.
+    /// Removes the chunk of a deleted block.
     pub fn remove(&self, block: BlockKey) {
         if let Some(directory) = self.directory(&block) {
             directory.remove(block);
         }
     }
 
-    /// The directory of a block: one of those that work, and as few blocks as can be get another
-    /// one when one fails (rendezvous hashing).
+    /// The directory of a block among the working ones, by rendezvous hashing: a failed directory
+    /// moves only its own blocks.
     fn directory(&self, block: &BlockKey) -> Option<&Arc<Directory>> {
         let of = |n: usize| FxBuildHasher.hash_one((block, n));
         let well = self.directories.iter().enumerate().filter(|(_, one)| one.is_well());
         well.max_by_key(|(n, _)| of(*n)).map(|(_, directory)| directory)
     }
 
-    /// What was counted.
+    /// Current counters.
     pub fn figures(&self) -> Figures {
         let holds = self.directories.iter().map(|one| one.holds());
         self.counters.figures(holds.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1)))
     }
 
-    /// How each directory is.
+    /// Status of each directory.
     pub fn directories(&self) -> Vec<DirectoryFigures> {
         self.directories.iter().map(|one| one.figures()).collect()
     }

@@ -1,6 +1,6 @@
-//! Names of chunks.
+//! Ids of chunks.
 
-/// A block: its container and its number in there.
+/// A block: its container and its number in the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockKey {
     /// The container.
@@ -9,12 +9,12 @@ pub struct BlockKey {
     pub local: u64,
 }
 
-/// A block's first chunk, with certain bytes.
+/// A block's first chunk, identified by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChunkId {
     /// The block.
     pub block: BlockKey,
-    /// A hash of what the block's row says of the chunk's bytes: of their checksums.
+    /// Hash of the checksums in the block's row.
     pub content: u64,
     /// Bytes.
     pub len: u32,
@@ -27,14 +27,14 @@ impl ChunkId {
         format!("{container:x}-{local:x}-{content:016x}-{len:x}")
     }
 
-    /// The chunk whose file has this name, if it is one of ours.
+    /// Parses a file name; `None` if it is not that of a chunk.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let mut parts = name.split('-').map(|part| u64::from_str_radix(part, 16).ok());
         let mut next = || parts.next().flatten();
         let block = BlockKey { container: next()?, local: next()? };
         let (content, len) = (next()?, u32::try_from(next()?).ok()?);
         let id = Self { block, content, len };
-        // Also no name that is written in another way.
+        // Rejects other spellings of the same numbers.
         (id.file_name() == name).then_some(id)
     }
 }

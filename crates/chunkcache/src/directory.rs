@@ -18,31 +18,31 @@ use crate::figures::{Counters, DirectoryFigures, count};
 use crate::index::{Bounds, Index, Origin};
 use crate::options::CacheOptions;
 
-/// Folders that the files are spread over.
+/// Number of folders over which files are spread.
 const FOLDERS: u64 = 256;
 
-/// The part of the bytes that is for what was written and not read: one of so many.
+/// Divisor of the capacity for chunks that were written and not read yet.
 const WRITTEN_PART: u64 = 4;
 
-/// Reads that were late one after the other, after which a disk is taken to hang.
+/// Consecutive late reads after which a disk counts as hanging.
 const MOST_LATE: u32 = 8;
 
-/// Chunks that go when the file system is full although the bound is not reached.
+/// Chunks to evict if the file system is full although the capacity is not reached.
 const MADE_ROOM: usize = 4;
 
-/// Held as long as the directory is used.
+/// Locked while the directory is in use.
 const LOCK: &str = "LOCK";
 
-/// What a file system has of its own.
+/// A file system's own directory.
 const OF_THE_FILE_SYSTEM: &str = "lost+found";
 
-/// A change of the files. All are made by one task, one after the other.
+/// A change of the files. All are made by one task, in order.
 enum Job {
-    /// A chunk comes in.
+    /// Inserts a chunk.
     Put(ChunkId, Bytes, Origin),
-    /// A chunk is not wanted any more.
+    /// Removes a chunk.
     Unlink(ChunkId),
-    /// A chunk was there when the directory was opened.
+    /// Reports a chunk found when the directory was opened.
     Found(ChunkId),
 }
 
@@ -53,10 +53,10 @@ pub(crate) struct Directory {
     index: Mutex<Index>,
     counters: Arc<Counters>,
     jobs: UnboundedSender<Job>,
-    /// Bytes that wait to be written.
+    /// Bytes queued for writing.
     waiting: AtomicUsize,
     most_waiting: usize,
-    /// Jobs that are not done yet. The search for files counts as one.
+    /// Number of pending jobs. The initial search for files counts as one.
     pending: AtomicUsize,
     late: AtomicU32,
     failure: OnceLock<String>,
@@ -64,8 +64,8 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory, and makes it if it is not there. What is in it is found meanwhile. Within
-    /// a runtime of tokio only. Blocks.
+    /// Opens a directory, creating it if necessary. Its contents are scanned in the background.
+    /// Only within a tokio runtime. Blocks.
     pub(crate) fn open(
         path: &Path,
         options: &CacheOptions,
@@ -107,12 +107,12 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Whether it is used.
+    /// Returns `true` if the directory is in use.
     pub(crate) fn is_well(&self) -> bool {
         self.failure.get().is_none()
     }
 
-    /// Bytes of a chunk, if they are here and come in time. The chunk counts as used.
+    /// Reads bytes of a chunk, if it is cached and the disk responds in time. Marks it as used.
     pub(crate) async fn load(&self, id: &ChunkId, offset: u64, len: usize) -> Option<Bytes> {
         if !self.index.lock().get(id) {
             return None;
@@ -130,10 +130,10 @@ impl Directory {
         }
     }
 
-    /// A read failed.
+    /// Handles a failed read.
     fn note(&self, id: &ChunkId, error: &IoError) {
         match error.kind {
-            // Somebody removed it or cut it off.
+            // The file was removed or truncated externally.
             IoErrorKind::NotFound | IoErrorKind::Short => self.wrong(*id),
             IoErrorKind::Late => {
                 if self.late.fetch_add(1, Ordering::Relaxed) + 1 >= MOST_LATE {
@@ -144,7 +144,7 @@ impl Directory {
         }
     }
 
-    /// A chunk comes in, if not too much waits.
+    /// Inserts a chunk, if the queue is not full.
     pub(crate) fn put(&self, id: ChunkId, data: Bytes, origin: Origin) {
         let len = data.len();
         if self.waiting.fetch_add(len, Ordering::Relaxed).saturating_add(len) > self.most_waiting {
@@ -154,13 +154,13 @@ impl Directory {
         self.send(Job::Put(id, data, origin));
     }
 
-    /// Nothing of a block is wanted any more.
+    /// Removes the chunk of a block.
     pub(crate) fn remove(&self, block: BlockKey) {
         let gone = self.index.lock().remove(&block);
         gone.into_iter().for_each(|id| self.send(Job::Unlink(id)));
     }
 
-    /// A chunk has other bytes than it should.
+    /// Removes a chunk with wrong data.
     pub(crate) fn wrong(&self, id: ChunkId) {
         let mut index = self.index.lock();
         if index.peek(&id.block) == Some(id) {
@@ -175,16 +175,16 @@ impl Directory {
         let _ = self.jobs.send(job);
     }
 
-    /// Jobs that are not done yet.
+    /// Number of pending jobs.
     #[cfg(test)]
     pub(crate) fn pending(&self) -> usize {
         self.pending.load(Ordering::Acquire)
     }
 
-    /// It is not used any more.
+    /// Stops using the directory.
     fn fail(&self, error: &IoError) {
         if self.failure.set(error.to_string()).is_ok() {
-            tracing::error!(path = %self.path.display(), %error, "a cache directory fails and is not used any more");
+            tracing::error!(path = %self.path.display(), %error, "cache directory failed and is no longer used");
             self.index.lock().clear();
         }
     }
@@ -214,7 +214,7 @@ impl Directory {
                 self.waiting.fetch_sub(len, Ordering::Relaxed);
             }
             Job::Unlink(id) => {
-                // Unless it came in again since.
+                // Unless it was inserted again in the meantime.
                 if self.index.lock().peek(&id.block) != Some(id) {
                     self.unlink([id]).await;
                 }
@@ -223,7 +223,7 @@ impl Directory {
         }
     }
 
-    /// A file was found, which may have changed since.
+    /// Handles a found file, which may have changed in the meantime.
     async fn found(&self, id: ChunkId) {
         if self.index.lock().peek(&id.block) == Some(id) {
             return;
@@ -234,7 +234,7 @@ impl Directory {
             let mut index = self.index.lock();
             match index.peek(&id.block) {
                 None if is_whole => index.insert(id, Origin::Read),
-                // Cut off, or another one came in since.
+                // Truncated, or replaced in the meantime.
                 _ => vec![id],
             }
         };
@@ -248,7 +248,7 @@ impl Directory {
         }
         let file = self.file(&id);
         let written = self.disk.write(Arc::clone(&file), 0, data, WriteMode::Auto).await;
-        // Not synced: what a loss of power leaves of it is no more than wrong.
+        // Not synced: after a power loss its data may be wrong, which reads detect.
         self.disk.forget(&file);
         match written {
             Ok(()) => {}
@@ -288,7 +288,7 @@ impl Directory {
     }
 }
 
-/// Carries out what is asked for, until the directory is dropped.
+/// Runs jobs until the directory is dropped.
 async fn work(directory: Weak<Directory>, mut queue: UnboundedReceiver<Job>) {
     while let Some(job) = queue.recv().await {
         let Some(directory) = directory.upgrade() else { return };
@@ -310,7 +310,7 @@ fn lock(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The first name in a directory that is none of a cache.
+/// The first name in a directory that does not belong to a cache.
 fn foreign(path: &Path) -> io::Result<Option<String>> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -322,19 +322,19 @@ fn foreign(path: &Path) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Finds the chunks that are there, those that were written first in the beginning. Changes
-/// nothing: others come in meanwhile. A directory that cannot be listed is an empty one.
+/// Finds existing chunks, the oldest first. Changes nothing, because others may be inserted in the
+/// meantime. A directory that cannot be listed counts as empty.
 fn find(path: &Path, directory: &Weak<Directory>) {
     let mut found: Vec<(SystemTime, ChunkId)> = Vec::new();
     for folder in 0..FOLDERS {
         let folder = path.join(folder_name(folder));
         if let Err(error) = find_in(&folder, &mut found) {
-            tracing::warn!(path = %folder.display(), %error, "chunks in a cache directory are not known");
+            tracing::warn!(path = %folder.display(), %error, "cannot list chunks in a cache directory");
         }
     }
     found.sort_by_key(|(written, _)| *written);
-    tracing::info!(path = %path.display(), chunks = found.len(), "cached chunks were found");
-    // Nobody wants them any more when it is gone.
+    tracing::info!(path = %path.display(), chunks = found.len(), "cached chunks found");
+    // Fails if the directory was dropped, which makes them useless.
     let Some(directory) = directory.upgrade() else { return };
     for (_, id) in found {
         directory.send(Job::Found(id));
@@ -346,7 +346,7 @@ fn find_in(folder: &Path, found: &mut Vec<(SystemTime, ChunkId)>) -> io::Result<
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let id = entry.file_name().to_str().and_then(ChunkId::parse);
-        // It may have gone just now.
+        // It may have been removed just now.
         if let (Some(id), Ok(metadata)) = (id, entry.metadata()) {
             found.push((metadata.modified()?, id));
         }

@@ -1,29 +1,29 @@
-//! Why a cache cannot be opened.
+//! Errors of opening a cache.
 
 use std::io;
 use std::path::PathBuf;
 
 use blockio::IoError;
 
-/// Why a cache cannot be opened.
+/// Errors of opening a cache.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// A directory cannot be made or listed.
+    /// A directory cannot be created or listed.
     #[error("cannot open the cache directory {}: {source}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// Its disk cannot be worked with.
+    /// Its disk cannot be used.
     #[error(transparent)]
     Disk(#[from] IoError),
-    /// Two directories are the same.
-    #[error("{} is named twice as a cache directory", .0.display())]
+    /// A directory is listed twice.
+    #[error("{} is listed twice as a cache directory", .0.display())]
     Twice(PathBuf),
-    /// Files of somebody else are in a directory.
-    #[error("{} has {file:?}, which is no file of a cache: is it the right directory?", path.display())]
+    /// A directory contains other files.
+    #[error("{} contains {file:?}, which is not a cache file: check the configured directory", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,

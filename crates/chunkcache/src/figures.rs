@@ -1,4 +1,4 @@
-//! What is counted.
+//! Metrics of the cache.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,26 +19,26 @@ pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What a cache did since its start, and has.
+/// Metrics of a cache: counters since its start, and its size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Chunks that came in because they were read.
+    /// Chunks inserted after reads.
     pub from_reads: u64,
-    /// Chunks that came in when they were written.
+    /// Chunks inserted after writes.
     pub from_writes: u64,
-    /// Reads that were answered from here.
+    /// Reads served from the cache.
     pub hits: u64,
-    /// Reads that were not.
+    /// Reads not served from the cache.
     pub misses: u64,
-    /// Chunks that made room for others.
+    /// Evicted chunks.
     pub evictions: u64,
-    /// Chunks that were here and could not be read in time, or had wrong bytes.
+    /// Cached chunks that could not be read in time, or had wrong data.
     pub load_failures: u64,
-    /// Chunks that did not come in because too many waited, or there was no room.
+    /// Chunks not inserted because the queue or the disk was full.
     pub left_out: u64,
-    /// Chunks that are here.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Their bytes.
+    /// Bytes of chunks.
     pub bytes: u64,
 }
 
@@ -59,15 +59,15 @@ impl Counters {
     }
 }
 
-/// How a directory is.
+/// Status of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryFigures {
     /// The directory.
     pub path: PathBuf,
-    /// Why it is not used any more, if so.
+    /// The reason why it is no longer used, if so.
     pub failure: Option<String>,
-    /// Chunks in it.
+    /// Number of chunks in it.
     pub chunks: u64,
-    /// Their bytes.
+    /// Bytes of chunks in it.
     pub bytes: u64,
 }

@@ -1,29 +1,29 @@
-//! What is in a directory, and what goes when it is full.
+//! Index of a directory, and its eviction.
 
 use lru::LruCache;
 use rustc_hash::FxBuildHasher;
 
 use crate::chunk_id::{BlockKey, ChunkId};
 
-/// How a chunk came in.
+/// Origin of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A client read it.
     Read,
-    /// It was written here, and nobody has read it yet.
+    /// It was written here, and not read yet.
     Written,
 }
 
-/// The bytes that may be there.
+/// Limits in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Of all.
+    /// Limit for all chunks.
     pub all: u64,
-    /// Of those that were written and not read.
+    /// Limit for chunks that were written and not read.
     pub written: u64,
 }
 
-/// The chunks of a directory, from the one that was used last to the one that was not for longest.
+/// The chunks of a directory, in order of their last use.
 pub(crate) struct Index {
     bounds: Bounds,
     read: Part,
@@ -64,7 +64,7 @@ impl Index {
         Self { bounds, read: Part::new(), written: Part::new() }
     }
 
-    /// Whether a chunk is there; it counts as read now.
+    /// Returns `true` if a chunk is present, and marks it as read.
     pub(crate) fn get(&mut self, id: &ChunkId) -> bool {
         if let Some(there) = self.read.chunks.get(&id.block) {
             return there == id;
@@ -77,13 +77,12 @@ impl Index {
         true
     }
 
-    /// What is there of a block.
+    /// The chunk of a block, without marking it.
     pub(crate) fn peek(&self, block: &BlockKey) -> Option<ChunkId> {
         self.read.chunks.peek(block).or_else(|| self.written.chunks.peek(block)).copied()
     }
 
-    /// Notes a chunk. Returns those that are not there any more: others of the block, and what
-    /// falls out.
+    /// Adds a chunk. Returns the removed ones: an older chunk of the block, and evicted ones.
     pub(crate) fn insert(&mut self, id: ChunkId, origin: Origin) -> Vec<ChunkId> {
         let mut gone: Vec<ChunkId> = self.remove(&id.block).into_iter().collect();
         gone.retain(|old| *old != id);
@@ -105,18 +104,18 @@ impl Index {
         None
     }
 
-    /// Forgets a block. Returns what was there.
+    /// Removes the chunk of a block and returns it.
     pub(crate) fn remove(&mut self, block: &BlockKey) -> Option<ChunkId> {
         self.read.pop(block).or_else(|| self.written.pop(block))
     }
 
-    /// Forgets those that were not used for longest, as many as said.
+    /// Removes up to `most` of the least recently used chunks.
     pub(crate) fn pop_oldest(&mut self, most: usize) -> Vec<ChunkId> {
         let mut pop = || self.written.pop_oldest().or_else(|| self.read.pop_oldest());
         (0..most).map_while(|_| pop()).collect()
     }
 
-    /// Forgets all.
+    /// Removes all.
     pub(crate) fn clear(&mut self) {
         (self.read, self.written) = (Part::new(), Part::new());
     }

@@ -1,21 +1,21 @@
-//! What a cache is opened with.
+//! Options of a cache.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a cache is opened with.
+/// Options of a cache.
 #[derive(Debug, Clone)]
 pub struct CacheOptions {
-    /// A directory on each fast disk.
+    /// One directory on each fast disk.
     pub dirs: Vec<PathBuf>,
-    /// Bytes of chunks in each directory.
+    /// Capacity of each directory in bytes.
     pub capacity: u64,
-    /// Blocks that are remembered as read without being here: a chunk comes in when its block is
-    /// read again while it is among them.
+    /// Number of remembered reads of uncached blocks: a chunk is inserted when its block is read
+    /// again while it is among them.
     pub touches: usize,
-    /// How long a disk of the cache may give nothing to a read until that is a miss.
+    /// Timeout of a read from a cache disk, after which it is a miss.
     pub read_limit: Duration,
-    /// Bytes that may wait to be written to a directory; what comes beyond them is left out.
+    /// Maximum bytes queued for writing to a directory; excess chunks are skipped.
     pub queue_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Blocks that were read lately without being here.
+//! Recently read blocks that are not cached.
 
 use std::num::NonZeroUsize;
 
@@ -8,19 +8,19 @@ use rustc_hash::FxBuildHasher;
 
 use crate::chunk_id::BlockKey;
 
-/// Remembers the blocks that were read last, a bounded number of them.
+/// A bounded list of the most recently read blocks.
 pub(crate) struct Touches {
     blocks: Mutex<LruCache<BlockKey, (), FxBuildHasher>>,
 }
 
 impl Touches {
-    /// Of at most so many blocks.
+    /// Creates a list of at most `most` blocks.
     pub(crate) fn new(most: usize) -> Self {
         let most = NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN);
         Self { blocks: Mutex::new(LruCache::with_hasher(most, FxBuildHasher)) }
     }
 
-    /// A block is read. Says whether it was lately; that is forgotten then.
+    /// Records a read of a block. Returns `true` if it was read recently, and removes it then.
     pub(crate) fn again(&self, block: BlockKey) -> bool {
         let mut blocks = self.blocks.lock();
         let again = blocks.pop(&block).is_some();

@@ -23,7 +23,7 @@ impl Bed {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut options = CacheOptions::new(vec![dir.path().join("fast")], 10_000);
-        // No read is late because the machine is busy.
+        // No read is late because of a busy machine.
         options.read_limit = testkit::LIMIT;
         let backend = FaultyBackend::default();
         let cache = open(&options, &backend).unwrap();
@@ -52,7 +52,7 @@ impl Bed {
         self.settle().await;
     }
 
-    /// Until all that was asked for is done.
+    /// Waits until all pending jobs are done.
     async fn settle(&self) {
         until("the jobs to be done", async || {
             let all_done = self.cache.directories.iter().all(|one| one.pending() == 0);
@@ -140,7 +140,7 @@ async fn a_wiped_cache_is_an_empty_one() {
     assert!(bed.read(1).await.is_none());
     bed.insert(1, Origin::Read).await;
     assert!(bed.read(1).await.is_some());
-    // One that is wiped while it is used has files that are open, at most.
+    // After a wipe during use, at most open files exist.
     bed.insert(2, Origin::Read).await;
     bed.files().iter().for_each(|file| fs::remove_file(file).unwrap());
     assert!(bed.read(2).await.is_none());
@@ -207,7 +207,7 @@ async fn a_disk_that_hangs_makes_misses_and_is_left() {
     bed.options.read_limit = Duration::from_millis(50);
     let bed = bed.reopen();
     bed.until_chunks(1).await;
-    // Bytes that are in memory come from a disk that hangs, too.
+    // Cached pages are served even if the disk hangs.
     bed.backend.faults.always(Op::Read, "fast", Strike::hold(gate.blocking()));
     let mut missed = 0;
     while bed.cache.directories()[0].failure.is_none() {
@@ -215,7 +215,7 @@ async fn a_disk_that_hangs_makes_misses_and_is_left() {
         missed += 1;
         assert!(missed < 20);
     }
-    // All of them were answered while the first one still hung.
+    // All of them completed while the first one still hung.
     assert_eq!(gate.passed(), 0);
     assert!(gate.waiting() > 0);
 }
