@@ -1,4 +1,4 @@
-//! Compiles `proto/*.proto` with protox, so that no `protoc` is needed on the machine.
+//! Compiles `proto/*.proto` with protox, so that `protoc` need not be installed.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! One request: from its message to its answer.
+//! Processing of one request, from its message to its reply.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::retry::{Claim, Retries};
 use crate::wire::common::RaftClientReplyProto;
 use crate::{reply, watch};
 
-/// A reply to come, or the end of its stream.
+/// A future reply, or the end of its stream.
 pub(crate) type Reply = BoxFuture<'static, Result<RaftClientReplyProto, Status>>;
 
-/// Answers requests.
+/// Processes requests.
 pub(crate) struct Calls {
     pub server: Arc<dyn Server>,
     me: PeerId,
@@ -30,8 +30,8 @@ impl Calls {
         Arc::new(Self { me: server.me(), server, retries: Retries::new() })
     }
 
-    /// Begins a request: when this ends, a write has its place in the order, and the reply is what
-    /// is left to wait for.
+    /// Starts a request: on completion a write has its place in the order, and only the returned
+    /// reply remains to be awaited.
     pub async fn begin(&self, request: Request) -> Reply {
         let key = request.key;
         self.retries.forget(key, &request.answered);
@@ -45,7 +45,7 @@ impl Calls {
                 Claim::Known(outcome) => finish(replies, group, outcome).boxed(),
                 Claim::New(sender, outcome) => {
                     match group.clone().write(content, request.timeout).await {
-                        // Goes on when no caller waits for it any more.
+                        // Continues even if no caller waits for it any more.
                         Ok(answer) => _ = tokio::spawn(answer.map(|outcome| sender.send(outcome))),
                         Err(refusal) => _ = sender.send(Err(refusal)),
                     }
@@ -85,7 +85,7 @@ impl Calls {
     }
 }
 
-/// The reply once there is an outcome; it says how far the members are by then.
+/// Builds the reply once there is an outcome, with the members' log positions at that time.
 async fn finish(
     replies: Replies,
     group: Arc<dyn Group>,
@@ -97,7 +97,7 @@ async fn finish(
     }
 }
 
-/// The error of a request that cannot be understood.
+/// The error for a malformed request.
 pub(crate) fn nonsense(refusal: Refusal) -> Status {
     reply::status(&refusal)
 }

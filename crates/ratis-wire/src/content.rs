@@ -1,31 +1,31 @@
-//! Messages that carry bulk data behind them, so that the data need not be copied to get at it:
-//! the message's length in four bytes (big endian), the message, the data.
+//! Messages followed by bulk data, so that the data can be used without a copy: the message's
+//! length in four bytes (big endian), the message, the data.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Bytes that say how long the message is.
+/// Size of the length prefix.
 const PREFIX: usize = 4;
 
-/// A content that is not framed as it should be.
+/// A malformed content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContentError {
-    /// Not even a length.
-    #[error("a content of {0} bytes has no room for a length")]
+    /// No complete length prefix.
+    #[error("a content of {0} bytes is too short for a length")]
     Short(usize),
-    /// A length that does not fit.
-    #[error("the message is said to have {claimed} bytes, {there} follow")]
+    /// A wrong length.
+    #[error("the message should have {claimed} bytes, {there} follow")]
     Length {
-        /// What the content says.
+        /// The declared length.
         claimed: i32,
-        /// What there is.
+        /// The actual length.
         there: usize,
     },
 }
 
-/// The message and the data behind it, neither copied.
+/// Splits the message from the data after it, without copies.
 ///
 /// # Errors
-/// When the length does not fit.
+/// If the length is wrong.
 pub fn split(mut content: Bytes) -> Result<(Bytes, Bytes), ContentError> {
     if content.len() < PREFIX {
         return Err(ContentError::Short(content.len()));
@@ -39,7 +39,7 @@ pub fn split(mut content: Bytes) -> Result<(Bytes, Bytes), ContentError> {
     Ok((message, content))
 }
 
-/// A message with data behind it; `None` when the message is too long for its length.
+/// Joins a message and data; `None` if the message is too long for the length prefix.
 pub fn join(message: &[u8], data: &[u8]) -> Option<Bytes> {
     let length = i32::try_from(message.len()).ok()?;
     let mut content = BytesMut::with_capacity(PREFIX + message.len() + data.len());

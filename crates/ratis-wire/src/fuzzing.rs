@@ -1,11 +1,11 @@
-//! Requests of Ratis' clients, for fuzzing.
+//! Fuzz targets for requests of Ratis' clients.
 
 use prost::Message;
 
 use crate::common::{RaftClientRequestProto, RaftRpcRequestProto};
 use crate::request::Request;
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with sample inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     vec![("ratis-request", request, requests())]
 }

@@ -1,4 +1,4 @@
-//! What the protocol needs of a server and of its groups.
+//! Interfaces of the protocol to a server and its groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::ids::{GroupId, PeerId};
 use crate::level::Level;
 
-/// Groups that live on this server.
+/// Groups on this server.
 pub trait Server: Send + Sync + 'static {
     /// The id of this server in all of its groups.
     fn me(&self) -> PeerId;
@@ -18,102 +18,102 @@ pub trait Server: Send + Sync + 'static {
     /// A group.
     ///
     /// # Errors
-    /// [`Refusal::GroupMismatch`] when it does not live here, [`Refusal::ServerNotReady`] when
-    /// that is not known yet.
+    /// [`Refusal::GroupMismatch`] if it is not on this server, [`Refusal::ServerNotReady`] if that
+    /// is not known yet.
     fn group(&self, id: GroupId) -> Result<Arc<dyn Group>, Refusal>;
 
-    /// The groups that live here.
+    /// The groups on this server.
     fn groups(&self) -> Vec<GroupId>;
 
-    /// Ends when the server stops: streams that clients hold open end with it.
+    /// Completes when the server stops: open streams of clients end with it.
     fn stopped(&self) -> BoxFuture<'static, ()>;
 
-    /// How long an entry may take to come as far as a watch asks.
+    /// Timeout of a watch.
     fn watch_timeout(&self) -> Duration;
 }
 
-/// The answer to a write that has its place in the order.
+/// The future response to a write that has its place in the order.
 pub type Answer = BoxFuture<'static, Result<Done, Refusal>>;
 
-/// A write that is applied.
+/// An applied write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Done {
     /// Index of its log entry.
     pub index: u64,
-    /// What the state machine answered.
+    /// The state machine's response.
     pub message: Bytes,
 }
 
 /// One Raft group as seen by its member here.
 pub trait Group: Send + Sync + 'static {
-    /// Replicates a command. The outer future ends when the command has its place in the order of
-    /// this group's writes, the inner one when it is applied.
+    /// Replicates a command. The outer future completes when the command has its place in the order
+    /// of this group's writes, the inner one when it is applied.
     fn write(
         self: Arc<Self>,
         content: Bytes,
         timeout: Option<Duration>,
     ) -> BoxFuture<'static, Result<Answer, Refusal>>;
 
-    /// Answers a query from the state machine.
+    /// Serves a query from the state machine.
     fn read(self: Arc<Self>, content: Bytes) -> BoxFuture<'static, Result<Bytes, Refusal>>;
 
-    /// Whether this member may speak for the group.
+    /// Checks that this member is a ready leader.
     ///
     /// # Errors
     /// [`Refusal::NotLeader`] or [`Refusal::LeaderNotReady`].
     fn check_leader(&self) -> Result<(), Refusal>;
 
-    /// How far every member is, as known here; this one is the first.
+    /// Log positions of all members, as far as known here; this one is the first.
     fn progress(&self) -> Vec<Progress>;
 
     /// Changes whenever [`progress`](Self::progress) does.
     fn progress_changes(&self) -> watch::Receiver<u64>;
 
-    /// How this member stands; `None` when the group is gone.
+    /// Status of this member; `None` if the group no longer exists.
     fn status(self: Arc<Self>) -> BoxFuture<'static, Option<GroupStatus>>;
 }
 
-/// How far a member is.
+/// Log position of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Which member.
+    /// The member.
     pub peer: PeerId,
     /// Last entry that is in its log.
     pub stored: u64,
     /// Last entry that it knows to be committed.
     pub committed: u64,
-    /// How long it has said nothing.
+    /// Time since its last message.
     pub silent: Duration,
 }
 
-/// A member with the addresses that clients may use.
+/// A member with its addresses for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Which.
+    /// The member.
     pub peer: PeerId,
-    /// Where its client protocol is served ("host:port"); empty when not known here.
+    /// Address of its client protocol ("host:port"); empty if unknown.
     pub address: String,
     /// Its priority in elections.
     pub priority: u32,
 }
 
-/// A member's part in its group.
+/// A member's role in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Takes writes.
+    /// Accepts writes.
     Leader,
-    /// Asks for votes.
+    /// Requests votes.
     Candidate,
-    /// Follows.
+    /// Follows a leader, or waits for one.
     Follower,
 }
 
-/// How a member stands.
+/// Status of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupStatus {
-    /// Its part.
+    /// Its role.
     pub role: Role,
-    /// The leader, when known.
+    /// The leader, if known.
     pub leader: Option<PeerId>,
     /// Its term.
     pub term: u64,
@@ -123,58 +123,58 @@ pub struct GroupStatus {
     pub committed: u64,
     /// Last entry in the log.
     pub last: u64,
-    /// Whether its log can be written.
+    /// True if its log can be written.
     pub healthy: bool,
     /// All members.
     pub members: Vec<Member>,
 }
 
-/// Why a request is not answered as asked.
+/// Reasons for refusing a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Another member leads.
-    #[error("this server does not lead the group")]
+    /// Another member is the leader.
+    #[error("this server is not the leader of the group")]
     NotLeader {
-        /// The leader, when known.
+        /// The leader, if known.
         leader: Option<PeerId>,
-        /// All members, when their addresses are known; they replace what the client knew.
+        /// All members, if their addresses are known; they replace the client's list.
         members: Vec<Member>,
     },
-    /// This member leads, but has not applied what earlier leaders committed.
+    /// This member is the leader, but has not applied all commits of earlier leaders.
     #[error("the leader is not ready yet")]
     LeaderNotReady,
-    /// An entry has not come as far as asked in time.
-    #[error("entry {index} is not replicated as far as asked")]
+    /// An entry did not reach the requested level in time.
+    #[error("entry {index} did not reach the requested replication level")]
     NotReplicated {
         /// The entry.
         index: u64,
-        /// How far was asked.
+        /// The requested level.
         level: Level,
     },
-    /// The state machine refused the command before it came into the log.
+    /// The state machine rejected the command before it was appended to the log.
     #[error("{class}: {message}")]
     StateMachine {
         /// Java class of the exception.
         class: &'static str,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// The group was closed while the request was under way.
+    /// The group was closed with the request in flight.
     #[error("the group is closed: {0}")]
     AlreadyClosed(String),
-    /// The group does not live on this server.
+    /// The group is not on this server.
     #[error("group {0} is not on this server")]
     GroupMismatch(GroupId),
     /// The server is starting.
     #[error("the server is starting")]
     ServerNotReady,
-    /// Too much is under way.
-    #[error("too much is under way: {0}")]
+    /// Too many requests are in progress.
+    #[error("too many requests in progress: {0}")]
     Busy(String),
-    /// A request that makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// A kind of request that is not served.
-    #[error("{0} requests are not served")]
+    /// An unsupported kind of request.
+    #[error("{0} requests are not supported")]
     Unsupported(&'static str),
 }

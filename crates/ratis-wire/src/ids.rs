@@ -18,24 +18,24 @@ impl PeerId {
         Self(id.to_string().into_bytes().into())
     }
 
-    /// As the wire has it.
+    /// Converts to the wire's form.
     pub fn to_wire(&self) -> Bytes {
         self.0.clone()
     }
 
-    /// The peer without its addresses: a client knows those.
+    /// The peer without its addresses, which clients already have.
     pub(crate) fn to_peer(&self) -> RaftPeerProto {
         RaftPeerProto { id: self.to_wire(), ..Default::default() }
     }
 }
 
-/// What one client calls one request, however often it sends it.
+/// A client's identity of a request, the same for all retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
-    /// The group that it is for.
+    /// The group.
     pub group: GroupId,
     /// The caller.
     pub client: Uuid,
-    /// The client's number for it.
+    /// The client's call id.
     pub call: u64,
 }

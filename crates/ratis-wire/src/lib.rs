@@ -1,20 +1,21 @@
-//! Ratis' client protocol: what clients of other makes call to replicate a command through a Raft
-//! group. The protocol's side is here (streams, order, duplicates, watches, what Java expects of an
-//! exception); the group behind it is whatever implements [`Server`] and [`Group`].
+//! Ratis' client protocol, with which clients of Apache Ozone replicate a command through a Raft
+//! group. This crate implements the protocol (streams, order, duplicates, watches, Java's
+//! requirements on an exception); the group behind it is any implementation of [`Server`] and
+//! [`Group`].
 //!
-//! | module | what it does |
+//! | module | contents |
 //! | --- | --- |
-//! | [`group`] | the traits, and what goes through them |
+//! | [`group`] | the traits and their types |
 //! | [`ids`] | peers, groups, calls |
-//! | `request`, `reply` | messages from and to the wire |
-//! | `window` | requests of one stream, put into the order of their sequence numbers |
-//! | `retry` | answers that are given again when a request comes again |
-//! | `watch` | how far an entry has come |
-//! | `call` | one request: from its message to its answer |
-//! | `server` | the gRPC services: streams, and looking at groups |
-//! | [`content`] | messages with bulk data behind them |
+//! | `request`, `reply` | conversion of messages |
+//! | `window` | ordering of a stream's requests by sequence number |
+//! | `retry` | cached replies for retried requests |
+//! | `watch` | waiting for the replication of an entry |
+//! | `call` | processing of one request, from its message to its reply |
+//! | `server` | the gRPC services: streams, and group information |
+//! | [`content`] | messages followed by bulk data |
 //!
-//! Start at [`RatisServices`]; the way of a write is `server/ordered.rs` → `window.rs` → `call.rs`
+//! Start at [`RatisServices`]; the path of a write is `server/ordered.rs` → `window.rs` → `call.rs`
 //! → `retry.rs` → [`Group::write`].
 
 mod call;

@@ -1,5 +1,4 @@
-//! What goes back: replies, with what Java's side expects of an exception, and errors of a whole
-//! stream.
+//! Replies, with Java's requirements on an exception, and errors of a whole stream.
 
 use bytes::Bytes;
 use tonic::metadata::{MetadataMap, MetadataValue};
@@ -15,18 +14,18 @@ use crate::wire::common::{
     RaftRpcReplyProto, StateMachineExceptionProto,
 };
 
-/// A Java `StackTraceElement[0]`, serialized. Clients read a stack trace whenever there may be one,
-/// and stumble over none.
+/// A serialized Java `StackTraceElement[0]`. Clients always read a stack trace, and fail on a
+/// missing one.
 const NO_STACK_TRACE: &[u8] = b"\xac\xed\x00\x05ur\x00\x1e[Ljava.lang.StackTraceElement;\
 \x02F*<<\xfd\x229\x02\x00\x00xp\x00\x00\x00\x00";
 
-/// Trailer with the Java class of an error that ends a stream.
+/// Trailer with the Java class of a stream's final error.
 const EXCEPTION_TYPE: &str = "exception-type";
 
-/// The exception of a state machine or client library that has no class of its own here.
+/// The class for exceptions of a state machine or client library without a class of their own here.
 const EXCEPTIONS: &str = "org.apache.ratis.protocol.exceptions.";
 
-/// Makes replies to one call.
+/// Builds replies to one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Replies {
     pub key: CallKey,
@@ -34,7 +33,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// The frame of every reply.
+    /// The common part of every reply.
     pub fn rpc(&self, success: bool) -> RaftRpcReplyProto {
         RaftRpcReplyProto {
             requestor_id: id_bytes(self.key.client),
@@ -45,7 +44,7 @@ impl Replies {
         }
     }
 
-    /// It is done.
+    /// A successful reply.
     pub fn done(&self, done: Done, progress: &[Progress]) -> RaftClientReplyProto {
         RaftClientReplyProto {
             rpc_reply: Some(self.rpc(true)),
@@ -56,10 +55,10 @@ impl Replies {
         }
     }
 
-    /// It is not.
+    /// A reply with an exception.
     ///
     /// # Errors
-    /// What ends the stream.
+    /// The status that ends the stream.
     pub fn refused(
         &self,
         refusal: Refusal,
@@ -110,7 +109,7 @@ impl Replies {
     }
 }
 
-/// An error that ends a stream.
+/// The status that ends a stream.
 pub(crate) fn status(refusal: &Refusal) -> Status {
     let class = match refusal {
         Refusal::GroupMismatch(_) => "GroupMismatchException",
@@ -136,7 +135,7 @@ fn not_leader(leader: Option<PeerId>, members: Vec<Member>) -> NotLeaderExceptio
     NotLeaderExceptionProto { suggested_leader: suggested, peers_in_conf: peers }
 }
 
-/// A member as clients are told of it.
+/// Converts a member to the form for clients.
 pub(crate) fn to_peer(member: Member) -> RaftPeerProto {
     RaftPeerProto {
         priority: member.priority,

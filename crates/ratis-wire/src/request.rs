@@ -1,4 +1,4 @@
-//! What a client asks, from its message.
+//! Parsing of client requests.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use crate::wire::common::{RaftClientRequestProto, RaftGroupIdProto, RaftRpcReque
 pub(crate) struct Request {
     /// Group, client and call.
     pub key: CallKey,
-    /// What is asked.
+    /// The kind of request.
     pub kind: Kind,
     /// Its position among the requests of its stream.
     pub position: Option<StreamPosition>,
-    /// Calls whose answers the client has.
+    /// Calls whose replies the client has received.
     pub answered: Vec<u64>,
-    /// How long the client waits.
+    /// The client's timeout.
     pub timeout: Option<Duration>,
 }
 
-/// What is asked.
+/// The kind of request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Write(Bytes),
@@ -39,13 +39,13 @@ pub(crate) enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPosition {
     pub number: u64,
-    /// Nothing comes before it.
+    /// The first request of its stream.
     pub first: bool,
 }
 
 impl Request {
     /// # Errors
-    /// When an id is missing or no id, or nothing is asked.
+    /// If an id is missing or malformed, or the request has no type.
     pub fn from_wire(wire: RaftClientRequestProto) -> Result<Self, Refusal> {
         let invalid = |what: &str| Refusal::Invalid(what.to_owned());
         let rpc = wire.rpc_request.ok_or_else(|| invalid("rpcRequest is missing"))?;
@@ -69,7 +69,7 @@ impl Request {
         Ok(Self { key, kind, position, answered: rpc.replied_call_ids, timeout })
     }
 
-    /// Bytes that it holds.
+    /// Size in bytes.
     pub fn size(&self) -> usize {
         match &self.kind {
             Kind::Write(content) | Kind::Read(content) => content.len(),
@@ -81,7 +81,7 @@ impl Request {
 /// The caller and its call.
 ///
 /// # Errors
-/// When an id is missing or no id.
+/// If an id is missing or malformed.
 pub(crate) fn call_key(rpc: &RaftRpcRequestProto) -> Result<CallKey, Refusal> {
     let client = uuid("requestorId", &rpc.requestor_id)?;
     if client.is_nil() {
@@ -92,7 +92,7 @@ pub(crate) fn call_key(rpc: &RaftRpcRequestProto) -> Result<CallKey, Refusal> {
 }
 
 /// # Errors
-/// When it is missing or no id.
+/// If it is missing or malformed.
 pub(crate) fn group_id(id: Option<&RaftGroupIdProto>) -> Result<GroupId, Refusal> {
     let id = id.ok_or_else(|| Refusal::Invalid("raftGroupId is missing".to_owned()))?;
     uuid("raftGroupId", &id.id)

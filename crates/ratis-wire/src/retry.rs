@@ -1,8 +1,8 @@
-//! Answers that are given again when a request comes again: a client that lost its stream sends
-//! what is not answered once more, with the same call ids.
+//! Retry cache: a client that lost its stream resends its unanswered requests, with the same call
+//! ids.
 //!
-//! Only successes are kept for that; a request that failed may be tried again. What the client says
-//! it has is forgotten, so little is kept of clients that are well.
+//! Only successful replies are cached; a failed request may be retried. Replies that the client
+//! reports as received are removed, so healthy clients occupy little of the cache.
 
 use std::num::NonZeroUsize;
 
@@ -15,22 +15,23 @@ use tokio::sync::oneshot;
 use crate::group::{Done, Refusal};
 use crate::ids::CallKey;
 
-/// Calls remembered. A client has some tens under way, and an answer some hundred bytes.
+/// Maximum number of cached calls. A client has some tens in flight, and a reply has some hundred
+/// bytes.
 const MOST_CALLS: NonZeroUsize = NonZeroUsize::new(16 << 10).unwrap();
 
-/// What a write came to; several may wait for it.
+/// The outcome of a write; several callers may wait for it.
 pub(crate) type Outcome = Shared<BoxFuture<'static, Result<Done, Refusal>>>;
 
-/// Writes under way and done.
+/// Writes in progress and completed ones.
 pub(crate) struct Retries {
     calls: Mutex<LruCache<CallKey, Outcome>>,
 }
 
-/// Whose turn it is to carry a write out.
+/// The result of looking up a write.
 pub(crate) enum Claim {
-    /// It was carried out, or is being so.
+    /// It was executed, or is in progress.
     Known(Outcome),
-    /// The caller's, which tells the outcome.
+    /// The caller must execute it, and send the outcome.
     New(oneshot::Sender<Result<Done, Refusal>>, Outcome),
 }
 
@@ -39,7 +40,7 @@ impl Retries {
         Self { calls: Mutex::new(LruCache::new(MOST_CALLS)) }
     }
 
-    /// Finds what became of a call, or takes it over.
+    /// Returns the outcome of a known call, or records a new one.
     pub fn claim(&self, key: CallKey) -> Claim {
         let mut calls = self.calls.lock();
         if let Some(known) = calls.get(&key)
@@ -48,14 +49,14 @@ impl Retries {
             return Claim::Known(known.clone());
         }
         let (sender, receiver) = oneshot::channel();
-        let gone = || Refusal::AlreadyClosed("the request was given up".to_owned());
+        let gone = || Refusal::AlreadyClosed("the request was aborted".to_owned());
         let outcome = async move { receiver.await.unwrap_or_else(|_| Err(gone())) };
         let outcome = outcome.boxed().shared();
         calls.put(key, outcome.clone());
         Claim::New(sender, outcome)
     }
 
-    /// The client has the answers to these calls.
+    /// Removes calls whose replies the client has received.
     pub fn forget(&self, key: CallKey, answered: &[u64]) {
         if answered.is_empty() {
             return;

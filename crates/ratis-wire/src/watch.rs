@@ -1,4 +1,4 @@
-//! How far an entry has come, and waiting until it has come far enough.
+//! Replication levels of an entry, and waiting for them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use crate::group::{Group, Progress, Refusal};
 use crate::level::Level;
 use crate::wire::common::ReplicationLevel;
 
-/// Longest wait between two checks of which member leads, and which are still there.
+/// Maximum interval between checks of the leader and of the reachable members.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A member that said nothing for so long will not come as far as is asked in good time: many
-/// elections would have passed.
+/// Silence after which a member is considered unreachable, so that waiting for it is pointless:
+/// many elections would have passed.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Level {
     /// # Errors
-    /// When the number is none of the enum.
+    /// If the number is not in the enum.
     pub(crate) fn from_wire(level: i32) -> Result<Self, Refusal> {
         match ReplicationLevel::try_from(level) {
             Ok(ReplicationLevel::Majority) => Ok(Self::Majority),
             Ok(ReplicationLevel::All) => Ok(Self::All),
             Ok(ReplicationLevel::MajorityCommitted) => Ok(Self::MajorityCommitted),
             Ok(ReplicationLevel::AllCommitted) => Ok(Self::AllCommitted),
-            Err(_) => Err(Refusal::Invalid(format!("replication level {level} is not known"))),
+            Err(_) => Err(Refusal::Invalid(format!("unknown replication level {level}"))),
         }
     }
 
@@ -38,12 +38,12 @@ impl Level {
         }
     }
 
-    /// Whether one member alone can hold it up.
+    /// Returns `true` if a single member can block it.
     fn waits_for_all(self) -> bool {
         matches!(self, Self::All | Self::AllCommitted)
     }
 
-    /// The last entry that has come so far.
+    /// The last entry at this level.
     pub(crate) fn index(self, progress: &[Progress]) -> u64 {
         let mut committed: Vec<u64> = progress.iter().map(|member| member.committed).collect();
         committed.sort_unstable();
@@ -51,7 +51,7 @@ impl Level {
         match self {
             Self::Majority => newest,
             Self::All => progress.iter().map(|m| m.stored).min().unwrap_or(0).min(newest),
-            // Ascending: so many members, a majority, are at this place or behind it.
+            // Ascending: a majority is at this position or after it.
             Self::MajorityCommitted => committed
                 .len()
                 .checked_sub(1)
@@ -62,11 +62,10 @@ impl Level {
     }
 }
 
-/// Waits until the entry `index` has come as far as `level`; returns how far the members are then.
+/// Waits until the entry `index` has reached `level`; returns the members' positions at that time.
 ///
 /// # Errors
-/// [`Refusal::NotReplicated`] when it has not come so far in time, [`Refusal::NotLeader`] when this
-/// member cannot know.
+/// [`Refusal::NotReplicated`] on timeout, [`Refusal::NotLeader`] if this member is not the leader.
 pub(crate) async fn wait(
     group: &Arc<dyn Group>,
     index: u64,
@@ -83,7 +82,7 @@ pub(crate) async fn wait(
             return Ok(progress);
         }
         let now = Instant::now();
-        // Only members that are there are worth waiting for.
+        // Only reachable members are worth waiting for.
         let there: Vec<_> =
             progress.iter().filter(|m| m.silent < SILENCE_TIMEOUT).cloned().collect();
         let hopeless = level.waits_for_all() && level.index(&there) >= index;

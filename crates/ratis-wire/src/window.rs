@@ -1,16 +1,16 @@
-//! Requests of one stream, put into the order of their sequence numbers.
+//! Ordering of a stream's requests by sequence number.
 //!
-//! The first request of a stream says that nothing comes before it; from there on numbers rise by
-//! one. A number that was seen already comes from a client whose time was over, and is ignored.
+//! The first request of a stream is marked as such; from there on numbers increase by one. A number
+//! seen before comes from a client after a timeout, and is ignored.
 
 use std::collections::BTreeMap;
 
 use crate::request::StreamPosition;
 
-/// Requests that may wait for one that comes before them: more than any client has under way.
+/// Maximum number of requests that wait for an earlier one: more than any client has in flight.
 const MOST_WAITING: usize = 1024;
 
-/// Requests that arrived, until it is their turn.
+/// Requests that have arrived, until their turn.
 #[derive(Debug)]
 pub(crate) struct Window<T> {
     next: Option<u64>,
@@ -19,24 +19,24 @@ pub(crate) struct Window<T> {
     max_bytes: usize,
 }
 
-/// What became of a request that arrived.
+/// The result of a request's arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It waits for its turn, or its turn is now.
+    /// It waits for its turn, or can run now.
     Taken,
-    /// It was here before.
+    /// It is a duplicate.
     Repeated,
-    /// Too many wait for one that does not come.
+    /// Too many requests wait for a missing one.
     Full,
 }
 
 impl<T> Window<T> {
-    /// A window in which requests of up to `max_bytes` may wait.
+    /// A window for waiting requests of up to `max_bytes` in total.
     pub fn new(max_bytes: usize) -> Self {
         Self { next: None, waiting: BTreeMap::new(), bytes: 0, max_bytes }
     }
 
-    /// A request of `size` bytes arrives.
+    /// Adds a request of `size` bytes.
     pub fn arrive(&mut self, position: StreamPosition, request: T, size: usize) -> Arrival {
         if self.next.is_none() && (position.first || position.number == 0) {
             self.next = Some(position.number);
@@ -58,12 +58,12 @@ impl<T> Window<T> {
         Arrival::Taken
     }
 
-    /// The request whose turn it is, if it is here.
+    /// Removes the next request in order, if it has arrived.
     pub fn next(&mut self) -> Option<T> {
         let next = self.next?;
         let (request, size) = self.waiting.remove(&next)?;
         self.bytes -= size;
-        // After the largest number nothing can follow.
+        // No number follows the largest one.
         self.next = next.checked_add(1);
         Some(request)
     }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(window.arrive(first(7), 7, 1), Arrival::Taken);
         assert_eq!((window.next(), window.next(), window.next()), (Some(7), Some(8), None));
         assert_eq!(window.arrive(at(7), 7, 1), Arrival::Repeated);
-        // Only the very first says where to start.
+        // Only the very first request determines the start.
         assert_eq!(window.arrive(first(20), 20, 1), Arrival::Taken);
         assert_eq!(window.next(), None);
     }

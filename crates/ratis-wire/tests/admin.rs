@@ -1,4 +1,4 @@
-//! Looking at groups.
+//! Group information.
 
 use ratis_wire::common::role_info_proto::PeerInfo;
 use ratis_wire::common::{GroupInfoRequestProto, GroupListRequestProto, RaftGroupIdProto};

@@ -1,4 +1,4 @@
-//! The protocol over real gRPC, with a group of the test behind it.
+//! The protocol over real gRPC, with a test group behind it.
 
 #![allow(clippy::unwrap_used)]
 

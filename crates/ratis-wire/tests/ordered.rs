@@ -91,7 +91,7 @@ async fn a_member_that_does_not_lead_names_the_leader() {
         assert_eq!(e.peers_in_conf[0].client_address, "h:2");
         assert_eq!(reply.commit_infos.len(), 3);
     }
-    // The same call is tried anew when it leads again.
+    // The same call is executed again when this member is leader again.
     group.leads.store(true, Ordering::Relaxed);
     let mut stream = Stream::open(&address).await;
     stream.send(first(write(2, 2, "a"))).await;
@@ -206,7 +206,7 @@ async fn nobody_waits_for_a_member_that_has_long_been_silent() {
     let Some(ExceptionDetails::NotReplicatedException(_)) = reply.exception_details else {
         panic!("wrong exception: {reply:?}")
     };
-    // Members that are there are waited for.
+    // Reachable members are waited for.
     stream.send(watch(2, 2, 10, ALL_COMMITTED)).await;
     group.reach([10, 9, 5]);
     group.reach([10, 10, 10]);

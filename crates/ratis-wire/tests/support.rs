@@ -1,4 +1,4 @@
-//! A server with one group whose writes the test finishes, and a client made by hand.
+//! A server with one group whose writes the test completes, and a handwritten client.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,12 +28,12 @@ pub const GROUP: Uuid = Uuid::from_u128(77);
 pub const ME: Uuid = Uuid::from_u128(1);
 pub const CLIENT: Uuid = Uuid::from_u128(1000);
 
-/// A group of three that the test drives.
+/// A group of three controlled by the test.
 pub struct TestGroup {
     pub leads: AtomicBool,
-    /// What came to be written, in order.
+    /// The received writes, in order.
     pub written: Mutex<Vec<Bytes>>,
-    /// Writes that wait for the test; an empty content waits for nobody.
+    /// Writes that wait for the test; those with an empty content complete at once.
     pub held: Mutex<Vec<oneshot::Sender<Result<Done, Refusal>>>>,
     pub progress: Mutex<Vec<Progress>>,
     pub changes: watch::Sender<u64>,
@@ -150,12 +150,12 @@ impl Server for TestServer {
     }
 }
 
-/// Starts a server; where it listens, and its group.
+/// Starts a server; returns its address, and its group.
 pub async fn start() -> (String, Arc<TestGroup>) {
     start_with(Duration::from_millis(50)).await
 }
 
-/// Starts a server that lets watches take so long.
+/// Starts a server with this watch timeout.
 pub async fn start_with(watch_timeout: Duration) -> (String, Arc<TestGroup>) {
     let group = Arc::new(TestGroup {
         leads: AtomicBool::new(true),
@@ -204,7 +204,7 @@ impl Stream {
         self.requests.as_ref().unwrap().send(request).await.unwrap();
     }
 
-    /// Nothing more is asked.
+    /// Ends the client's side of the stream.
     pub fn half_close(&mut self) {
         self.requests = None;
     }

@@ -1,4 +1,4 @@
-//! Requests that need no order.
+//! Unordered requests.
 
 use ratis_wire::Done;
 use ratis_wire::common::ReadRequestTypeProto;

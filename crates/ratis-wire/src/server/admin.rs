@@ -1,4 +1,4 @@
-//! `AdminProtocolService`: looking at groups.
+//! `AdminProtocolService`: group information.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::wire::common::{
 };
 use crate::wire::grpc::admin_protocol_service_server::AdminProtocolService;
 
-/// Answers administrators.
+/// Serves administrators.
 pub struct AdminService {
     calls: Arc<Calls>,
 }

@@ -12,13 +12,13 @@ use crate::call::{Calls, nonsense};
 use crate::wire::common::{RaftClientReplyProto, RaftClientRequestProto};
 use crate::wire::grpc::raft_client_protocol_service_server::RaftClientProtocolService;
 
-/// Requests of one stream that are worked on at once when they need no order.
+/// Maximum number of concurrent unordered requests of a stream.
 const MOST_UNDER_WAY: usize = 128;
 
-/// What clients are told when the server ends their streams.
+/// Error message for clients when the server ends their streams.
 const STOPPING: &str = "the server is stopping";
 
-/// Answers clients.
+/// Serves clients.
 pub struct ClientService {
     calls: Arc<Calls>,
 }
@@ -28,7 +28,7 @@ impl ClientService {
         Self { calls }
     }
 
-    /// Clients keep their streams open for as long as they live, and go elsewhere when one ends
+    /// Clients keep their streams open for their whole life, and use another server when one ends
     /// with an error.
     fn until_stopped(
         &self,
@@ -37,7 +37,7 @@ impl ClientService {
         let stopped = self.calls.server.stopped().map(|()| Status::unavailable(STOPPING));
         let end = futures::stream::once(stopped.map(Err)).boxed();
         let replies = replies.map(Some).chain(futures::stream::once(async { None })).boxed();
-        // Whichever comes first: the end of the replies, or that of the server.
+        // Completes at the end of the replies, or of the server.
         let both = futures::stream::select_with_strategy(end.map(Some), replies, |_: &mut ()| {
             PollNext::Left
         });

@@ -14,10 +14,10 @@ use crate::group::Server;
 use crate::wire::grpc::admin_protocol_service_server::AdminProtocolServiceServer;
 use crate::wire::grpc::raft_client_protocol_service_server::RaftClientProtocolServiceServer;
 
-/// Longest message in either direction, as Ratis' clients have it.
+/// Maximum message size in either direction, as in Ratis' clients.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// The services of one server; they share what they know of calls.
+/// The services of one server, which share a retry cache.
 pub struct RatisServices {
     calls: Arc<Calls>,
 }
@@ -28,14 +28,14 @@ impl RatisServices {
         Self { calls: Calls::new(server) }
     }
 
-    /// What clients call.
+    /// The service for clients.
     pub fn client(&self) -> RaftClientProtocolServiceServer<ClientService> {
         RaftClientProtocolServiceServer::new(ClientService::new(self.calls.clone()))
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE)
     }
 
-    /// What administrators call.
+    /// The service for administrators.
     pub fn admin(&self) -> AdminProtocolServiceServer<AdminService> {
         AdminProtocolServiceServer::new(AdminService::new(self.calls.clone()))
     }

@@ -1,4 +1,4 @@
-//! A stream whose requests are carried out, and answered, in the order of their numbers.
+//! Streams with ordered requests: executed, and answered, in the order of their numbers.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::request::Request;
 use crate::window::{Arrival, Window};
 use crate::wire::common::{RaftClientReplyProto, RaftClientRequestProto};
 
-/// Requests that have their place and wait for their answer; what comes then waits at the socket.
+/// Maximum number of requests in progress per stream; further ones wait at the socket.
 const MOST_UNDER_WAY: usize = 256;
 
-/// Bytes of requests that may wait for one that comes before them.
+/// Maximum bytes of requests that wait for an earlier one.
 const MOST_WAITING_BYTES: usize = 2 * MAX_MESSAGE;
 
 /// Answers the requests of a stream.
@@ -29,18 +29,18 @@ pub(super) fn answer(
     let (sender, receiver) = mpsc::channel(MOST_UNDER_WAY);
     tokio::spawn(async move {
         if let Err(End::Failed(status)) = receive(&calls, requests, &sender).await {
-            tracing::debug!(%status, "a stream of ordered requests ends");
+            tracing::debug!(%status, "stream of ordered requests ended");
             let _ = sender.send(std::future::ready(Err(status)).boxed()).await;
         }
     });
     ReceiverStream::new(receiver).then(|reply: Reply| reply)
 }
 
-/// Why a stream ends before the client ends it.
+/// Reasons why a stream ends before the client ends it.
 enum End {
-    /// No caller waits for answers any more.
+    /// The client receives no more replies.
     Gone,
-    /// For a reason that the client is told.
+    /// An error that is sent to the client.
     Failed(Status),
 }
 
@@ -62,7 +62,7 @@ async fn receive(
             message = requests.next() => message,
             () = replies.closed() => return Err(End::Gone),
         };
-        // The client has said all it had to; what it asked is still answered.
+        // The client has ended its side; its requests are still answered.
         let Some(message) = message else { return Ok(()) };
         let request = Request::from_wire(message.map_err(|_| End::Gone)?).map_err(nonsense)?;
         let group = request.key.group;
@@ -70,12 +70,13 @@ async fn receive(
             return Err(nonsense(Refusal::GroupMismatch(group)).into());
         }
         let Some(position) = request.position else {
-            let refusal = Refusal::Invalid("an ordered request has no place".to_owned());
+            let refusal = Refusal::Invalid("an ordered request has no sequence number".to_owned());
             return Err(nonsense(refusal).into());
         };
         let size = request.size();
         if window.arrive(position, request, size) == Arrival::Full {
-            let refusal = Refusal::Busy("too many requests came before their turn".to_owned());
+            let refusal =
+                Refusal::Busy("too many requests arrived before their predecessors".to_owned());
             return Err(nonsense(refusal).into());
         }
         while let Some(request) = window.next() {
