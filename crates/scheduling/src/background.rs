@@ -1,4 +1,4 @@
-//! Threads for work in the background.
+//! Threads for background work.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,26 +8,26 @@ use tokio::sync::oneshot;
 
 use crate::in_background_for_good;
 
-/// Why work in the background has no outcome.
+/// Errors of background work.
 #[derive(Debug, thiserror::Error)]
 pub enum BackgroundError {
-    /// There is no thread for it.
-    #[error("no thread for work in the background: {0}")]
+    /// No thread could be started for it.
+    #[error("cannot start a thread for background work: {0}")]
     NoThread(#[from] io::Error),
     /// It panicked.
-    #[error("work in the background panicked, which is a bug")]
+    #[error("background work panicked (a bug)")]
     Panicked,
 }
 
-/// Does work that blocks on a thread that weighs a ninth of those that serve requests, and that
-/// gives its core away to what wakes up. Once begun it goes on to its end, also when nobody waits
-/// for it any more.
+/// Runs blocking work on a thread with a ninth of the weight of threads that serve requests, and
+/// which yields its core to threads that wake up. Once begun it runs to its end, even if its caller
+/// stops waiting.
 ///
-/// Each work has a new thread, since a thread cannot be given its weight back without a privilege;
-/// so it is to be work of some hundred microseconds or more. There is no bound on the threads: work
-/// that hangs with its disk holds one each. Threads that the work makes inherit the weight for
-/// good: it is to make none that serves. It is no place for work that holds a lock for long for
-/// which requests wait.
+/// Each work gets a new thread, since restoring a thread's weight requires a privilege; so the work
+/// should take some hundred microseconds or more. The number of threads is unlimited: work that
+/// hangs with its disk occupies one each. Threads started by the work inherit the weight
+/// permanently: it must not start one that serves requests. It must not hold a lock for long that
+/// requests wait for.
 ///
 /// # Errors
 /// See [`BackgroundError`].
@@ -37,7 +37,7 @@ pub async fn on_background_thread<T: Send + 'static>(
     let (tell, told) = oneshot::channel();
     thread::Builder::new().name("background".to_owned()).spawn(move || {
         in_background_for_good();
-        // Nobody may wait any more.
+        // The caller may have stopped waiting.
         let _ = tell.send(catch_unwind(AssertUnwindSafe(work)));
     })?;
     match told.await {

@@ -1,26 +1,25 @@
-//! How long a thread keeps a core while others wait for one.
+//! Scheduling of threads: how long one keeps a core while others wait for it.
 //!
-//! [`in_background`] is for work that nobody waits for: a thread that wakes up takes the core from
-//! it at once, although it gets its fair share of the cores all the same. Where cores are few, what
-//! a server does by itself is most of what a request waits for.
+//! [`in_background`] is for work without waiting requests: a thread that wakes up preempts it at
+//! once, although it gets its fair share of the cores all the same. With few cores, a server's
+//! background work accounts for most of a request's latency.
 //!
 //! Linux (6.12 and later) gives each thread a slice, the time that it runs before the scheduler
-//! looks for another one. A thread that becomes ready with a shorter slice, and an earlier deadline
-//! that comes of it, does not wait for the end of a longer one (EEVDF; `sched_setattr`, and
-//! `PREEMPT_SHORT` among the scheduler's features). So work in the background has a long slice. Its
-//! weight stays: unlike with `SCHED_IDLE`, a thread that holds a lock goes on soon, and no request
-//! waits for one that does not. Older kernels know no slices of single threads and take the call
-//! without effect.
+//! picks another one. A thread that becomes ready with a shorter slice, and therefore an earlier
+//! deadline, does not wait for the end of a longer one (EEVDF; `sched_setattr`, and `PREEMPT_SHORT`
+//! among the scheduler's features). So background work has a long slice. Its weight stays the same:
+//! unlike with `SCHED_IDLE`, a thread that holds a lock continues soon, and no request waits for
+//! one that does not. Older kernels have no slices of single threads and ignore the call.
 //!
-//! The cores that threads wake up on are chosen by the weight of what runs there. So threads that
-//! do nothing else for good weigh less: RocksDB's ([`made_in_background`]), and those of services
-//! ([`on_background_thread`]).
+//! The core for a thread that wakes up is chosen by the weight of the threads running there. So
+//! threads that only do background work have a lower weight: RocksDB's ([`made_in_background`]),
+//! and those of services ([`on_background_thread`]).
 //!
-//! [`Rests`] are for work that goes on for long: while it has one core for itself, all that wakes
-//! up waits for the others.
+//! [`Rests`] are for long work: while it occupies one core, all threads that wake up wait for the
+//! others.
 //!
-//! A thread inherits the slice of the one that makes it. [`in_foreground`] is for threads that
-//! serve requests and may be made by work in the background.
+//! A thread inherits the slice of its creator. [`in_foreground`] is for threads that serve requests
+//! and may be started by background work.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -33,31 +32,31 @@ mod slice;
 pub use background::{BackgroundError, on_background_thread};
 pub use rests::Rests;
 
-/// Nanoseconds: longer than what all others have, 0.7 to 2.8 ms. The kernel takes up to 100 ms, but
-/// a thread that holds a lock must not be put off for so long when cores are short.
+/// Nanoseconds: longer than the default slice, 0.7 to 2.8 ms. The kernel allows up to 100 ms, but a
+/// thread that holds a lock must not be preempted for so long when cores are scarce.
 const LONG: u64 = 10_000_000;
 
-/// Does some work on this thread, which others that wake up interrupt at once meanwhile. It begins
-/// with a sleep of about 60 µs, so it is to be work of some hundred microseconds or more.
+/// Runs work on this thread, which threads that wake up preempt at once in the meantime. It begins
+/// with a sleep of about 60 µs, so the work should take some hundred microseconds or more.
 ///
-/// Threads that are made by it inherit that, but for those that begin [`in_foreground`].
+/// Threads started by it inherit that, except those that begin [`in_foreground`].
 pub fn in_background<T>(work: impl FnOnce() -> T) -> T {
     let _guard = InBackground::begin();
     work()
 }
 
-/// How much nicer threads are that work in the background for good: they weigh a ninth.
+/// Nice value of permanent background threads: they have a ninth of the weight.
 const NICER: i32 = 10;
 
-/// Does something on a thread of its own that makes others: for good, these work in the background
-/// and have a ninth of the weight of those that serve requests. For threads that hold no lock for
-/// long, and make none that serves.
+/// Runs `make` on a thread of its own that starts others: these permanently run in the background,
+/// with a ninth of the weight of threads that serve requests. For threads that hold no lock for
+/// long, and start none that serves requests.
 ///
-/// The weight is what a thread that wakes up goes by when it chooses a core; it is not given back,
-/// because that takes a privilege.
+/// The weight determines the core for a thread that wakes up; it is not restored, because that
+/// requires a privilege.
 ///
 /// # Errors
-/// There can be no further thread.
+/// If no further thread can be started.
 pub fn made_in_background<T: Send>(make: impl FnOnce() -> T + Send) -> io::Result<T> {
     let make = || {
         in_background_for_good();
@@ -70,7 +69,7 @@ pub fn made_in_background<T: Send>(make: impl FnOnce() -> T + Send) -> io::Resul
     })
 }
 
-/// From now on this thread works in the background.
+/// Moves this thread to the background permanently.
 fn in_background_for_good() {
     if let Some(usual) = slice::Attributes::of_this_thread() {
         let nice = usual.nice().saturating_add(NICER).min(19);
@@ -78,25 +77,25 @@ fn in_background_for_good() {
     }
 }
 
-/// From now on this thread is like all others, whichever made it.
+/// Moves this thread to the foreground, whichever thread started it.
 pub fn in_foreground() {
     if let Some(inherited) = slice::Attributes::of_this_thread().filter(|now| now.slice() == LONG) {
         inherited.with_slice(slice::USUAL).apply();
     }
 }
 
-/// Gives the thread back the slice that it had.
+/// Restores the thread's previous slice on drop.
 struct InBackground {
     before: Option<slice::Attributes>,
 }
 
 impl InBackground {
-    /// Threads that have no slice, such as those of real time, are left as they are.
+    /// Threads without a slice, such as real-time ones, are left unchanged.
     fn begin() -> Self {
         let usual = slice::Attributes::of_this_thread().filter(|now| now.slice() < LONG);
         let before = usual.filter(|now| now.with_slice(LONG).apply());
         if before.is_some_and(|before| before.slice() > 0) {
-            // The deadline is still that of the old slice; the next one comes when it wakes up.
+            // The deadline is still that of the old slice; it is recomputed at the next wake-up.
             thread::sleep(Duration::from_nanos(1));
         }
         Self { before }
@@ -118,7 +117,7 @@ mod tests {
     use super::slice::Attributes;
     use super::*;
 
-    /// Nanoseconds; 0 on kernels that know none.
+    /// Nanoseconds; 0 on kernels without slices.
     fn slice() -> u64 {
         Attributes::of_this_thread().expect("a thread has attributes").slice()
     }

@@ -1,36 +1,36 @@
-//! Long work beside clients: it sleeps behind each short stretch.
+//! Long work with concurrent clients: sleeps after each short stretch.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Work that goes on for longer makes requests wait, however readily its thread gives the core
-/// away: threads that wake up beside a busy core queue for the other ones.
+/// Longer stretches make requests wait, however readily the thread yields its core: threads that
+/// wake up next to a busy core queue for the other ones.
 const STRETCH: Duration = Duration::from_millis(1);
 
-/// No sleep is longer, so that the work can be ended.
+/// Maximum sleep, so that the work can be stopped.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The rests of work that has a share of the time only.
+/// Sleeps of work that may use only a share of the time.
 #[derive(Debug)]
 pub struct Rests {
-    /// Time to sleep for each time of work.
+    /// Ratio of sleep to work.
     per_work: f64,
     since: Instant,
 }
 
 impl Rests {
-    /// Of work that has all the time.
+    /// For work without a limit.
     pub fn none() -> Self {
         Self::with_share(1.0)
     }
 
-    /// Of work that has this share of the time: more than 0 and at most 1, which is all of it.
+    /// For work with this share of the time: above 0 and at most 1, which is all of it.
     pub fn with_share(share: f64) -> Self {
         Self { per_work: 1.0 / share - 1.0, since: Instant::now() }
     }
 
-    /// Sleeps if the work has gone on for a millisecond. For places where it holds no lock that a
-    /// request needs, no further apart than some hundred microseconds.
+    /// Sleeps if the work has run for a millisecond. To be called where it holds no lock that a
+    /// request needs, at intervals of at most some hundred microseconds.
     pub fn rest(&mut self) {
         if self.per_work <= 0.0 {
             return;
@@ -43,7 +43,7 @@ impl Rests {
         self.since = Instant::now();
     }
 
-    /// Length of the rest after a stretch of work.
+    /// Length of the sleep after a stretch of work.
     fn rest_after(&self, worked: Duration) -> Duration {
         let rest = Duration::try_from_secs_f64(worked.as_secs_f64() * self.per_work);
         rest.map_or(LONGEST, |rest| rest.min(LONGEST))
@@ -54,7 +54,7 @@ impl Rests {
 mod tests {
     use super::*;
 
-    /// Works until `until`, resting as often as it may.
+    /// Works until `until`, resting as often as possible.
     fn work(rests: &mut Rests, until: Duration) -> Duration {
         let (begun, mut worked) = (Instant::now(), Duration::ZERO);
         while worked < until {
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn work_with_a_share_sleeps_the_rest_of_the_time() {
         let worked = 8 * STRETCH;
-        // At least seven stretches have a rest behind them.
+        // At least seven stretches are followed by a rest.
         assert!(work(&mut Rests::with_share(0.25), worked) >= worked + 7 * 3 * STRETCH);
     }
 

@@ -2,19 +2,19 @@
 
 use std::mem::{size_of, zeroed};
 
-/// The slice by which a thread asks for the kernel's own.
+/// Requests the kernel's default slice.
 pub(crate) const USUAL: u64 = 0;
 
-/// What the scheduler knows of a thread.
+/// Scheduling attributes of a thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Attributes(libc::sched_attr);
 
 impl Attributes {
-    /// Those of the calling thread; `None` when it is not one of the usual ones, or the kernel does
-    /// not tell.
+    /// Those of the calling thread; `None` if it is not a normal thread, or the kernel does not
+    /// support the call.
     pub(crate) fn of_this_thread() -> Option<Self> {
         let size = size_of::<libc::sched_attr>();
-        // SAFETY: all fields are numbers, for which zero is a value.
+        // SAFETY: all fields are numbers, for which zero is valid.
         let mut found: libc::sched_attr = unsafe { zeroed() };
         // SAFETY: the kernel writes no more than `size` bytes to a structure of that size, which
         // outlives the call. Thread 0 is the calling one.
@@ -27,7 +27,7 @@ impl Attributes {
         (failed == 0 && is_usual).then_some(Self(found))
     }
 
-    /// Nanoseconds; 0 where the kernel knows none.
+    /// Nanoseconds; 0 on kernels without slices.
     pub(crate) fn slice(&self) -> u64 {
         self.0.sched_runtime
     }
@@ -38,7 +38,7 @@ impl Attributes {
         self
     }
 
-    /// Makes them those of the calling thread; says whether the kernel took them.
+    /// Applies them to the calling thread; returns `true` if the kernel accepted them.
     pub(crate) fn apply(&self) -> bool {
         let mut wanted = self.0;
         wanted.size = size_of::<libc::sched_attr>() as u32;
@@ -47,7 +47,7 @@ impl Attributes {
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) == 0 }
     }
 
-    /// From -20, which goes first, to 19.
+    /// From -20, the highest priority, to 19.
     pub(crate) fn nice(&self) -> i32 {
         self.0.sched_nice
     }
