@@ -1,4 +1,4 @@
-//! Compiles `proto/*.proto` with protox, so that no `protoc` is needed on the machine.
+//! Compiles `proto/*.proto` with protox, so that `protoc` need not be installed.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const FILES: [&str; 11] = [
 /// Numbers of `FieldDescriptorProto.Type.TYPE_MESSAGE` and `.Label.LABEL_OPTIONAL`.
 const TYPE_MESSAGE: i32 = 11;
 const LABEL_OPTIONAL: i32 = 1;
-/// Messages that few of those have that could.
+/// Messages that are rarely set in fields of their type.
 const RARE: [&str; 2] =
     [".hadoop.ozone.FileEncryptionInfoProto", ".hadoop.ozone.FileChecksumProto"];
 
@@ -29,10 +29,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files: Vec<_> = FILES.iter().map(|f| dir.join(f)).collect();
     let descriptors = protox::compile(&files, [dir])?;
     let mut builder = tonic_prost_build::configure().bytes(".");
-    // OMRequest and OMResponse hold one of some hundred sub-messages: inline they are many
-    // kilobytes to move about, boxed they are one pointer each. The same goes for the pipeline
-    // and token of a block location, which most locations do not carry, and for what keys have of
-    // encryption and checksums.
+    // OMRequest and OMResponse contain one of some hundred sub-messages: inline they occupy many
+    // kilobytes, boxed they are one pointer each. The same applies to the pipeline and token of a
+    // block location, which most locations lack, and to a key's encryption and checksum fields.
     for message in descriptors.file.iter().flat_map(|file| &file.message_type) {
         let envelope = matches!(message.name(), "OMRequest" | "OMResponse");
         for field in &message.field {

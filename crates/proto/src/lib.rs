@@ -18,13 +18,13 @@
 //! | [`deletion_status`] | `hadoop.hdds.deletionstatus` (ours) | `o3 admin deletion` to every server |
 //! | [`common`] | `hadoop.common` | delegation-token parts of the OM protocol |
 
-// Generated code: doc comments and lints are prost's.
+// Generated code: doc comments and lints come from prost.
 #![allow(missing_docs, non_camel_case_types, clippy::all, clippy::pedantic, rustdoc::all)]
 
 #[warn(missing_docs)]
 pub mod method;
 
-// prost refers between packages by their nesting, so the modules nest as the packages do.
+// prost refers between packages by their nesting, so the modules nest like the packages.
 mod hadoop {
     pub mod common {
         tonic::include_proto!("hadoop.common");
