@@ -1,5 +1,5 @@
-//! Writes the declarations of the wire messages as a list that tests can read: one line per message
-//! and field.
+//! Writes the declarations of the wire messages as a list for tests: one line per message and
+//! field.
 
 use std::fmt::Write as _;
 use std::path::Path;

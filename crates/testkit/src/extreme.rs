@@ -1,6 +1,6 @@
-//! Messages that no client sends: every number at its limits, fields that are missing or there
-//! too often, enum values that do not exist, texts that are long or odd. What a test knows to exist
-//! (names, ids) is mixed in, so that messages get past the first check.
+//! Generated messages unlike any client's: every number at its limits, fields missing or repeated,
+//! invalid enum values, long or odd texts. Values known to the test (names, ids) are mixed in, so
+//! that messages pass the first checks.
 
 use std::collections::HashMap;
 
@@ -46,10 +46,10 @@ const TEXTS: [&str; 16] = [
     "*",
 ];
 
-/// Nesting beyond which optional messages are left out.
+/// Nesting depth below which optional messages are omitted.
 const DEPTH: usize = 7;
 
-/// A value that exists, for the fields of its name.
+/// An existing value, for the fields of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// For number fields.
@@ -60,7 +60,7 @@ pub enum Known {
     Message(Vec<u8>),
 }
 
-/// Makes messages from a seed.
+/// Generates messages from a seed.
 #[derive(Debug)]
 pub struct Extremes {
     state: u64,
@@ -68,18 +68,18 @@ pub struct Extremes {
 }
 
 impl Extremes {
-    /// The messages of that seed.
+    /// The messages of a seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed, known: HashMap::new() }
     }
 
-    /// From now on fields of that name, whatever its case, may have this value.
+    /// Adds a value for fields of that name, case-insensitively.
     pub fn know(&mut self, field: &str, value: Known) {
         let values = self.known.entry(field.to_ascii_lowercase()).or_default();
         if !values.contains(&value) {
             values.push(value);
         }
-        // What is newest is most likely to be there still.
+        // The newest value is the most likely one to exist still.
         if values.len() > 4 {
             values.remove(0);
         }
@@ -100,7 +100,7 @@ impl Extremes {
         usize::try_from(self.next_u64() % bound.max(1) as u64).unwrap_or(0)
     }
 
-    /// True in `percent` of all cases.
+    /// Returns `true` in `percent` of all calls.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
@@ -110,13 +110,13 @@ impl Extremes {
         NUMBERS[self.below(NUMBERS.len())]
     }
 
-    /// An encoded message of the type of that full name.
+    /// An encoded message of the type with that full name.
     pub fn message(&mut self, name: &str) -> Vec<u8> {
         self.message_with(name, |_| None)
     }
 
-    /// As [`message`](Self::message); `decide` may say of a field of the message itself that it
-    /// must be there, or must not.
+    /// As [`message`](Self::message); `decide` may require or exclude a field of the outermost
+    /// message.
     pub fn message_with(&mut self, name: &str, decide: impl Fn(&Field) -> Option<bool>) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(name, 0, &decide, &mut out);
@@ -152,7 +152,7 @@ impl Extremes {
             Kind::Unsigned => varint(field, self.number_or(known), out),
             Kind::Signed(false) => varint(field, self.number_or(known), out),
             Kind::Signed(true) => {
-                // Numbers of 32 bits are sign-extended on the wire.
+                // 32-bit numbers are sign-extended on the wire.
                 let number = self.number_or(known) as i32;
                 varint(field, i64::from(number) as u64, out);
             }

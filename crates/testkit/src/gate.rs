@@ -1,4 +1,4 @@
-//! A gate that stops what passes it until the test opens it.
+//! Gate that blocks threads and tasks until the test opens it.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -7,9 +7,9 @@ use tokio::sync::watch;
 #[derive(Default)]
 struct State {
     is_open: bool,
-    /// Threads that have come so far.
+    /// Number of arrivals so far.
     arrived: usize,
-    /// So many of them may pass a closed gate, in the order in which they came.
+    /// Number of them that may pass a closed gate, in order of arrival.
     admitted: usize,
     waiting: usize,
     passed: usize,
@@ -38,9 +38,9 @@ impl Inner {
     }
 }
 
-/// Stops threads and tasks until it is opened: a step that takes as long as the test wants.
+/// Blocks threads and tasks until it is opened: a step that takes as long as the test wants.
 ///
-/// A test that fails opens it by dropping it, so that nothing waits behind for ever.
+/// A failing test opens it by dropping it, so that nothing is blocked forever.
 pub struct Gate(Arc<Inner>);
 
 impl Gate {
@@ -50,33 +50,33 @@ impl Gate {
         Self(Arc::new(Inner { state, opened, changed: watch::Sender::new(false) }))
     }
 
-    /// Lets pass what waits and what comes.
+    /// Releases waiting and later arrivals.
     pub fn open(&self) {
         self.0.set(true);
     }
 
-    /// Lets `count` threads pass: those that have waited longest, and then those that come next.
+    /// Admits `count` arrivals: those that have waited longest, and then the next ones.
     pub fn admit(&self, count: usize) {
         self.0.state().admitted += count;
         self.0.opened.notify_all();
     }
 
-    /// Stops what comes from now on.
+    /// Blocks later arrivals.
     pub fn close(&self) {
         self.0.set(false);
     }
 
-    /// How many wait.
+    /// Number of waiting arrivals.
     pub fn waiting(&self) -> usize {
         self.0.state().waiting
     }
 
-    /// How many have passed.
+    /// Number of arrivals that have passed.
     pub fn passed(&self) -> usize {
         self.0.state().passed
     }
 
-    /// What a thread calls that is to pass: returns once the gate is open.
+    /// The function that a thread calls to pass: it returns once the gate is open.
     pub fn blocking(&self) -> impl Fn() + Clone + Send + Sync + use<> {
         let inner = self.0.clone();
         move || {
@@ -92,7 +92,7 @@ impl Gate {
         }
     }
 
-    /// What a task awaits that is to pass.
+    /// The future that a task awaits to pass.
     pub fn pass(&self) -> impl Future<Output = ()> + Send + use<> {
         let inner = self.0.clone();
         async move {
@@ -159,7 +159,7 @@ mod tests {
         gate.admit(2);
         until_blocking("two behind the gate", || gate.passed() == 2);
         assert_eq!(gate.waiting(), 1);
-        // One that comes later does not take the place of one that waits.
+        // A later arrival does not overtake a waiting one.
         let later = std::thread::spawn(gate.blocking());
         until_blocking("another one", || gate.waiting() == 2);
         gate.admit(1);

@@ -1,9 +1,9 @@
 //! Ports for servers whose addresses must be in a file before they listen.
 //!
-//! A port that was found free and let go of can be given to two who ask at the same moment. So the
+//! A port that was found free and released could be given to two callers at the same moment. So the
 //! ports of tests are in blocks, and a process locks a file for each block that it uses: the system
-//! lets go of the lock when the process ends, however it ends. Two runs of the tests on one machine
-//! share the files.
+//! releases the lock when the process ends, in any way. Concurrent test runs on one machine share
+//! the files.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -12,18 +12,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Ports of tests: neither one that `o3 server` chooses when it is told to take free ones (10,000
-/// and above), nor one that the system gives to outgoing connections, nor a default of Ozone's (the
-/// lowest is 8,981).
+/// Ports of tests: they include neither the free ports that `o3 server` chooses (10,000 and above),
+/// nor those of outgoing connections, nor a default of Ozone's (the lowest is 8,981).
 const PORTS: Range<u16> = 2_000..8_900;
-/// Ports that one lock stands for.
+/// Number of ports per lock.
 const BLOCK: u16 = 60;
 
-/// `count` loopback ports that are not in use, and that nobody else is given while this process
-/// runs.
+/// Reserves `count` unused loopback ports for the life of this process.
 ///
 /// # Panics
-/// When so many are not to be had.
+/// If there are not enough.
 pub fn free_ports(count: usize) -> Vec<u16> {
     static OURS: OnceLock<Mutex<Blocks>> = OnceLock::new();
     let blocks = OURS.get_or_init(|| {
@@ -49,17 +47,17 @@ pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
         .collect()
 }
 
-/// The blocks that this process has locked, and what of them was not given out yet.
+/// The blocks locked by this process, and the unused rest of the last one.
 struct Blocks {
-    /// Where the lock files are.
+    /// Directory of the lock files.
     dir: PathBuf,
-    /// What is divided into blocks.
+    /// The range that is divided into blocks.
     ports: Range<u16>,
-    /// Held as long as the process runs.
+    /// Held for the life of the process.
     locks: Vec<File>,
     /// The first port of each block that was tried.
     tried: Vec<u16>,
-    /// What is left of the last block.
+    /// The rest of the last block.
     left: Range<u16>,
 }
 
@@ -68,7 +66,7 @@ impl Blocks {
         Self { dir, ports, locks: Vec::new(), tried: Vec::new(), left: 0..0 }
     }
 
-    /// A port that nobody listens at, not given out before; `None` when there is no further one.
+    /// A port without a listener, not returned before; `None` if there is no further one.
     fn next_free(&mut self) -> Option<u16> {
         loop {
             let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
@@ -79,9 +77,9 @@ impl Blocks {
         }
     }
 
-    /// Locks a block that no process has; `None` when all are taken.
+    /// Locks a block that no process has; `None` if all are locked.
     fn lock_another(&mut self) -> Option<Range<u16>> {
-        // Processes that begin together try different blocks first: fewer calls, nothing else.
+        // Processes that start together try different blocks first, only to save calls.
         let count = self.ports.len() / usize::from(BLOCK);
         let begin = std::process::id() as usize % count.max(1);
         for index in (0..count).cycle().skip(begin).take(count) {
@@ -99,10 +97,11 @@ impl Blocks {
     }
 }
 
-/// The lock of a block; `None` when another process has it.
+/// The lock of a block; `None` if another process has it.
 fn locked(dir: &Path, first: u16) -> Option<File> {
-    // Without the files two processes could get one port; then the test says so, and why. All users
-    // of the machine share them, whoever made them; who did may change what others may do.
+    // Without the files two processes could get one port; so the test fails with the reason. All
+    // users of the machine share them, whoever created them; the creator may have restricted their
+    // permissions.
     std::fs::create_dir_all(dir).unwrap_or_else(|e| panic!("cannot make {}: {e}", dir.display()));
     let _ = std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     let path = dir.join(first.to_string());
@@ -119,7 +118,8 @@ mod tests {
     #[test]
     fn no_port_is_given_out_twice() {
         let dir = tempfile::tempdir().expect("a directory");
-        // Two that lock the same files are what two processes are: locks belong to open files.
+        // Two instances that lock the same files behave like two processes: locks belong to open
+        // files.
         let range = 40_000..40_000 + 4 * BLOCK;
         let mut one = Blocks::new(dir.path().to_owned(), range.clone());
         let mut other = Blocks::new(dir.path().to_owned(), range.clone());

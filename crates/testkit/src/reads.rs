@@ -1,8 +1,8 @@
-//! Reads that fail with EIO, take long, or wait for a gate.
+//! Reads that fail with EIO, are delayed, or wait for a gate.
 //!
-//! A test binary that uses [`fail_read`], [`delay_reads`] or [`hold_reads`] has `pread` and
-//! `preadv2` of this module instead of the C library's: the Raft log's engine, RocksDB and the
-//! disks' executors read their files with them.
+//! A test binary that uses [`fail_read`], [`delay_reads`] or [`hold_reads`] has this module's
+//! `pread` and `preadv2` instead of the C library's: the Raft log's engine, RocksDB and the disks'
+//! executors read their files with them.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use crate::Gate;
 struct Fault {
     number: usize,
     path: String,
-    /// Reads that still go well.
+    /// Number of reads that still succeed.
     before: usize,
     struck: bool,
 }
@@ -36,22 +36,22 @@ struct Delay {
 
 type Wait = Arc<dyn Fn() + Send + Sync>;
 
-/// Reads that take longer, until it is dropped.
+/// Delayed reads, until this is dropped.
 #[derive(Debug)]
 pub struct DelayedReads {
     number: usize,
 }
 
-/// Each read of a file whose path contains `path` takes `time` longer, and finds nothing of it in
-/// the page cache.
-#[must_use = "reads take longer only as long as it lives"]
+/// Delays each read of a file whose path contains `path` by `time`; it finds nothing in the page
+/// cache.
+#[must_use = "reads are delayed only while it lives"]
 pub fn delay_reads(path: &str, time: Duration) -> DelayedReads {
     begin(path, Arc::new(move || std::thread::sleep(time)))
 }
 
-/// Each read of a file whose path contains `path` waits at `gate` first, and finds nothing of it in
+/// Makes each read of a file whose path contains `path` wait at `gate` first; it finds nothing in
 /// the page cache.
-#[must_use = "reads wait only as long as it lives"]
+#[must_use = "reads wait only while it lives"]
 pub fn hold_reads(path: &str, gate: &Gate) -> DelayedReads {
     begin(path, Arc::new(gate.blocking()))
 }
@@ -64,7 +64,7 @@ fn begin(path: &str, wait: Wait) -> DelayedReads {
 }
 
 impl DelayedReads {
-    /// Reads that waited, and those that do now.
+    /// Number of reads that waited, or are waiting.
     pub fn met(&self) -> usize {
         delays().iter().find(|delay| delay.number == self.number).map_or(0, |delay| delay.met)
     }
@@ -81,7 +81,7 @@ fn delays() -> std::sync::MutexGuard<'static, Vec<Delay>> {
     DELAYS.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Number of the delay of an open file, and what a read of it waits for.
+/// Index of the delay for an open file, and its kind.
 fn delay_of(fd: c_int) -> Option<(usize, Wait)> {
     if DELAYED.load(Ordering::SeqCst) == 0 {
         return None;
@@ -99,15 +99,14 @@ fn wait(fd: c_int) {
     wait();
 }
 
-/// A read that fails, unless it is dropped before.
+/// A read that fails, unless this is dropped before.
 #[derive(Debug)]
 pub struct FailingRead {
     number: usize,
 }
 
-/// Of the next reads of files whose path contains `path` the first `before` go well; the one after
-/// them fails with EIO.
-#[must_use = "reads fail only as long as it lives"]
+/// Makes a read of a file whose path contains `path` fail with EIO, after `before` successful ones.
+#[must_use = "reads fail only while it lives"]
 pub fn fail_read(path: &str, before: usize) -> FailingRead {
     let number = NEXT.fetch_add(1, Ordering::SeqCst);
     faults().push(Fault { number, path: path.to_owned(), before, struck: false });
@@ -116,7 +115,7 @@ pub fn fail_read(path: &str, before: usize) -> FailingRead {
 }
 
 impl FailingRead {
-    /// Whether a read has failed.
+    /// Returns `true` once a read has failed.
     pub fn struck(&self) -> bool {
         faults().iter().any(|fault| fault.number == self.number && fault.struck)
     }
@@ -163,7 +162,7 @@ unsafe extern "C" fn pread64(fd: c_int, data: *mut c_void, len: size_t, at: off6
         return -1;
     }
     wait(fd);
-    // SAFETY: what the C library's function of that name does.
+    // SAFETY: the same as the C library's function of that name.
     unsafe { libc::syscall(libc::SYS_pread64, fd, data, len, at) as ssize_t }
 }
 
@@ -185,8 +184,8 @@ unsafe extern "C" fn preadv2(
         return -1;
     }
     wait(fd);
-    // The kernel takes the offset in two halves; the upper one is of 32-bit machines.
-    // SAFETY: what the C library's function of that name does.
+    // The kernel takes the offset in two halves; the upper one is for 32-bit machines. SAFETY: the
+    // same as the C library's function of that name.
     unsafe { libc::syscall(libc::SYS_preadv2, fd, parts, count, at, 0_i64, flags) as ssize_t }
 }
 
@@ -196,7 +195,7 @@ unsafe extern "C" fn preadv2(
 /// As for the C library's function of that name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread(fd: c_int, data: *mut c_void, len: size_t, at: off64_t) -> ssize_t {
-    // SAFETY: passed on as it came.
+    // SAFETY: the arguments are passed on unchanged.
     unsafe { pread64(fd, data, len, at) }
 }
 

@@ -1,5 +1,5 @@
-//! Requests as S3 clients sign them (AWS Signature Version 4), one a connection, and with
-//! everything that a client library would not let through.
+//! Requests as S3 clients sign them (AWS Signature Version 4), one per connection, including those
+//! that no client library would allow.
 
 use std::net::SocketAddr;
 use std::time::SystemTime;
@@ -10,23 +10,23 @@ use tokio::net::TcpStream;
 
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
-/// A key pair and the time that it signs with.
+/// A key pair and the time of the signature.
 #[derive(Debug, Clone)]
 pub struct S3Signer {
     /// The pair of keys.
     pub keys: Signer,
-    /// The time in the signature.
+    /// The time of the signature.
     pub time: SystemTime,
 }
 
 impl S3Signer {
-    /// Signs with this pair and the present time.
+    /// Signs with this pair and the current time.
     pub fn new(access_key: &str, secret_key: &str) -> Self {
         Self { keys: Signer::new(access_key, secret_key), time: SystemTime::now() }
     }
 }
 
-/// A request that is being made.
+/// A request builder.
 #[derive(Debug, Clone)]
 pub struct S3Request {
     method: String,
@@ -37,14 +37,14 @@ pub struct S3Request {
     unsigned: Vec<u8>,
     body: Vec<u8>,
     payload: String,
-    /// Says how long the body is; a test may do so itself.
+    /// Sends the length of the body; a test may set it itself.
     says_length: bool,
-    /// Says its time as HTTP does.
+    /// Sends the time in a Date header.
     is_dated: bool,
 }
 
 impl S3Request {
-    /// A request of `/bucket/key?query`, in which everything is percent-encoded that has to be.
+    /// A request for `/bucket/key?query`, percent-encoded where necessary.
     pub fn new(method: &str, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         Self {
@@ -60,43 +60,43 @@ impl S3Request {
         }
     }
 
-    /// With a header that is signed.
+    /// Adds a signed header.
     pub fn header(mut self, name: &str, value: impl ToString) -> Self {
         self.signed.push((name.to_ascii_lowercase(), value.to_string()));
         self
     }
 
-    /// With bytes among the headers that are not signed, line ends included.
+    /// Adds unsigned bytes among the headers, including line ends.
     pub fn unsigned(mut self, lines: impl AsRef<[u8]>) -> Self {
         self.unsigned.extend_from_slice(lines.as_ref());
         self
     }
 
-    /// With a body, which the signature does not cover.
+    /// Sets the body, which the signature does not cover.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// With this as what the signature says of the body: its SHA-256, or how it is encoded.
+    /// Sets the signed value for the body: its SHA-256, or its encoding.
     pub fn payload(mut self, payload: &str) -> Self {
         self.payload = payload.to_owned();
         self
     }
 
-    /// With the time in a Date header, and no `x-amz-date`.
+    /// Sends the time in a Date header, without `x-amz-date`.
     pub fn dated(mut self) -> Self {
         self.is_dated = true;
         self
     }
 
-    /// Without a Content-Length of its own.
+    /// Omits Content-Length.
     pub fn without_length(mut self) -> Self {
         self.says_length = false;
         self
     }
 
-    /// What is signed of it.
+    /// The signed part of the request.
     fn to_sign<'a>(
         &'a self,
         headers: &'a [(String, String)],
@@ -106,7 +106,7 @@ impl S3Request {
         Request { method: &self.method, path: &self.path, query, headers, payload }
     }
 
-    /// The head as it is sent, up to the empty line.
+    /// The head as sent, including the empty line.
     pub fn head(&self, address: SocketAddr, signer: &S3Signer) -> Vec<u8> {
         let mut headers = vec![
             ("host".to_owned(), address.to_string()),
@@ -124,14 +124,14 @@ impl S3Request {
         self.plain_head(&headers, &self.query, &authorization)
     }
 
-    /// The head of a request that is not signed.
+    /// The head of an unsigned request.
     pub fn anonymous_head(&self, address: SocketAddr) -> Vec<u8> {
         let mut headers = vec![("host".to_owned(), address.to_string())];
         headers.extend(self.signed.iter().cloned());
         self.plain_head(&headers, &self.query, "")
     }
 
-    /// The head with the signature in the query, good for so many seconds.
+    /// The head with the signature in the query, valid for this number of seconds.
     pub fn presigned_head(&self, address: SocketAddr, signer: &S3Signer, seconds: u64) -> Vec<u8> {
         let mut headers = vec![("host".to_owned(), address.to_string())];
         headers.extend(self.signed.iter().cloned());
@@ -168,10 +168,10 @@ impl S3Request {
         head
     }
 
-    /// Sends it on a connection of its own and waits for the whole answer.
+    /// Sends the request on its own connection and waits for the complete response.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If there is no response.
     pub async fn send(&self, address: SocketAddr, signer: &S3Signer) -> S3Answer {
         let mut request = self.head(address, signer);
         request.extend_from_slice(&self.body);
@@ -179,22 +179,22 @@ impl S3Request {
     }
 }
 
-/// An answer, whole.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct S3Answer {
     /// The status code.
     pub status: u16,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, chunks put together.
+    /// The body, with chunks joined.
     pub body: Vec<u8>,
 }
 
 impl S3Answer {
-    /// Says these bytes on a new connection and takes what is answered.
+    /// Sends these bytes on a new connection and returns the response.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If there is no response.
     pub async fn of(address: SocketAddr, request: &[u8]) -> Self {
         let mut begun = BegunAnswer::of(address, request).await;
         let is_chunked = begun.header("transfer-encoding") == Some("chunked");
@@ -203,7 +203,7 @@ impl S3Answer {
         let body = match (is_chunked, length) {
             (true, _) => without_chunks(&begun.rest().await),
             (false, None) => begun.rest().await,
-            // The answer to a HEAD has the length of a body that does not come.
+            // The response to a HEAD has the length of a body that is not sent.
             (false, Some(_)) if request.starts_with(b"HEAD ") || status == 304 => Vec::new(),
             (false, Some(length)) => begun.read(length).await,
         };
@@ -220,12 +220,12 @@ impl S3Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// What stands in the first element of this name.
+    /// The content of the first element with this name.
     pub fn element(&self, name: &str) -> Option<String> {
         self.elements(name).into_iter().next()
     }
 
-    /// What stands in all elements of this name, in their order.
+    /// The contents of all elements with this name, in order.
     pub fn elements(&self, name: &str) -> Vec<String> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let text = self.text();
@@ -233,13 +233,13 @@ impl S3Answer {
         after.filter_map(|rest| Some(rest.split_once(&close)?.0.to_owned())).collect()
     }
 
-    /// The status and the error code of the document: what clients branch on.
+    /// The status and the error code of the document, on which clients branch.
     pub fn outcome(&self) -> (u16, String) {
         (self.status, self.element("Code").unwrap_or_default())
     }
 }
 
-/// An answer whose body has yet to come.
+/// A response whose body has not been read yet.
 #[derive(Debug)]
 pub struct BegunAnswer {
     /// The status code.
@@ -250,23 +250,23 @@ pub struct BegunAnswer {
 }
 
 impl BegunAnswer {
-    /// Says these bytes on a new connection and waits for the head of the answer.
+    /// Sends these bytes on a new connection and waits for the head of the response.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If there is no response.
     pub async fn of(address: SocketAddr, request: &[u8]) -> Self {
         let socket = TcpStream::connect(address).await;
         let mut socket = socket.unwrap_or_else(|e| panic!("cannot connect to {address}: {e}"));
-        // A server may answer and close before it has read all.
+        // A server may respond and close before it has read everything.
         let _ = socket.write_all(request).await;
         let mut socket = BufReader::new(socket);
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             match socket.read_u8().await {
                 Ok(byte) => head.push(byte),
-                Err(e) => panic!("no answer: {e} after {:?}", String::from_utf8_lossy(&head)),
+                Err(e) => panic!("no response: {e} after {:?}", String::from_utf8_lossy(&head)),
             }
-            // What comes before the answer proper, a "100 Continue", is passed over.
+            // An interim response, a "100 Continue", is skipped.
             if head.starts_with(b"HTTP/1.1 100") && head.ends_with(b"\r\n\r\n") {
                 head.clear();
             }
@@ -287,15 +287,15 @@ impl BegunAnswer {
         header(&self.headers, name)
     }
 
-    /// What `Content-Length` says.
+    /// The value of `Content-Length`.
     pub fn length(&self) -> usize {
         self.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
     }
 
-    /// Reads so many bytes of the body.
+    /// Reads `bytes` bytes of the body.
     ///
     /// # Panics
-    /// When fewer come.
+    /// If there are fewer.
     pub async fn read(&mut self, bytes: usize) -> Vec<u8> {
         let mut taken = vec![0; bytes];
         let read = self.socket.read_exact(&mut taken).await;
@@ -303,10 +303,10 @@ impl BegunAnswer {
         taken
     }
 
-    /// What comes until the body or the connection ends.
+    /// The rest, until the body or the connection ends.
     pub async fn rest(mut self) -> Vec<u8> {
         let mut rest = Vec::new();
-        // A connection that is reset has ended, too.
+        // A reset connection has ended, too.
         let _ = self.socket.read_to_end(&mut rest).await;
         rest
     }
@@ -316,7 +316,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
 }
 
-/// The body of `Transfer-Encoding: chunked`.
+/// Decodes a body with `Transfer-Encoding: chunked`.
 fn without_chunks(mut coded: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = coded.windows(2).position(|two| two == b"\r\n") {

@@ -1,11 +1,11 @@
-//! The declarations of all wire messages, for tests that make messages of every kind.
+//! The declarations of all wire messages, for tests that generate messages of every kind.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 const LIST: &str = include_str!(concat!(env!("OUT_DIR"), "/messages.txt"));
 
-/// How often a field may be in a message.
+/// Cardinality of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
     /// At most once.
@@ -16,7 +16,7 @@ pub enum Label {
     Repeated,
 }
 
-/// What a field holds.
+/// Type of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A number of up to 64 bits without sign, as a varint.
@@ -48,9 +48,9 @@ pub struct Field {
     pub name: String,
     /// Its number.
     pub number: u32,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
-    /// How often it may be there.
+    /// Its cardinality.
     pub label: Label,
 }
 
@@ -62,7 +62,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The declarations that `proto` is made from.
+    /// The declarations from which `proto` is generated.
     pub fn get() -> &'static Self {
         static SCHEMA: OnceLock<Schema> = OnceLock::new();
         SCHEMA.get_or_init(|| Self::read(LIST))
@@ -95,7 +95,7 @@ impl Schema {
     /// The fields of a message.
     ///
     /// # Panics
-    /// When there is no such message.
+    /// If there is no such message.
     pub fn message(&self, name: &str) -> &[Field] {
         self.messages.get(name).unwrap_or_else(|| panic!("no message {name}"))
     }
@@ -103,7 +103,7 @@ impl Schema {
     /// The values of an enum.
     ///
     /// # Panics
-    /// When there is no such enum.
+    /// If there is no such enum.
     pub fn values(&self, name: &str) -> &[i32] {
         self.enums.get(name).unwrap_or_else(|| panic!("no enum {name}"))
     }

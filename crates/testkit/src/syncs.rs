@@ -1,8 +1,8 @@
-//! Fsyncs that fail with EIO, take long, or wait for a gate.
+//! Fsyncs that fail with EIO, are delayed, or wait for a gate.
 //!
-//! A test binary that uses [`fail_syncs`], [`delay_syncs`] or [`hold_syncs`] has `fsync` and
-//! `fdatasync` of this module instead of the C library's, so that also code that knows of no fault
-//! injection can be struck: RocksDB, the Raft log, the standard library.
+//! A test binary that uses [`fail_syncs`], [`delay_syncs`] or [`hold_syncs`] has this module's
+//! `fsync` and `fdatasync` instead of the C library's, so that faults also reach code without fault
+//! injection: RocksDB, the Raft log, the standard library.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,31 +44,31 @@ static FAULTS: Mutex<Vec<Fault>> = Mutex::new(Vec::new());
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Fsyncs that fail, take long or wait, until it is dropped.
+/// Fsyncs that fail, are delayed or wait, until this is dropped.
 #[derive(Debug)]
 pub struct FailingSyncs {
     number: usize,
 }
 
-/// The next `times` fsyncs of files and directories whose path contains `path` fail with EIO.
+/// Makes the next `times` fsyncs of files and directories whose path contains `path` fail with EIO.
 ///
-/// A `*` in `path` is for any characters: `directory*.sst` is for what has both, in that order.
-/// Tests of one process share its fsyncs: name the directory of the test.
-#[must_use = "syncs fail only as long as it lives"]
+/// A `*` in `path` matches any characters: `directory*.sst` requires both parts, in that order.
+/// Tests of one process share its fsyncs: include the test's directory.
+#[must_use = "syncs fail only while it lives"]
 pub fn fail_syncs(path: &str, times: usize) -> FailingSyncs {
     begin(path, times, Action::Fail)
 }
 
-/// Every fsync of files and directories whose path contains `path`, as in [`fail_syncs`], takes
-/// `delay` more.
-#[must_use = "syncs take long only as long as it lives"]
+/// Delays every fsync of files and directories whose path contains `path`, as in [`fail_syncs`], by
+/// `delay`.
+#[must_use = "syncs are delayed only while it lives"]
 pub fn delay_syncs(path: &str, delay: Duration) -> FailingSyncs {
     begin(path, usize::MAX, Action::Wait(Arc::new(move || std::thread::sleep(delay))))
 }
 
-/// Every fsync of files and directories whose path contains `path`, as in [`fail_syncs`], waits at
-/// `gate` first.
-#[must_use = "syncs wait only as long as it lives"]
+/// Makes every fsync of files and directories whose path contains `path`, as in [`fail_syncs`],
+/// wait at `gate` first.
+#[must_use = "syncs wait only while it lives"]
 pub fn hold_syncs(path: &str, gate: &Gate) -> FailingSyncs {
     begin(path, usize::MAX, Action::Wait(Arc::new(gate.blocking())))
 }
@@ -82,7 +82,7 @@ fn begin(path: &str, times: usize, action: Action) -> FailingSyncs {
 }
 
 impl FailingSyncs {
-    /// How many it has struck so far.
+    /// Number of fsyncs struck so far.
     pub fn struck(&self) -> usize {
         faults().iter().find(|fault| fault.number == self.number).map_or(0, |fault| fault.struck)
     }
@@ -122,7 +122,7 @@ fn sync(fd: c_int, call: c_long) -> c_int {
             return -1;
         }
     }
-    // SAFETY: what the C library's function of that name does.
+    // SAFETY: the same as the C library's function of that name.
     unsafe { libc::syscall(call, fd) as c_int }
 }
 

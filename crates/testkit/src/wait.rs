@@ -1,27 +1,27 @@
-//! Waiting for a condition, without a guess at how long it takes.
+//! Waiting for a condition without a guess at its duration.
 
 use std::fmt::{self, Debug, Display};
 use std::future::Future;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-/// Ends a test that would hang. Nothing that works comes near it, however busy the machine is.
+/// Timeout of a hanging test. Working code never approaches it, however busy the machine is.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The answer of a condition: found, or not yet, with the state that was seen instead.
+/// The result of a check: found, or not yet, with the observed state.
 pub trait Condition {
-    /// Returned by the wait: what an `Option` or a `Result` holds.
+    /// The value returned by the wait: the content of an `Option` or a `Result`.
     type Found;
-    /// Shown when the wait fails: the error of a `Result`.
+    /// Shown if the wait fails: the error of a `Result`.
     type State: Debug;
 
-    /// Returns what was found.
+    /// Returns the found value.
     ///
     /// # Errors
-    /// The state that was seen, when it is not the wanted one yet.
+    /// The observed state, if it is not the expected one yet.
     fn check(self) -> Result<Self::Found, Self::State>;
 }
 
@@ -52,7 +52,7 @@ impl<T, E: Debug> Condition for Result<T, E> {
     }
 }
 
-/// A wait that goes on.
+/// A wait in progress.
 struct Wait<W, S> {
     what: W,
     from: &'static Location<'static>,
@@ -72,7 +72,7 @@ impl<W: Display, S: Debug> Wait<W, S> {
         self.limit.saturating_sub(self.begun.elapsed())
     }
 
-    /// Notes a state that is not the wanted one; returns the pause before the next look.
+    /// Records an unexpected state; returns the pause before the next check.
     fn not_yet(&mut self, state: S) -> Duration {
         self.seen = Some(state);
         self.looks += 1;
@@ -94,10 +94,10 @@ impl<W: Display, S: Debug> Display for Wait<W, S> {
     }
 }
 
-/// Waits until `condition` answers `true`, `Some` or `Ok`, and returns what is in it.
+/// Waits until `condition` returns `true`, `Some` or `Ok`, and returns the content.
 ///
-/// A test that waits in vain fails after [`LIMIT`], and says what for, and the state that was seen
-/// last: `if all(&states) { Ok(()) } else { Err(states) }` shows the states.
+/// A test that waits in vain fails after [`LIMIT`], with the description and the last observed
+/// state: `if all(&states) { Ok(()) } else { Err(states) }` shows the states.
 #[track_caller]
 pub fn until<C: Condition>(
     what: impl Display,
@@ -111,7 +111,7 @@ async fn poll<C: Condition>(
     mut condition: impl AsyncFnMut() -> C,
 ) -> C::Found {
     loop {
-        // A look may hang itself.
+        // A check may hang itself.
         let Ok(answer) = tokio::time::timeout(wait.left(), condition()).await else {
             panic!("{wait}; another look did not end");
         };
@@ -123,7 +123,7 @@ async fn poll<C: Condition>(
     }
 }
 
-/// Does the same as [`until`] on a thread that may block.
+/// As [`until`], on a thread that may block.
 #[track_caller]
 pub fn until_blocking<C: Condition>(what: impl Display, condition: impl FnMut() -> C) -> C::Found {
     poll_blocking(Wait::new(what, Location::caller(), LIMIT), condition)
@@ -141,7 +141,7 @@ fn poll_blocking<C: Condition>(
     }
 }
 
-/// Returns what `work` returns; fails the test when it has not ended after [`LIMIT`].
+/// Returns the result of `work`; fails the test if it has not ended after [`LIMIT`].
 #[track_caller]
 pub fn ended<F: Future>(what: impl Display, work: F) -> impl Future<Output = F::Output> {
     let from = Location::caller();
