@@ -1,4 +1,4 @@
-//! What storage costs above the raw disk: large blocks, small blocks, reads.
+//! Cost of storage in addition to the raw disk: large blocks, small blocks, reads.
 //!
 //! ```text
 //! cargo run --release --example chunk_bench -- [DIR] [MiB] [small blocks]
@@ -118,7 +118,7 @@ async fn write_block(store: &ContainerStore, data: &Bytes, local: u64) -> Outcom
     Ok(block)
 }
 
-/// Blocks of 10 KB as the log hands them over, `round` entries at a time.
+/// Blocks of 10 KB as delivered by the log, `round` entries per batch.
 fn small_blocks(pipe: &PipelineStore, count: u64, round: u64, position: &mut u64) -> Outcome<()> {
     let data = Bytes::from(vec![7; 10_000]);
     let measure = Measure::start();
@@ -158,7 +158,7 @@ async fn read_small(store: &ContainerStore, count: u64) -> Outcome<()> {
     for pass in ["first", "second"] {
         let measure = Measure::start();
         for n in 0..count {
-            // Far apart, as requests are.
+            // Far apart, like requests.
             let local = 10_000_000 + n * 7919 % count;
             store
                 .get_small_file(BlockId::new(CONTAINER, LocalId(local)), ReadTimeout::Unlimited)
@@ -188,7 +188,7 @@ fn block_data(local: u64, chunks: &[Bytes]) -> BlockData {
     }
 }
 
-/// Page-aligned bytes, as the framed port receives them.
+/// Page-aligned bytes, like those of the framed port.
 fn aligned(len: usize) -> Bytes {
     let mut buffer = blockio::BufferPool::new(len).acquire(len);
     for (i, byte) in buffer.iter_mut().enumerate() {

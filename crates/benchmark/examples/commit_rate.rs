@@ -3,9 +3,9 @@
 //! `commit_rate [--groups N] [--replicas 1|3] [--proposers N] [--bytes N] [--seconds N]
 //! [--dir DIR] [--no-fsync] [--idle]`
 //!
-//! With `--idle` nothing is proposed: what is printed is what resting groups cost. Three
-//! replicas run as three hosts of this process over a network in memory, so the CPU is that of
-//! all three together.
+//! With `--idle` nothing is proposed: the output is the cost of idle groups. Three replicas run as
+//! three hosts of this process over an in-memory network, so the CPU time is that of all three
+//! together.
 
 mod bench;
 

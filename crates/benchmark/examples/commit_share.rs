@@ -1,13 +1,13 @@
-//! How much of what a disk can sync do groups reach?
+//! Commit rate of groups relative to the syncs of the disk.
 //!
 //! `commit_share [--proposers N] [--bytes N] [--seconds N] [--rounds N] [--loops N] [--dir DIR]`
 //!
-//! Three things take turns on one disk, `--rounds` times: a bare group commit loop (one thread
-//! writes what has queued up into a file that is laid out already, syncs it with fdatasync and
-//! answers the senders), one group, and 30 groups of one replica each. All have the same number of
-//! senders, each of which waits for its entry before it sends the next one, and write the same
-//! bytes an entry. Groups are measured once their log uses files again, as it does for all but its
-//! first minutes: before that the file system has to lay out files meanwhile.
+//! Three variants take turns on one disk, `--rounds` times: a plain group commit loop (one thread
+//! writes the queue into a preallocated file, syncs it with fdatasync and answers the senders), one
+//! group, and 30 groups of one replica each. All have the same number of senders, each of which
+//! waits for its entry before it sends the next one, and write the same bytes per entry. Groups are
+//! measured once their log recycles files, as it does except in its first minutes: before that the
+//! file system has to allocate files.
 
 mod bench;
 
@@ -34,19 +34,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Bytes of the bare loop's file, which is used over and over.
+/// Size of the plain loop's file, which is reused.
 const FILE_BYTES: usize = 64 << 20;
 
-/// How long groups run before they are measured.
+/// Time before the measurement of groups starts.
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// What a run reached.
+/// Result of a run.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     rate: f64,
-    /// Entries that went to the disk together.
+    /// Entries per disk write.
     batch: f64,
-    /// Bytes that an entry took on disk.
+    /// Bytes on disk per entry.
     bytes: f64,
     cpu_micros: f64,
 }
@@ -59,7 +59,7 @@ struct Load {
 }
 
 impl Load {
-    /// Has all proposers do `send` again and again; how many times that was, and the CPU of each.
+    /// Makes all proposers call `send` repeatedly; returns the rate, and the CPU time of each call.
     async fn run<F, S>(&self, send: impl Fn(usize) -> S) -> Result<(f64, f64, f64), Failure>
     where
         F: Future<Output = bool> + Send,
@@ -91,7 +91,7 @@ struct Queued {
     answer: oneshot::Sender<()>,
 }
 
-/// The loop that groups are held against; the number of its syncs.
+/// The reference loop; returns the number of its syncs.
 fn write_loop(file: &File, entries: &mpsc::Receiver<Queued>) -> std::io::Result<u64> {
     let (mut at, mut syncs) = (0, 0);
     let (mut buffer, mut answers) = (Vec::new(), Vec::new());

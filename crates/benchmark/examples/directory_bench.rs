@@ -1,6 +1,6 @@
-//! What a large directory costs: filling, looking, listing, renaming and deleting one, and what
-//! clients feel while it is taken apart. An OM with a fake SCM in this process, asked over its
-//! endpoint, so that the latencies are what a client would see.
+//! Cost of a large directory: filling, stat, listing, rename and deletion, and the latency of
+//! clients during the deletion. An OM with a fake SCM in this process, called over its endpoint, so
+//! that the latencies are those of a client.
 //!
 //! `directory_bench [--files N] [--clients N]`
 
@@ -24,13 +24,13 @@ use prost::Message;
 use proto::method;
 use proto::ozone::*;
 
-// As in `o3`: OM makes many small messages.
+// As in `o3`: OM creates many small messages.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Entries of a listed page.
+/// Entries per page of a list.
 const PAGE: u64 = 1_000;
-/// What is in the bucket beside the large directory: the files of [`latencies`], and `DEEP`.
+/// Contents of the bucket besides the large directory: the files of [`latencies`], and `DEEP`.
 const OTHERS: u64 = 1_100;
 const DEEP: &str = "one/two/three/four/five/six";
 
@@ -147,7 +147,7 @@ async fn rate<F: Future<Output = Result<(), Failure>> + Send + 'static>(
     Ok(())
 }
 
-/// Median and worst of files made one after the other: 500, or as long as something goes on.
+/// Median and maximum of sequential file creations: 500, or as many as during an operation.
 async fn latencies(
     what: &str,
     client: &Client,
@@ -199,7 +199,7 @@ async fn list(client: &Client, path: &str) -> Result<usize, Failure> {
         };
         let answer = send(client, request).await?;
         let page = answer.list_status_light_response.ok_or("no page")?.statuses;
-        // The first one is the last one of the page before.
+        // The first one is the last one of the previous page.
         count += page.len() - usize::from(!start.is_empty());
         let full = page.len() as u64 == PAGE;
         let last = page.into_iter().next_back().and_then(|status| status.basic_key_info);

@@ -1,10 +1,10 @@
-//! Rates and CPU of three DataNodes in one process, written to through one RATIS/THREE pipeline
-//! each.
+//! Rates and CPU time of three DataNodes in one process, written to through one RATIS/THREE
+//! pipeline each.
 //!
 //! `cargo run --release --example dn_bench -- [dir] [seconds] [clients] [pipelines]`
 //!
-//! The DataNodes run on a runtime of their own, so that their CPU (that of all threads but the
-//! client's) can be told from the client's.
+//! The DataNodes run on a runtime of their own, so that their CPU time (that of all threads except
+//! the client's) can be separated from the client's.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -43,7 +43,8 @@ struct Load {
 }
 
 impl Load {
-    /// Runs `work` from all clients for the time; prints rate, latency and server CPU.
+    /// Runs `work` in all clients for the configured time; prints rate, latency and server CPU
+    /// time.
     fn run<F, W>(&self, client: &tokio::runtime::Runtime, name: &str, bytes: usize, work: W)
     where
         W: Fn(Pipe, u64) -> F + Send + Sync + 'static + Clone,
@@ -85,7 +86,7 @@ impl Load {
     }
 }
 
-/// Three sequential durable copies: what the disk can do at best for three replicas.
+/// Three sequential durable copies: the disk's upper limit for three replicas.
 fn three_copies(dir: &std::path::Path, size: usize) -> f64 {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -160,7 +161,7 @@ fn main() {
         async move {
             let mut nodes: Vec<_> = pipe.nodes.keys().copied().collect();
             nodes.sort_unstable();
-            // A follower may be a moment behind.
+            // A follower may lag for a moment.
             if pipe.get_small(nodes[(n % 3) as usize], id).await.is_err() {
                 pipe.get_small(pipe.leader, id).await.unwrap();
             }

@@ -1,10 +1,11 @@
-//! How long is a group without a leader when the one it had is gone?
+//! Time of a group without a leader after the loss of its leader.
 //!
 //! `elections [--groups N] [--rounds N] [--delay-ms N] [--dir DIR]`
 //!
 //! Three hosts in one process; all groups are led by the first, whose network is then cut. For each
-//! group the time is taken until another member serves. Then the network heals, the first leads
-//! everything again, and the next round begins. `--delay-ms` is what a message takes.
+//! group the time until another member serves is measured. Then the network is repaired, the first
+//! becomes leader of all groups again, and the next round begins. `--delay-ms` is the latency of a
+//! message.
 
 mod bench;
 
@@ -19,7 +20,7 @@ use crate::bench::{Nothing, argument, directory};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What an OM has.
+/// OM's default.
 const ELECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
 async fn all_led_by_the_first(groups: &[Vec<Group>]) -> Result<(), Failure> {
@@ -27,7 +28,7 @@ async fn all_led_by_the_first(groups: &[Vec<Group>]) -> Result<(), Failure> {
         let first = members.first().ok_or("no members")?;
         first.leader_changes().wait_for(|now| now.ready).await?;
     }
-    // All have heard a heartbeat, and none is about to hand over.
+    // All have received a heartbeat, and none is about to transfer leadership.
     tokio::time::sleep(2 * ELECTION_TIMEOUT).await;
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! Gives a DataNode that is stopped many closed containers, and its SCM their records: for
+//! Adds many closed containers to a stopped DataNode, and their records to its SCM: for
 //! `benches/dense-datanode`.
 //!
 //! ```text
 //! cargo run --release --example fill_datanode -- SCM_DB CLUSTER DATANODE COUNT DIR...
 //! ```
-//! SCM_DB is the directory `scm.db`, CLUSTER and DATANODE are the ids that their VERSION files
-//! have, DIR are the data directories. Each container has one block of 1 KB, packed into a segment;
-//! its record says RATIS/ONE.
+//! SCM_DB is the directory `scm.db`, CLUSTER and DATANODE are the ids in their VERSION files, DIR
+//! are the data directories. Each container has one block of 1 KB, packed into a segment; its
+//! record says RATIS/ONE.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -29,7 +29,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const BLOCK: usize = 1 << 10;
 
-/// Containers of a disk that are open at a time.
+/// Concurrently open containers per disk.
 const AT_A_TIME: usize = 100;
 
 fn main() -> Outcome<()> {
@@ -70,7 +70,7 @@ fn fill(
     let pipe = store.open_pipeline(PipelineId::random(), disk)?;
     let ids: Vec<ContainerId> = ids.map(ContainerId).collect();
     let mut index = 0;
-    // A container that is closed has the tables flushed, and one that is open has a file open.
+    // Closing a container flushes the tables, and an open one has a file open.
     for some in ids.chunks(AT_A_TIME) {
         for id in some {
             let new = NewContainer { id: *id, disk: Some(disk.clone()), ..Default::default() };

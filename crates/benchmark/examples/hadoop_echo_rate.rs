@@ -1,7 +1,7 @@
 //! Calls per second and CPU per call of Hadoop RPC, client and server in one process.
 //!
-//! `cargo run --release --example hadoop_echo_rate`, with the numbers of callers,
-//! bytes of a body, seconds and clients behind it.
+//! `cargo run --release --example hadoop_echo_rate`, followed by the numbers of callers, bytes of a
+//! body, seconds and clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

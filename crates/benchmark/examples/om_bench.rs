@@ -1,5 +1,5 @@
-//! How fast OM is and what it costs: an OM with a fake SCM in this process, the load in a child
-//! process, so that the CPU counted is the server's alone.
+//! Rate and cost of OM: an OM with a fake SCM in this process, the load in a child process, so that
+//! the CPU time is the server's alone.
 //!
 //! `om_bench [--keys N] [--clients N] [--dir DIR] [--kinds create,lookup,...]`
 
@@ -25,11 +25,11 @@ use prost::Message;
 use proto::method;
 use proto::ozone::{KeyArgs, OmRequest, OmResponse};
 
-// As in `o3`: OM makes many small messages.
+// As in `o3`: OM creates many small messages.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Entries of a listed page.
+/// Entries per page of a list.
 const PAGE: usize = 1_000;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;

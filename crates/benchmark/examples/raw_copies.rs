@@ -1,6 +1,6 @@
-//! The limit that replicated writes are held against: the same bytes written three times to one
-//! disk, one copy after the other, each durable before the next begins, with nothing in between.
-//! Plain system calls, none of this crate.
+//! The reference limit for replicated writes: the same bytes written three times to one disk, one
+//! copy after the other, each durable before the next begins, with nothing in between. Plain system
+//! calls only.
 //!
 //! `cargo run --release --example raw_copies -- [dir] [keys] [MB a key] [threads]`
 
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 const COPIES: usize = 3;
 const PIECE: usize = 4 << 20;
-/// What direct I/O wants of addresses and lengths.
+/// Alignment of addresses and lengths for direct I/O.
 const ALIGN: usize = 4096;
 
 fn key(dir: &Path, number: usize, piece: &[u8], size: usize) -> io::Result<()> {

@@ -1,9 +1,9 @@
-//! The limit that writes of erasure-coded keys are held against: the cells of data and parity that
-//! each replica of a key has, written by plain system calls to as many files as there are replicas,
-//! all of them at once, each durable before the next key begins, with nothing in between.
+//! The reference limit for writes of erasure-coded keys: the data and parity cells of each replica
+//! of a key, written by plain system calls to one file per replica, all of them concurrently, each
+//! durable before the next key begins, with nothing in between.
 //!
-//! `cargo run --release --example raw_groups -- [dirs] [keys] [MB a key] [d-p]`, directories with
-//! commas between them: the replicas are spread over them.
+//! `cargo run --release --example raw_groups -- [dirs] [keys] [MB a key] [d-p]`, directories
+//! separated by commas: the replicas are spread over them.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const CELL: usize = 1 << 20;
-/// What direct I/O wants of addresses and lengths.
+/// Alignment of addresses and lengths for direct I/O.
 const ALIGN: usize = 4096;
 
-/// Writes so many cells.
+/// Writes `cells` cells.
 fn replica(path: &Path, cell: &[u8], cells: usize) -> io::Result<()> {
     let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
     let file = OpenOptions::new().create_new(true).write(true).custom_flags(direct).open(path)?;
@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheme = args.next().unwrap_or_else(|| "3-2".into());
     let (data, parity) = scheme.split_once('-').ok_or("the scheme is not like 3-2")?;
     let (data, parity): (usize, usize) = (data.parse()?, parity.parse()?);
-    // Cells of data go to the replicas in turn; each stripe, a short last one too, has all of its
-    // parity.
+    // Data cells go to the replicas in turn; each stripe, including a short last one, has all of
+    // its parity.
     let cells = |index| match index < data {
         true => (megabytes + data - 1 - index) / data,
         false => megabytes.div_ceil(data),

@@ -1,12 +1,12 @@
-//! The limits that the reconstruction of one replica is held against: the same bytes read and
-//! written by plain system calls with nothing in between, and decoded without a disk.
+//! The reference limits for the reconstruction of one replica: the same bytes read and written by
+//! plain system calls with nothing in between, and decoded without a disk.
 //!
 //! ```text
 //! cargo run --release --example raw_rebuild -- [DIRS] [MiB of a replica] [d-p]
 //! ```
-//! Directories with commas between them: the replicas are spread over them. Read are as many
-//! replicas as there are data cells and one more, which the check takes; one is written, durable
-//! at the end. All of them go on at the same time, past the page cache.
+//! Directories are separated by commas: the replicas are spread over them. The number of replicas
+//! read is that of data cells plus one for verification; one is written, durable at the end. All
+//! run concurrently, with direct I/O.
 
 use std::fs::{self, OpenOptions};
 use std::hint::black_box;
@@ -21,9 +21,9 @@ use erasure::{CellLengths, Codec, ReplicaIndex, Scheme};
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const CELL: usize = 1 << 20;
-/// What direct I/O wants of addresses and lengths.
+/// Alignment of addresses and lengths for direct I/O.
 const ALIGN: usize = 4096;
-/// Stripes decoded over and over, so that not all of them stay in the caches.
+/// Number of distinct stripes to decode repeatedly, so that not all of them stay in the caches.
 const STRIPES: usize = 8;
 
 fn main() -> Outcome<()> {
@@ -46,7 +46,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// MB of the rebuilt replica in a second of reading its sources and writing it.
+/// MB per second of the rebuilt replica, reading its sources and writing it.
 fn disk(dirs: &[PathBuf], mib: usize, scheme: Scheme) -> Outcome<f64> {
     let sources: Vec<PathBuf> = (0..=scheme.data())
         .zip(dirs.iter().cycle())
@@ -94,7 +94,7 @@ fn read(path: &Path, mib: usize) -> io::Result<()> {
         .try_for_each(|at| file.read_exact_at(&mut memory[start..start + CELL], (at * CELL) as u64))
 }
 
-/// MB of the rebuilt replica in a second of one core.
+/// MB per second of the rebuilt replica on one core.
 fn codec(mib: usize, scheme: Scheme) -> Outcome<f64> {
     let codec = Codec::new(scheme);
     let replicas: Vec<ReplicaIndex> = scheme.replicas().collect();

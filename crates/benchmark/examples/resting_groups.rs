@@ -1,10 +1,10 @@
-//! What many groups cost that nobody uses, and whether groups that are gone leave anything behind.
+//! Cost of many idle groups, and leaks after groups are removed.
 //!
 //! `resting_groups [--groups N] [--seconds N] [--cycles N] [--dir DIR]`
 //!
-//! Three processes, one host each, talk over real connections. First they run `--groups` groups
-//! without a proposal for `--seconds`; then they create `--cycles` groups, put entries into each
-//! and destroy them again. Every figure is of one process.
+//! Three processes, one host each, communicate over real connections. First they run `--groups`
+//! groups without a proposal for `--seconds`; then they create `--cycles` groups, add entries to
+//! each and destroy them again. All results are per process.
 
 mod bench;
 
@@ -27,7 +27,7 @@ const METHODS: Methods = Methods { messages: 1, snapshot: 2, fetch: 3 };
 const MEMBERS: usize = 3;
 /// Groups that are created and destroyed at a time.
 const AT_ONCE: usize = 100;
-/// Entries that each of them gets.
+/// Entries per group.
 const ENTRIES: usize = 10;
 
 /// Resident memory of this process in KiB.
@@ -42,12 +42,12 @@ fn node(n: usize) -> Uuid {
 }
 
 fn group(n: usize) -> Uuid {
-    // As random as ids of groups are, and the same in every process.
+    // As random as group ids, and the same in every process.
     let mixed = (n as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     Uuid::from_u128(mixed)
 }
 
-/// One of the three processes: does what it is told line by line.
+/// One of the three processes: executes commands line by line.
 struct Member {
     me: usize,
     host: RaftHost,
@@ -67,7 +67,7 @@ impl Member {
         Ok(self.host.start_group(config, Box::new(Nothing::default()))?)
     }
 
-    /// Starts the groups, and returns when those that this member is to lead are led.
+    /// Starts the groups, and returns when those assigned to this member have it as leader.
     async fn open(&self, from: usize, to: usize) -> Result<Vec<Group>, Failure> {
         let mut mine = Vec::new();
         for n in from..to {
@@ -186,7 +186,7 @@ impl Processes {
         self.0.iter_mut().map(read).map(|line| Ok(line?.trim().to_owned())).collect()
     }
 
-    /// Has all of them do the same, and waits for it.
+    /// Sends all of them the same command, and waits for it.
     fn all(&mut self, line: &str) -> Result<Vec<String>, Failure> {
         self.order(line)?;
         self.answers()

@@ -1,9 +1,9 @@
-//! How long SCM takes from its start until it is out of safe mode, with thousands of DataNodes that
-//! register all at once with full reports, and what it holds in memory then.
+//! Time from SCM's start until it leaves safe mode, with thousands of DataNodes that register at
+//! once with full reports, and its memory then.
 //!
-//! `cargo run --release --example scale -- [--nodes 10002] [--containers 1000]`: containers
-//! are per node, each on three nodes. SCM is a real one, on loopback, over a store that is filled
-//! before; the nodes only talk. Both share the process, so CPU is that of both ends.
+//! `cargo run --release --example scale -- [--nodes 10002] [--containers 1000]`: containers are per
+//! node, each on three nodes. SCM is a real one, on loopback, with a store that is filled before;
+//! the nodes only send messages. Both share the process, so CPU time is that of both ends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -28,7 +28,7 @@ use proto::scm_datanode::{
 use scm::{Scm, tables};
 use types::{ContainerId, DatanodeDetails, DatanodeId, ReplicationConfig};
 
-/// Calls under way at a time.
+/// Number of concurrent calls.
 const WIDTH: usize = 64;
 const CONNECTIONS: usize = 8;
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -96,7 +96,7 @@ async fn main() {
     scm.shutdown().await;
 }
 
-/// Does something for every node, some at a time.
+/// Runs `work` for every node, some concurrently.
 async fn each<F, W>(nodes: Arc<Nodes>, work: W)
 where
     W: Fn(Arc<Nodes>, usize) -> F + Send + Sync + 'static,
@@ -156,7 +156,7 @@ impl Nodes {
         assert_eq!(response.status(), Status::Ok, "{response:?}");
     }
 
-    /// Three nodes in a row have the same containers.
+    /// Three consecutive nodes have the same containers.
     fn replicas(&self, number: usize) -> ContainerReportsProto {
         let first = number / 3 * self.containers + 1;
         let origin = self.details[number].id.to_string();
@@ -198,7 +198,7 @@ fn configuration(dir: &Path) -> Configuration {
         ("ozone.scm.block.client.address", "127.0.0.1:0"),
         ("ozone.scm.datanode.address", "127.0.0.1:0"),
         ("ozone.scm.http.enabled", "false"),
-        // The nodes here do not repeat themselves every second.
+        // The nodes do not retry every second here.
         ("ozone.scm.stale.node.interval", "5m"),
         ("ozone.scm.dead.node.interval", "10m"),
     ];
@@ -206,7 +206,7 @@ fn configuration(dir: &Path) -> Configuration {
     settings.iter().fold(conf, |conf, (key, value)| conf.with(key, value))
 }
 
-/// Closed containers, as a store has them after years.
+/// Closed containers, as in a store after years.
 fn fill(path: &Path, count: usize) {
     let store = Store::open(path, &tables::ALL, &StoreOptions::default()).expect("the store opens");
     let mut batch = Batch::new();

@@ -1,11 +1,12 @@
-//! How fast a replica is looked through when nothing holds the scan back.
+//! Rate of an unthrottled scan of a replica.
 //!
 //! ```text
 //! cargo run --release --example scan_bench -- [DIR] [MiB] [small blocks]
 //! ```
-//! The scan runs on one thread; `taskset -c 0` keeps what it waits for there, too. `from the page
-//! cache` has all files cached, `from the device` none. Everything is written below DIR (default:
-//! the target directory) and removed at the end. CPU is user and system time of the process.
+//! The scan runs on one thread; `taskset -c 0` keeps the threads it waits for there, too. `from the
+//! page cache` has all files cached, `from the device` none. Everything is written below DIR
+//! (default: the target directory) and removed at the end. CPU is user and system time of the
+//! process.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -41,7 +42,7 @@ fn main() -> Outcome<()> {
         "CID-bench",
         DatanodeId::random(),
     );
-    // One container takes all of it; a disk must have that much to spare.
+    // One container has all of it; a disk must have that much free space.
     options.container_size = ((mib as u64) << 20) + small * 16_384 + (1 << 30);
     let store = ContainerStore::open(options)?;
     let pipe = store
@@ -106,7 +107,7 @@ fn write_small(pipe: &PipelineStore, count: u64, position: &mut u64) -> Outcome<
     Ok(())
 }
 
-/// Has the files in the page cache, or not.
+/// Loads the files into the page cache, or drops them from it.
 fn prepare(dir: &Path, cached: bool) -> Outcome<()> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
@@ -122,7 +123,7 @@ fn prepare(dir: &Path, cached: bool) -> Outcome<()> {
 
 async fn scan(store: &ContainerStore, id: ContainerId, what: &str, cached: bool) -> Outcome<()> {
     let place = if cached { "the page cache" } else { "the device" };
-    // What is read from the device does not stay in the page cache.
+    // Data read from the device does not stay in the page cache.
     for _ in 0..ROUNDS {
         let before = store.scans(ScanKind::Data).bytes;
         let (start, used) = (Instant::now(), cpu());
@@ -161,7 +162,7 @@ fn block_data(container: ContainerId, local: u64, chunks: &[Bytes]) -> BlockData
 
 /// User and system time of this process.
 fn cpu() -> Duration {
-    // Fields 14 and 15 of the line, counted behind the name, in hundredths of a second.
+    // Fields 14 and 15 of the line, counted after the name, in hundredths of a second.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u64 =

@@ -1,13 +1,13 @@
-//! Reads from a whole cluster while one disk of one DataNode is sick: latency as a client has it.
+//! Reads from a whole cluster with one slow disk in one DataNode: client latencies.
 //!
 //! ```text
 //! cargo run --release --example slow_disk_reads -- [DIR] [seconds] [milliseconds a read]
 //! ```
-//! Three DataNodes, an OM and an SCM in one process; 64 keys of 4 MiB on three replicas each. From
-//! then on each read of a file of the first DataNode takes so much longer (default 2,000 ms), its
-//! metadata's included, and finds nothing in the page cache. Eight readers read random ranges of
-//! 256 KiB. Four cases: no fault; the fault; the fault and a client that hedges no read, so that
-//! only the DataNode's limit helps; the fault without either, the way it would be.
+//! Three DataNodes, an OM and an SCM in one process; 64 keys of 4 MiB on three replicas each. Then
+//! each read of a file of the first DataNode, including its metadata, is delayed by that time
+//! (default 2,000 ms), and finds nothing in the page cache. Eight readers read random ranges of 256
+//! KiB. Four cases: no fault; the fault; the fault and a client without hedged reads, so that only
+//! the DataNode's limit helps; the fault without either.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,10 +26,10 @@ const KEYS: u64 = 64;
 const KEY: u64 = 4 << 20;
 const RANGE: u64 = 256 << 10;
 const READERS: u64 = 8;
-/// Longer than any read takes.
+/// Longer than any read.
 const NEVER: &str = "10m";
 
-/// One case: its name, the DataNodes' limit, when a client asks the next replica, the fault.
+/// One case: its name, the DataNodes' limit, the client's hedge delay, the fault.
 struct Case {
     name: &'static str,
     limit: &'static str,
@@ -125,7 +125,7 @@ fn path(number: u64) -> KeyPath {
     KeyPath::new("volume", "bucket", format!("key-{number}"))
 }
 
-/// Reads until the time is over; microseconds of each read.
+/// Reads until the time is up; returns microseconds of each read.
 async fn read(client: Arc<Client>, seed: u64, until: Instant) -> Outcome<Histogram<u64>> {
     let mut times = Histogram::new(3)?;
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

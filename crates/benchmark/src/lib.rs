@@ -1,8 +1,8 @@
-//! Benchmarks of functions and servers, and the form of their results.
+//! Benchmarks of functions and servers, and the format of their results.
 //!
-//! A benchmark prints its figures for a reader and [`record`]s them for `cargo xtask bench`,
-//! which adds commit, time and machine and keeps them (docs/benchmarks.md). Nothing that is
-//! shipped depends on this crate.
+//! A benchmark prints its results for people and [`record`]s them for `cargo xtask bench`, which
+//! adds commit, time and machine and stores them (docs/benchmarks.md). No shipped code depends on
+//! this crate.
 //!
 //! `benches/components` measures rules and machinery without a server, `examples` a server or part
 //! of one.
@@ -13,21 +13,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-/// The environment variable that names the file to which figures are appended. Nothing is recorded
-/// without it.
+/// The environment variable with the file to which results are appended. Without it nothing is
+/// recorded.
 pub const RESULTS: &str = "BENCH_RESULTS";
 
-/// Ticks of `/proc` in a second: what Linux tells every program, whatever it counts in.
+/// Ticks of `/proc` per second: Linux reports this unit to all programs, whatever its own.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Appends one figure as a line of JSON (`name`, `value`, `unit`) to the file that [`RESULTS`]
-/// names.
+/// Appends one result as a line of JSON (`name`, `value`, `unit`) to the file in [`RESULTS`].
 ///
-/// `name` is the benchmark and the case, parted by slashes, and stays the same over commits. In a
-/// `unit` that ends with `/s` more is better, in every other one less.
+/// `name` is the benchmark and the case, separated by slashes, and stays the same across commits.
+/// For a `unit` that ends with `/s` more is better, for every other one less.
 ///
 /// # Panics
-/// When the file cannot be written: the figure would be missing without a word.
+/// If the file cannot be written: the result would be silently missing.
 pub fn record(name: &str, value: f64, unit: &str) {
     let Some(path) = std::env::var_os(RESULTS) else { return };
     let line = format!("{}\n", json!({ "name": name, "value": value, "unit": unit }));
@@ -40,10 +39,10 @@ pub fn record(name: &str, value: f64, unit: &str) {
 /// User and system time of this process so far, in steps of 10 ms.
 ///
 /// # Panics
-/// When the kernel's line is not as proc(5) says.
+/// If the kernel's line does not match proc(5).
 pub fn cpu_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Fields 14 and 15, counted behind the name of the program, which may have spaces.
+    // Fields 14 and 15, counted after the name of the program, which may contain spaces.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: Option<Vec<u64>> = fields.skip(11).take(2).map(|field| field.parse().ok()).collect();
     match ticks.as_deref() {

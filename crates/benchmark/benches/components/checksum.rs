@@ -1,4 +1,4 @@
-//! Checksums of chunks: computed by writers, verified by readers and the scanner.
+//! Checksums of chunks, as computed by writers and verified by readers and the scanner.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use proto::datanode::ChecksumType;
 
 use crate::cpu::CpuTime;
 
-/// A chunk.
+/// Size of a chunk.
 const BYTES: usize = 4 << 20;
 /// Ozone's default of `ozone.client.bytes.per.checksum`.
 const BYTES_PER_CHECKSUM: u32 = 16 << 10;

@@ -1,4 +1,4 @@
-//! CPU time of the process as what criterion measures.
+//! A criterion measurement of the process's CPU time.
 
 use criterion::Throughput;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
@@ -44,7 +44,7 @@ impl Measurement for CpuTime {
     }
 }
 
-/// Shows nanoseconds as those of the wall clock are shown.
+/// Formats nanoseconds like wall-clock times.
 struct Nanoseconds;
 
 impl ValueFormatter for Nanoseconds {

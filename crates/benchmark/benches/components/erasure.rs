@@ -1,4 +1,5 @@
-//! Encoding and decoding of stripes, by each kernel that this processor has, beside `memcpy`.
+//! Encoding and decoding of stripes, by each kernel supported by this processor, compared with
+//! `memcpy`.
 
 use std::hint::black_box;
 
@@ -8,7 +9,7 @@ use erasure::{CellLengths, Codec, ReplicaIndex, Scheme};
 
 use crate::cpu::CpuTime;
 
-/// Bytes of a cell: Ozone's usual chunk size of erasure coded buckets.
+/// Size of a cell: Ozone's usual chunk size of erasure-coded buckets.
 const CELL: usize = 1 << 20;
 const SCHEMES: &[&str] = &["rs-3-2", "rs-6-3", "rs-10-4", "xor-2-1"];
 
@@ -58,7 +59,7 @@ fn scheme(c: &mut Criterion<CpuTime>, kernel: &'static dyn Kernel, name: &str, s
     let all: Vec<&[u8]> = data.iter().chain(&parity).map(Vec::as_slice).collect();
     let lengths = CellLengths::equal(CELL as u64);
     for lost in 1..=scheme.parity().min(scheme.data()) {
-        // The first cells are lost. With one cell more than needed the result can be checked.
+        // The first cells are lost. With one more cell than needed the result can be verified.
         let available = &replicas[lost..(lost + scheme.data() + 1).min(replicas.len())];
         let decoder = codec.decoder(available, &replicas[..lost]).expect("enough cells");
         let mut decoded = cells(lost, 0);

@@ -13,7 +13,7 @@ use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList};
 
 use crate::cpu::CpuTime;
 
-/// Calls of one iteration: their frames share writes, as those of a busy server do.
+/// Calls per iteration: their frames share writes, as on a busy server.
 const CALLS: usize = 64;
 const TIMEOUT: Duration = Duration::from_secs(10);
 

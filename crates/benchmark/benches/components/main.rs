@@ -1,5 +1,5 @@
-//! `cargo bench --bench components`: what rules and machinery cost, as CPU time of the whole
-//! process, which other programs on the machine hardly move.
+//! `cargo bench --bench components`: CPU time of rules and machinery, for the whole process, which
+//! other programs on the machine hardly influence.
 //!
 //! `cargo bench --bench components -- erasure` runs the benchmarks of one module.
 

@@ -1,5 +1,5 @@
 //! Proposals of Raft groups: codec, log, event loop and apply threads together, without fsyncs, so
-//! that the disk is not what is measured.
+//! that the disk is not measured.
 
 #[path = "../../examples/bench/nothing.rs"]
 mod nothing;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use self::nothing::Nothing;
 use crate::cpu::CpuTime;
 
-/// Proposals of one iteration: they share writes, as those of a busy server do.
+/// Proposals per iteration: they share writes, as on a busy server.
 const PROPOSALS: usize = 64;
 const BYTES: usize = 200;
 
@@ -39,11 +39,11 @@ pub fn benchmarks(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-/// A group whose members are hosts of this process over a network in memory.
+/// A group whose members are hosts of this process over an in-memory network.
 struct Members {
     hosts: Vec<(RaftHost, LogHandle)>,
     groups: Vec<Group>,
-    /// Carries their messages as long as it is there.
+    /// Must stay alive to carry their messages.
     _network: MemoryNetwork,
 }
 
@@ -73,7 +73,8 @@ impl Members {
         Self { hosts, groups, _network: network }
     }
 
-    /// Has all proposals applied, again where a busy machine has changed the leader meanwhile.
+    /// Waits until all proposals are applied, with retries after a change of leader on a busy
+    /// machine.
     fn propose(&self, runtime: &Runtime) {
         let entry = Bytes::from(vec![7; BYTES]);
         runtime.block_on(async {

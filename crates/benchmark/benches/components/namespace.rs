@@ -1,5 +1,5 @@
-//! OM's rules per round of 64 requests, without a store, a log or a network: entries go through an
-//! overlay over tables in memory, as in the server over a view of RocksDB.
+//! OM's rules per batch of 64 requests, without a store, a log or a network: entries pass through
+//! an overlay over in-memory tables, as in the server over a view of RocksDB.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -16,9 +16,9 @@ use proto::ozone::*;
 
 use crate::cpu::CpuTime;
 
-/// Requests of a round, as many as a busy server has in a batch.
+/// Requests per batch, as on a busy server.
 const ROUND: usize = 64;
-/// Keys that are looked up and listed.
+/// Number of keys that are looked up and listed.
 const KEYS: usize = 20_000;
 const PAGE: i32 = 1_000;
 const NOW_MS: u64 = 1_700_000_000_000;
@@ -31,7 +31,7 @@ pub fn benchmarks(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-/// Rounds of writes are measured over the same tables again and again: what they change is dropped.
+/// Batches of writes are measured on the same tables repeatedly: their changes are dropped.
 fn writes(group: &mut BenchmarkGroup<'_, CpuTime>) {
     let mut om = Om::filled();
     let creates: Vec<OmRequest> = (KEYS..KEYS + ROUND).map(create).collect();
@@ -76,14 +76,14 @@ fn reads(group: &mut BenchmarkGroup<'_, CpuTime>) {
     });
 }
 
-/// What becomes of the rows that a round has written.
+/// Handling of the rows written by a batch.
 #[derive(Clone, Copy, PartialEq)]
 enum Changes {
     Keep,
     Drop,
 }
 
-/// What a round consists of.
+/// The parts of a batch.
 #[derive(Clone, Copy)]
 enum Part {
     Prepare,
@@ -91,7 +91,7 @@ enum Part {
     Respond,
 }
 
-/// Nanoseconds of CPU by part.
+/// Nanoseconds of CPU time by part.
 #[derive(Default)]
 struct Spent {
     prepare: u64,
@@ -179,7 +179,7 @@ impl Om {
         om
     }
 
-    /// Takes requests from the client's message to the answer's bytes and the rows.
+    /// Processes requests from the client's message to the response's bytes and the rows.
     fn round(
         &mut self,
         requests: Vec<OmRequest>,

@@ -1,4 +1,4 @@
-//! SCM's rules over many containers: the look for what to repair, and a full container report.
+//! SCM's rules over many containers: the repair scan, and a full container report.
 
 use std::hint::black_box;
 
@@ -12,9 +12,9 @@ use crate::cpu::CpuTime;
 
 const CONTAINERS: u64 = 100_000;
 const NODES: u128 = 300;
-/// Containers of one look, as SCM's service takes them.
+/// Containers per batch of the scan, as in SCM's service.
 const PORTION: usize = 1_000;
-/// When the cluster began, in milliseconds; and long after its containers were closed.
+/// Start of the cluster, in milliseconds; and a time long after its containers were closed.
 const BEGUN: u64 = 1_000_000;
 const NOW: u64 = BEGUN + 3_600_000;
 
@@ -38,7 +38,7 @@ pub fn benchmarks(c: &mut Criterion<CpuTime>) {
     group.finish();
 }
 
-/// A look at all containers, in portions; how many orders came of it.
+/// Scans all containers, in batches; returns the number of resulting orders.
 fn repair_all(cluster: &mut Cluster) -> usize {
     let (mut orders, mut start) = (0, ContainerId(0));
     loop {
@@ -55,7 +55,7 @@ fn node(n: u128) -> DatanodeId {
     DatanodeId(Uuid::from_u128(n + 1))
 }
 
-/// Which nodes have a container's replicas: neighbours.
+/// The nodes with a container's replicas: consecutive ones.
 fn holders(id: u64, replicas: u128) -> impl Iterator<Item = DatanodeId> {
     (0..replicas).map(move |n| node((u128::from(id) + n) % NODES))
 }
@@ -82,7 +82,7 @@ fn reports_of(reporter: DatanodeId, replicas: u128) -> Vec<(ContainerId, Replica
     (1..=CONTAINERS).filter(has).map(|id| (ContainerId(id), replica(reporter))).collect()
 }
 
-/// Closed containers with so many replicas each.
+/// A cluster of closed containers with this number of replicas each.
 fn cluster(replicas: u128) -> Cluster {
     let mut settings = Settings::default();
     settings.safe_mode.enabled = false;

@@ -1,9 +1,9 @@
-//! A state machine that does nothing.
+//! A no-op state machine.
 
 use bytes::Bytes;
 use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachine};
 
-/// Applies nothing: what is left is what replication costs.
+/// Applies nothing, so that only the cost of replication remains.
 #[derive(Default)]
 pub struct Nothing(LogPosition);
 

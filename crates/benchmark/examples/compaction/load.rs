@@ -1,4 +1,4 @@
-//! The load and its measurements.
+//! The load, and its measurements.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use anyhow::{Context, Result, anyhow, bail};
 
 /// The table, as in OM.
 pub(crate) const TABLE: Table = Table::named("keyTable");
-/// Rows of the bucket after the deleted ones.
+/// Remaining rows of the bucket, after the deleted ones.
 const SURVIVORS: u64 = 10_000;
-/// Number of rows of a list.
+/// Rows per list.
 const LISTED: usize = 100;
-/// Number of rows of a write.
+/// Rows per write.
 const BATCH: u64 = 20;
 /// Number of live rows of the other clients.
 const LIVE_KEYS: usize = 25_000;
@@ -28,7 +28,7 @@ const VALUE_BYTES: usize = 300;
 /// Pause between two reads.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
 
-/// Measurements of one second of a run.
+/// Measurements of one second.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Second {
     /// Seconds since the first deletion.
@@ -40,15 +40,15 @@ pub(crate) struct Second {
     /// Median and 99th percentile of the latency of a seek to the bucket's first row, in
     /// milliseconds.
     pub(crate) seek: (f64, f64),
-    /// The same of the latency of a list.
+    /// The same for a list.
     pub(crate) list: (f64, f64),
     /// Bytes read and written by compactions so far.
     pub(crate) compacted_bytes: u64,
-    /// CPU time of the whole process so far, in seconds.
+    /// Seconds of CPU time of the whole process so far.
     pub(crate) cpu: f64,
 }
 
-/// A run.
+/// Measurements of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) seconds: Vec<Second>,
@@ -66,9 +66,9 @@ pub(crate) struct Measured {
     pub(crate) writes: f64,
     /// Rows per second written by other clients during the deletions.
     pub(crate) writes_deleting: f64,
-    /// Bytes read and written by compactions, including the last one in progress.
+    /// Bytes read and written by compactions, until the end of the last one.
     pub(crate) compacted_bytes: u64,
-    /// CPU time of the whole process, over the same time, in seconds.
+    /// Seconds of CPU time of the whole process, until the same time.
     pub(crate) cpu: f64,
     /// Tombstones in files at the end.
     pub(crate) tombstones: u64,
@@ -160,7 +160,7 @@ pub(crate) fn measure(args: &Compaction, variant: &Variant, dir: &Path) -> Resul
         maintainer.join().map_err(|_| ended("maintenance"))??;
         outcome
     })?;
-    // RocksDB counts a compaction after its end.
+    // RocksDB counts a compaction when it ends.
     measured.compacted_bytes = compacted();
     measured.cpu = used();
     let files = store.table_files(TABLE)?;
@@ -201,7 +201,7 @@ fn value(random: &mut StdRng) -> Vec<u8> {
     value
 }
 
-/// Limits the rate to a number of rows per second.
+/// Limits the number of rows per second.
 struct Pace {
     began: Instant,
     rate: u64,
@@ -226,7 +226,7 @@ impl Pace {
     }
 }
 
-/// Empties the bucket from its front.
+/// Deletes the bucket's rows from its front.
 fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     let mut pace = Pace::of(args.delete_rate);
     let mut next = 0;
@@ -243,8 +243,7 @@ fn delete(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Creates twenty rows per eight deletions while fewer rows than the limit live; then as many as it
-/// deletes.
+/// Creates twenty rows per eight deleted ones while few are live; then equally many.
 fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     let mut random = StdRng::seed_from_u64(2);
     let mut live: Vec<u64> = Vec::new();
@@ -270,7 +269,7 @@ fn write(args: &Compaction, store: &Store, shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Seeks to the first row of the bucket and lists some rows, repeatedly.
+/// Seeks the first row of the bucket and lists some of it, repeatedly.
 fn read(
     store: &Store,
     shared: &Shared,
@@ -304,7 +303,7 @@ fn list(store: &Store, rows: usize) -> Result<Duration> {
     }
 }
 
-/// Collects the measurements of each second until the end of the run.
+/// Records the measurements of each second until the run ends.
 fn observe(
     args: &Compaction,
     shared: &Shared,
@@ -340,7 +339,7 @@ fn observe(
             writes_deleting = written;
             measured.deleting = now.duration_since(began).as_secs_f64();
         }
-        // After maintenance had time for two checks, or half of the measured time.
+        // After maintenance had the time of two scans, or half of the measured time.
         let looks = 2.0 * args.interval().max(args.full_interval()).as_secs_f64().min(5.0);
         let settled = looks.min(args.settle as f64 / 2.0);
         if deleted_at.is_some_and(|at| at.elapsed().as_secs_f64() > settled) {

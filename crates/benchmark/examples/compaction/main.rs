@@ -1,10 +1,10 @@
-//! `o3 bench compaction`: compares ways to keep a table with many deletions fast.
+//! Ways to keep a table with many deletions fast: `cargo run --release --example compaction`.
 //!
-//! Each variant has a database of its own with the same rows, and the same load at the same rate: a
-//! bucket is emptied from its front, other clients create and delete, and a reader seeks to the
+//! Each variant gets a database of its own with the same rows, and the same load at the same rate:
+//! a bucket is deleted from its front, other clients create and delete, and a reader seeks the
 //! first row of the bucket and lists some of it, through snapshots as OM does. Rates, latencies,
-//! bytes read and written by compactions and CPU time are measured every second, during the
-//! deletions and for some time after.
+//! bytes read and written by compactions and CPU time are recorded every second, during the
+//! deletions and for a while afterwards.
 
 mod load;
 mod maintain;
@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::load::Measured;
 use crate::variant::Variant;
 
-/// Compare ways to keep a table with many deletions fast
+/// Compares ways to keep a table with many deletions fast
 #[derive(Debug, Clone, Parser)]
 #[command(after_help = "Examples:\n  \
     compaction --deletes 1000000 --out plots     a million, SVG plots and results.json\n  \
@@ -33,22 +33,22 @@ use crate::variant::Variant;
     counts), service-samples (ranges, by the\ncollector that samples deleted keys), gaps (no \
     compaction; lists skip known deletions),\nall (as in OM).")]
 pub struct Compaction {
-    /// Number of deleted rows of the bucket.
+    /// Rows of the bucket to delete.
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     pub(crate) deletes: u64,
-    /// Number of rows of nine other buckets, which are kept.
+    /// Rows of nine other buckets, which are kept.
     #[arg(long, default_value_t = 900_000, value_name = "N")]
     pub(crate) live: u64,
-    /// Deleted rows per second; 0 for no limit.
+    /// Rows deleted per second; 0 for no limit.
     #[arg(long, default_value_t = 25_000, value_name = "N")]
     pub(crate) delete_rate: u64,
-    /// Rows per second written by other clients; 0 for no limit.
+    /// Rows written per second by other clients; 0 for no limit.
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub(crate) write_rate: u64,
-    /// Seconds to measure after the last deletion.
+    /// Seconds measured after the last deletion.
     #[arg(long, default_value_t = 20, value_name = "SECONDS")]
     pub(crate) settle: u64,
-    /// Interval of the service, in seconds.
+    /// Seconds between two scans of the service.
     #[arg(long, default_value_t = 5, value_name = "SECONDS")]
     pub(crate) interval: u64,
     /// Interval of compactions of the whole table, in seconds.
@@ -62,11 +62,10 @@ pub struct Compaction {
         value_name = "VARIANT,..."
     )]
     pub(crate) variants: Vec<String>,
-    /// Directory for the databases; by default a temporary one. The databases are deleted at the
-    /// end.
+    /// Directory of the databases, a temporary one by default. They are removed afterwards.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Directory for results.json and the plots.
+    /// Directory of results.json and the plots.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the results as JSON.
@@ -99,10 +98,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Runs the comparison.
+/// Compares the variants, and writes the output for `--out`.
 ///
 /// # Errors
-/// If there is no such variant, or the disk cannot be used.
+/// If there is no such variant, or the disk fails.
 fn compare(args: &Compaction) -> Result<Value> {
     let variants: Vec<Variant> =
         args.variants.iter().map(|name| Variant::parse(name)).collect::<Result<_, _>>()?;
@@ -164,7 +163,7 @@ mod tests {
         let kept = std::fs::read_to_string(out.join("results.json")).unwrap();
         let kept: Value = serde_json::from_str(&kept).unwrap();
         assert_eq!(kept["variants"].as_array().unwrap().len(), 9);
-        // The databases are gone.
+        // The databases were removed.
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 

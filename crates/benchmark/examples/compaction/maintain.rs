@@ -1,4 +1,4 @@
-//! Maintenance during the load, by variant.
+//! Maintenance concurrent with the load, by variant.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,11 +10,11 @@ use crate::Compaction;
 use crate::load::{TABLE, bucket_starts};
 use crate::variant::{Maintenance, Variant};
 
-/// Interval of the checks for pending work.
+/// Interval of checks for work.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Interval at which new tombstones are recorded.
+/// Interval at which new tombstones are stepped through.
 const GAP_INTERVAL: Duration = Duration::from_millis(100);
-/// Interval at which walls of tombstones are checked.
+/// Interval of checks for walls.
 const WALL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maintains the table until `done`.
@@ -35,7 +35,7 @@ pub(crate) fn maintain(
         Maintenance::Full => full(args.full_interval(), store, done),
         Maintenance::Service => std::thread::scope(|scope| {
             let gaps = scope.spawn(|| -> metastore::Result<()> {
-                // As in OM, during a long compaction.
+                // As in OM, concurrent with a long compaction.
                 while variant.gaps && !done.load(Ordering::Relaxed) {
                     store.look_for_gaps()?;
                     std::thread::sleep(GAP_INTERVAL);
@@ -63,8 +63,7 @@ fn full(interval: Duration, store: &Store, done: &AtomicBool) -> metastore::Resu
     }
 }
 
-/// Like OM's RangeCompactionService under load: after each range it pauses for as long as the range
-/// took.
+/// As OM's RangeCompactionService, under load: after a range it sleeps for as long as that took.
 fn ranges(
     interval: Duration,
     patient: bool,
@@ -72,7 +71,7 @@ fn ranges(
     done: &AtomicBool,
 ) -> metastore::Result<()> {
     let compactor = RangeCompactor::new(Limits::default(), None);
-    // As in OM: lists also pass over concurrent deletions.
+    // As in OM: lists skip rows deleted in the meantime.
     let compactor = compactor.patient(if patient { PATIENCE } else { 0 });
     let cut = Cut { merge: true, align: <[u8]>::len };
     let (mut last, mut walls) = (Instant::now(), Instant::now());

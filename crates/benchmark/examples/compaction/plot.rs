@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 
 const SIZE: (u32, u32) = (900, 420);
 
-/// A plot over time.
+/// A value plotted over time.
 struct Plot {
     file: &'static str,
     title: &'static str,

@@ -6,7 +6,7 @@ use crate::load::{Measured, Second};
 use crate::variant::Variant;
 use crate::{Compaction, Outcome};
 
-/// Prints a line of the table, with its header before the first.
+/// Prints a row of the table, with the table's head before the first.
 pub(crate) fn line(variant: &Variant, measured: &Measured, first: bool) {
     if first {
         println!(
@@ -38,7 +38,7 @@ pub(crate) fn line(variant: &Variant, measured: &Measured, first: bool) {
     );
 }
 
-/// Renders all results.
+/// All results.
 pub(crate) fn json(args: &Compaction, outcomes: &[Outcome]) -> Value {
     let variants: Vec<Value> = outcomes.iter().map(one).collect();
     json!({

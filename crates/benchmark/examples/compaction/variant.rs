@@ -12,7 +12,7 @@ pub(crate) struct Variant {
     trigger: Option<DeletionTrigger>,
     /// Files record the positions of their tombstones.
     samples: bool,
-    /// Files end at the boundaries of buckets.
+    /// Files end at bucket boundaries.
     pub(crate) in_buckets: bool,
     /// Cursors skip known tombstones.
     pub(crate) gaps: bool,
@@ -20,19 +20,19 @@ pub(crate) struct Variant {
     pub(crate) maintenance: Maintenance,
 }
 
-/// Maintenance during the load.
+/// Maintenance concurrent with the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maintenance {
     /// Nothing.
     None,
     /// The whole table is compacted at intervals.
     Full,
-    /// Ranges with many tombstones are compacted.
+    /// Ranges are compacted.
     Service,
 }
 
 impl Variant {
-    /// The variant with a name.
+    /// The variant with this name.
     ///
     /// # Errors
     /// If there is none.
@@ -69,7 +69,7 @@ impl Variant {
         &self.name
     }
 
-    /// Options of its database.
+    /// The options of its database.
     pub(crate) fn options(&self) -> StoreOptions {
         let default = StoreOptions::default();
         StoreOptions {
