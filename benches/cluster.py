@@ -10,8 +10,8 @@ import time
 CGROUPS = "/sys/fs/cgroup/cpu"
 TICKS = os.sysconf("SC_CLK_TCK")
 
-# Of clusters with erasure-coded keys: one container of a scheme at a time is enough, and what is
-# lost is rebuilt at once.
+# For clusters with erasure-coded keys: one open container per scheme is enough, and lost replicas
+# are reconstructed at once.
 ERASURE_CODED = {
     "hdds.scm.wait.time.after.safemode.exit": "0s",
     "ozone.scm.ec.pipeline.minimum": "1",
@@ -20,7 +20,7 @@ ERASURE_CODED = {
 
 
 def free_ports(count):
-    """Ports that nobody listens on, and that the kernel gives no connection meanwhile."""
+    """Ports without a listener, outside of the kernel's range for outgoing connections."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         first = int(file.read().split()[0])
     sockets = []
@@ -116,22 +116,22 @@ class Cluster:
             except RuntimeError:
                 pass
             time.sleep(0.2)
-        raise RuntimeError("the cluster does not come up")
+        raise RuntimeError("the cluster did not start in time")
 
     def leader(self):
         for line in self.run("admin", "om", "roles").splitlines():
             if "LEADER" in line:
                 return line.split()[0]
-        raise RuntimeError("no OM leads")
+        raise RuntimeError("no OM is the leader")
 
     def cpu(self, name):
-        """Seconds of CPU that a process used so far."""
+        """CPU seconds used by a process so far."""
         with open(f"/proc/{self.processes[name].pid}/stat") as file:
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
     def limit(self, name, cores):
-        """Gives a process that share of a core and no more; False where cgroups cannot be made."""
+        """Limits a process to that share of a core; returns False if cgroups cannot be created."""
         group = f"{CGROUPS}/o3-bench-{os.getpid()}-{os.path.basename(self.dir)}-{name}"
         period = 10_000
         files = {
@@ -151,7 +151,7 @@ class Cluster:
         return True
 
     def forget_pages(self):
-        """Has the kernel drop what it keeps of the files of DataNodes in memory."""
+        """Drops the files of DataNodes from the page cache."""
         for directory, _, names in os.walk(self.dir):
             for name in (name for name in names if name.endswith(".block")):
                 with open(f"{directory}/{name}", "rb") as file:

@@ -1,7 +1,7 @@
-"""Disks that the kernel holds to so many bytes a second, or to so many reads.
+"""Disks that the kernel limits to a number of bytes, or of reads, per second.
 
-Each is a file system on a loop device over memory; the blkio throttle holds this process and those
-that it starts. Needs root.
+Each is a file system on a loop device over memory; the blkio throttle applies to this process and
+its children. Needs root.
 """
 
 import os
@@ -47,7 +47,7 @@ class HeldDisks:
             limits |= {f"{way}_bps": megabytes << 20 for way in ("read", "write")}
         if reads:
             limits["read_iops"] = reads
-            # One access for a chunk, not one for each piece of it.
+            # One access per chunk, rather than one per piece of it.
             run("blockdev", "--setra", "16384", loop)
         for limit, value in limits.items():
             with open(f"{self.group}/blkio.throttle.{limit}_device", "w") as file:

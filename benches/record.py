@@ -1,4 +1,4 @@
-"""Figures for `cargo xtask bench`, as lines of JSON in the file that BENCH_RESULTS names.
+"""Results for `cargo xtask bench`, as lines of JSON in the file named by BENCH_RESULTS.
 
 As a program it takes name, value and unit: for scripts that are not Python.
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def record(name, value, unit):
-    """Appends a figure; does nothing where nobody collects them."""
+    """Appends a result; does nothing if BENCH_RESULTS is unset."""
     path = os.environ.get("BENCH_RESULTS")
     if path:
         with open(path, "a") as file:
@@ -18,13 +18,13 @@ def record(name, value, unit):
 
 
 def shown(name, value, unit, digits=1):
-    """Prints a figure and records it."""
+    """Prints and records a result."""
     print(f"{name}: {value:.{digits}f} {unit}", flush=True)
     record(name, value, unit)
 
 
 def compared(bench, alone, beside, what, rounds):
-    """Prints and records a client's latencies alone and beside something: p50 and p99 of each round, by verb."""
+    """Prints and records a client's latencies alone and under load: p50 and p99 of each round, by verb."""
     for verb, name in (("ockg", "write"), ("ocklr", "read")):
         for place, share in enumerate(("p50", "p99")):
             was, now = (statistics.median(r[place] for r in of[verb]) for of in (alone, beside))

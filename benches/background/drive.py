@@ -1,11 +1,11 @@
-"""Drives benches/background/run: what does a client notice of all that DataNodes do by themselves?
+"""Drives benches/background/run: effect of the DataNodes' background work on a client.
 
 Three DataNodes with one disk each get DATA keys of 8 MB with three replicas, in containers of 32 MB; then
-each gets a second, empty disk, and a fourth DataNode with two comes. Each disk is a file system of its own
-(4 GB, in memory). A client writes and reads keys of 10 KB: first with nothing else at work, then while the
+each gets a second, empty disk, and a fourth DataNode with two is added. Each disk is a file system of its
+own (4 GB, in memory). A client writes and reads keys of 10 KB: first without other load, then while the
 disk balancers of all nodes, the container balancer, the scanners and the deletion of BACKLOG keys run, all
-with their default limits. Once a second it is looked at how full the disks and nodes are, and whether a
-container has a replica fewer than it should.
+with their default limits. Once per second the usage of the disks and nodes, and the number of containers
+that lack a replica, are recorded.
 """
 
 import json
@@ -82,12 +82,12 @@ class Bench:
             time.sleep(1)
 
     def lacking(self):
-        """Containers with a replica fewer than they should have, or a bad one."""
+        """Number of containers with a missing or bad replica."""
         stats = self.json("admin", "container", "report")["stats"]
         return sum(n for name, n in stats.items() if "UNDER" in name or "MISSING" in name or "UNHEALTHY" in name)
 
     def done(self):
-        """What the services came to, over all servers."""
+        """Items processed by the services, over all servers."""
         items = {}
         for server in self.json("admin", "service", "list"):
             for service in server["services"]:
@@ -101,7 +101,7 @@ class Bench:
         return (stat.f_blocks - stat.f_bfree) * 100.0 / stat.f_blocks
 
     def spread(self):
-        """How far a disk is from all of its node, and a node from all nodes, in per cent of capacity."""
+        """Maximum deviation of a disk from its node, and of a node from all nodes, in per cent of capacity."""
         used = {node: [self.used(mount) for mount in of] for node, of in self.mounts.items()}
         nodes = [statistics.mean(of) for of in used.values()]
         disks = max(abs(disk - statistics.mean(of)) for of in used.values() for disk in of)
@@ -150,16 +150,16 @@ def main(o3, work):
         cluster.run("admin", "service", "run", "ContainerDataScanner", "ContainerMetadataScanner")
         for n in range(ROUNDS):
             bench.client(f"beside{n}", beside)
-        print(f"{time.monotonic() - began:.0f} s beside the client: {bench.spread()}", flush=True)
-        print(f"services came to {bench.done()}", flush=True)
+        print(f"{time.monotonic() - began:.0f} s with the client: {bench.spread()}", flush=True)
+        print(f"items processed by services: {bench.done()}", flush=True)
         bench.until("all is even", lambda: bench.spread()[0] <= 3.5 and bench.spread()[1] <= 3.5)
         took = time.monotonic() - began
         done.set()
         watcher.join()
         disks, nodes = bench.spread()
         shown("background/disks of a node within 3.5 % of each other, and nodes, after", took, "s", 0)
-        print(f"disks differ by {disks:.1f}, nodes by {nodes:.1f}; services came to {bench.done()}")
-        print(f"looked {len(seen)} times: at most {max(row[3] for row in seen)} containers lacked a replica")
+        print(f"disks differ by {disks:.1f}, nodes by {nodes:.1f}; items processed by services: {bench.done()}")
+        print(f"{len(seen)} samples: at most {max(row[3] for row in seen)} containers lacked a replica")
         for at, disks, nodes, _ in seen[:: max(1, len(seen) // 20)]:
             print(f"  {at:.0f} s: disks {disks:.1f}, nodes {nodes:.1f}")
         compared("background", alone, beside, "scans, deletion and balancing", ROUNDS)

@@ -1,10 +1,10 @@
-"""Drives benches/chunk-cache/run: reads of first chunks from a slow disk, beside those from a cache.
+"""Drives benches/chunk-cache/run: reads of first chunks from a slow disk, compared with those from a cache.
 
-One DataNode whose disk gives READS reads a second: 33 are 30 ms an access. KEYS keys of SIZE are put as
-RATIS/ONE, and the page cache is dropped before they are read, one after the other. That is done without
-a cache, and with trioxide.datanode.cache.dirs on this machine's own disk: what was written is in the
-cache (and not in the page cache, since it was dropped there, too). Then keys that the cache does not have
-are read three times: the first read is noted, the second brings the chunk in.
+One DataNode whose disk allows READS reads per second: 33 mean 30 ms per access. KEYS keys of SIZE are put
+as RATIS/ONE, and the page cache is dropped before they are read sequentially. That is done without a cache,
+and with trioxide.datanode.cache.dirs on this machine's own disk: written chunks are in the cache (and not
+in the page cache, since it was dropped there, too). Then uncached keys are read three times: the first read
+is recorded, the second inserts the chunk.
 """
 
 import json
@@ -49,7 +49,7 @@ class Bench:
         )  # fmt: skip
 
     def read(self, prefix):
-        """The times of reads, in ms, with nothing in the page cache before."""
+        """Read latencies in ms, starting with an empty page cache."""
         for top in (self.slow, self.fast):
             for directory, _, names in os.walk(top):
                 for name in names:
@@ -63,7 +63,7 @@ class Bench:
         return timer
 
     def wipe(self):
-        """As a fast disk that was replaced."""
+        """Empties the fast disk, as if it were replaced."""
         self.cluster.kill("dn1")
         for directory, _, names in os.walk(self.fast):
             for name in names:
@@ -81,7 +81,7 @@ class Bench:
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it takes too long"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("timed out"))
     o3, work = sys.argv[1:3]
     title = f"chunk cache/first {SIZE} of a block, {READS} reads a second"
     found = {}
@@ -92,7 +92,7 @@ def main():
             name = "from the cache" if with_cache else "from the disk"
             found[name] = bench.read("written")
             if with_cache:
-                # As if nothing had been written here: each chunk has to come in by being read.
+                # As if nothing had been written here: each chunk must be inserted by reads.
                 bench.wipe()
                 for read in ("first", "second", "third"):
                     found[f"{read} read of what the cache does not have"] = bench.read("written")
@@ -103,7 +103,7 @@ def main():
         for share in ("50", "90", "98"):
             shown(f"{title}, {name}, p{share}", timer[f"p{share}Ms"], "ms", 2)
     ratio = found["from the disk"]["p90Ms"] / found["from the cache"]["p90Ms"]
-    print(f"with the cache p90 is {ratio:.1f} times less")
+    print(f"p90 without the cache is {ratio:.1f} times that with it")
 
 
 main()

@@ -1,8 +1,8 @@
-"""Drives benches/deletion/run: what does a client notice of a backlog of deleted blocks that drains?
+"""Drives benches/deletion/run: effect of a backlog of deleted blocks on a client.
 
-KEYS keys of SIZE are put and removed while OM's service that deletes keys is paused, so that the whole
-backlog is there at once. A client writes and reads keys of 10 KB: before, and beside the backlog once the
-service is resumed. Then the client leaves, and what is still there drains alone: its rate is told.
+KEYS keys of SIZE are put and removed while OM's key deletion service is paused, so that the whole backlog
+exists at once. A client writes and reads keys of 10 KB: before, and during the deletion of the backlog once
+the service is resumed. Then the client stops, and the time to delete the rest is printed.
 """
 
 import json
@@ -31,9 +31,9 @@ def freon(cluster, verb, prefix, count, threads, *more):
 
 
 def left(cluster):
-    """Blocks, or rows where blocks are not counted, at each stage over all servers.
+    """Pending blocks, or rows where blocks are not counted, at each stage over all servers.
 
-    A server counts for a moment only: of a large table it says how much it has at least.
+    A server limits its counting time: for a large table the number is a minimum.
     """
     found = {}
     for server in json.loads(cluster.run("admin", "deletion", "status", "--json")):
@@ -75,7 +75,7 @@ def main(o3, work):
         while any(left(cluster).values()):
             time.sleep(1)
         took = time.monotonic() - since
-        print(f"the client left: {before} drained in {took:.0f} s", flush=True)
+        print(f"client stopped: {before} deleted in {took:.0f} s", flush=True)
         compared("deletion", alone, beside, f"a backlog of {KEYS} blocks", ROUNDS)
     finally:
         cluster.stop()

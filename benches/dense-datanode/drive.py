@@ -1,11 +1,11 @@
 """One DataNode with many data directories and very many containers, and an SCM, as processes.
 
-Both are started once, empty, and stopped. `fill_datanode` makes the containers and SCM's records.
-Then, `ROUNDS` times: SCM is started, and the DataNode; what is told is the time from its start to
-the line that says that it is registered (all directories are open, all containers loaded, and SCM
-has taken the full report), its memory, and SCM's. In the last round both are left alone for
-`IDLE_SECONDS`, and what CPU they use is told. `COLD=1` drops the page cache before each start of
-the DataNode (root only).
+Both are started once, empty, and stopped. `fill_datanode` creates the containers and SCM's records.
+Then, `ROUNDS` times: SCM is started, and the DataNode; the results are the time from its start until
+it reports that it is registered (all directories are open, all containers loaded, and SCM has
+processed the full report), its memory, and SCM's. In the last round both are idle for
+`IDLE_SECONDS`, and their CPU use is printed. `COLD=1` drops the page cache before each start of the
+DataNode (root only).
 """
 
 import json
@@ -32,7 +32,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Role:
-    """A role that has said that it is ready."""
+    """A role that has reported to be ready."""
 
     def __init__(self, kind, settings):
         flags = [word for key, value in settings.items() for word in ("-D", f"{key}={value}")]
@@ -92,7 +92,7 @@ def datanode(of):
 
 
 def version():
-    """The cluster's and the DataNode's id."""
+    """The ids of the cluster and of the DataNode."""
     text = open(os.path.join(data_dirs()[0], "hdds", "VERSION")).read()
     pairs = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     return pairs["clusterID"], pairs["datanodeUuid"]
@@ -102,7 +102,7 @@ def scm_db():
     for folder, names, _ in os.walk(os.path.join(WORK, "scm")):
         if "scm.db" in names:
             return os.path.join(folder, "scm.db")
-    sys.exit("there is no scm.db")
+    sys.exit("scm.db not found")
 
 
 first = scm()
@@ -135,8 +135,8 @@ for number in range(ROUNDS):
         time.sleep(IDLE)
         wall = time.monotonic() - start[0]
         for name, used in (("DataNode", node.cpu() - start[1]), ("SCM", manager.cpu() - start[2])):
-            print(f"at rest: the {name} uses {used / wall * 100:.2f} % of a core", flush=True)
+            print(f"idle: the {name} uses {used / wall * 100:.2f} % of a core", flush=True)
             record(f"dense-datanode/idle {name}", used / wall * 100, "%")
-        print(f"at rest: the DataNode holds {node.memory():.0f} MB", flush=True)
+        print(f"idle: the DataNode holds {node.memory():.0f} MB", flush=True)
     node.stop()
     manager.stop()

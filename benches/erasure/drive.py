@@ -1,11 +1,11 @@
-"""Drives benches/erasure/run. Every figure is of one run, so that ratios hold.
+"""Drives benches/erasure/run. All results are from one run, so that ratios are valid.
 
 For each scheme and key size, ROUNDS times in turns, one client: the same bytes by plain system
 calls (data and parity, `raw_groups`), erasure-coded keys written, RATIS/THREE keys written, both
-read again. Then as many DataNodes as the scheme has parity are killed and the erasure-coded keys
-read once more; the kernel forgets what it has of their files before each read.
+read again. Then one DataNode per parity replica is killed and the erasure-coded keys are read once
+more; their files are dropped from the page cache before each read.
 
-With MBPS every DataNode has a disk of its own that is held to so many MiB a second: needs root.
+With MBPS every DataNode has a disk of its own limited to that many MiB per second: needs root.
 """
 
 import json
@@ -55,7 +55,7 @@ class Bench:
         return ",".join(str(process.pid) for process in self.cluster.processes.values())
 
     def freon(self, verb, *arguments):
-        """MB/s, CPU seconds of the servers per GB, and the whole report."""
+        """Returns MB/s, CPU seconds of the servers per GB, and the whole report."""
         report = json.loads(
             self.cluster.run("freon", verb, "-t", "1", "--json", "--server-pid", self.pids(), *arguments)
         )
@@ -105,7 +105,7 @@ class Bench:
             rate, cpu, _ = self.freon(READ, *many, *prefix, *coded[:4])
             note("coded read, nodes gone", rate)
             note("coded read, nodes gone cpu", cpu)
-        # SCM has to miss them first: it would count those that are starting as healthy.
+        # SCM must mark them unhealthy first: it would count starting ones as healthy.
         self.wait_healthy(DATANODES - len(lost))
         for name in lost:
             self.cluster.start_datanode(name)
@@ -145,7 +145,7 @@ class Bench:
 
 
 def main():
-    # What is mounted is taken down when this is ended from outside, too.
+    # Unmounts also when terminated from outside.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     o3, raw, directory = sys.argv[1:4]
     bench = Bench(o3, raw, directory)

@@ -15,8 +15,8 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * How many operations a second Ozone's own file system client gets out of a server: empty files created, looked up,
- * renamed, listed and deleted in one directory of a FILE_SYSTEM_OPTIMIZED bucket, by threads that share a connection.
+ * Operations per second of Ozone's own file system client: empty files created, looked up, renamed, listed and
+ * deleted in one directory of a FILE_SYSTEM_OPTIMIZED bucket, by threads that share a connection.
  *
  * <p>Arguments: files, threads, connections. A first pass over a fifth of the files warms both ends up.
  */

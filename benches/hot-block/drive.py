@@ -1,9 +1,9 @@
-"""Drives benches/hot-block/run: does a block that everybody reads scale with its readers?
+"""Drives benches/hot-block/run: scaling of concurrent reads of a single block.
 
-One key of each size is put as RATIS/ONE, so that one DataNode serves all reads of its one block, and
-read by more and more readers at once. For each number: reads a second, and of that DataNode the CPU and
-the voluntary context switches of a read. A lock that a second reader waits for shows as more switches and
-CPU a read, and as a rate that stays below what the cores give.
+One key of each size is put as RATIS/ONE, so that one DataNode serves all reads of its one block, and read
+by an increasing number of concurrent readers. For each number: reads per second, and that DataNode's CPU
+time and voluntary context switches per read. Lock contention shows as more switches and CPU time per read,
+and as a rate below the capacity of the cores.
 """
 
 import glob
@@ -70,8 +70,8 @@ def main(o3, work):
             for readers in READERS:
                 rate, cpu, waits = (statistics.median(of) for of in zip(*found[readers]))
                 print(
-                    f"{size}, {readers} readers: {rate:,.0f} reads/s; the DataNode's CPU a read "
-                    f"{cpu:.1f} us, context switches a read {waits:.2f}",
+                    f"{size}, {readers} readers: {rate:,.0f} reads/s; CPU of the DataNode per read "
+                    f"{cpu:.1f} us, context switches per read {waits:.2f}",
                     flush=True,
                 )
                 record(f"hot block/{size}, {readers} readers", rate, "reads/s")

@@ -1,10 +1,10 @@
-"""Drives benches/late-reads/run: what does a client notice when one disk takes seconds for a read?
+"""Drives benches/late-reads/run: effect on a client of one disk that takes seconds per read.
 
 Three DataNodes with two disks each; KEYS keys of SIZE with three replicas. They are read by THREADS
-readers: as it is, and while every access to one disk of one DataNode takes DELAY ms, each of the six disks
-in turn; what counts is the disk that is noticed most. The delay is put between the DataNode and the kernel (slow_disk.c), so that RocksDB's reads of that
-disk are as late as those of chunks. For comparison the same without what this project does about it: no
-limit on the DataNode, no hedge by the client.
+readers: without a fault, and while every access to one disk of one DataNode takes DELAY ms, each of the six
+disks in turn; the worst disk counts. The delay is injected between the DataNode and the kernel
+(slow_disk.c), so that RocksDB's reads of that disk are as late as those of chunks. For comparison the same
+without countermeasures: no limit on the DataNode, no hedged reads by the client.
 """
 
 import json

@@ -1,7 +1,7 @@
 /*
- * Preloaded into DataNodes by benches/late-reads/drive.py: each access for reading of a file below
- * the directory that the file SLOW_DISK names takes SLOW_MILLIS. What would be read without waiting
- * (RWF_NOWAIT) is not in memory then.
+ * Preloaded into DataNodes by benches/late-reads/drive.py: each read access to a file below the
+ * directory named in the file SLOW_DISK takes SLOW_MILLIS. Non-blocking reads (RWF_NOWAIT) find
+ * nothing in memory then.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,16 +1,16 @@
-"""Drives benches/metadata/run. Every figure is of one run, so that ratios hold.
+"""Drives benches/metadata/run. All results are from one run, so that ratios are valid.
 
-keys N: an OM with 100,000 keys, and one with N: bytes a key on disk, the time from the start of
-    the process to the first answer, lookups of 100,000 of them in turns (so that the cache holds
-    what is asked for), and memory. Keys are written by `o3 freon cgom`.
+keys N: an OM with 100,000 keys, and one with N: bytes per key on disk, the time from the start of
+    the process to the first response, lookups of 100,000 of them in turns (so that they are all
+    cached), and memory. Keys are written by `o3 freon cgom`.
 
 mix S: `o3 freon omkeybench` for S seconds: 20 creates to 8 deletes and a list, 25,000 live keys;
     the rate in the first and in the last tenth of the time.
 
 acls: lookups by 64 clients with ACLs and audit on, and with both off.
 
-snapshots N: in a bucket of N keys, the time that OM takes to make a snapshot, and that of a diff
-    after 1,000 changes.
+snapshots N: in a bucket of N keys, the time to create a snapshot, and that of a diff after 1,000
+    changes.
 """
 
 import json
@@ -49,7 +49,7 @@ def stop(cluster, name):
 
 
 def start_om(cluster):
-    """Starts the OM; seconds until it answers."""
+    """Starts the OM; returns the seconds until its first response."""
     began = time.monotonic()
     cluster.start("om1", "om", "ozone.om.node.id=om1")
     while True:
@@ -70,14 +70,14 @@ def lookups(cluster, prefix, count):
 
 
 def measured(cluster):
-    """Rate and p99 of lookups, and the CPU of the OM for each in microseconds."""
+    """Returns rate and p99 of lookups, and the OM's CPU microseconds per lookup."""
     before = cluster.cpu("om1")
     rate, p99 = lookups(cluster, "keys", FEW)
     return rate, p99, (cluster.cpu("om1") - before) * 1e6 / (rate * float(SECONDS))
 
 
 def with_keys(o3, directory, count):
-    """A cluster whose OM does not run and has so many keys of the prefix `keys`."""
+    """A cluster whose stopped OM has `count` keys with the prefix `keys`."""
     cluster = Cluster(o3, directory, 1)
     cluster.wait_ready()
     freon(cluster, "ommg", "-o", "CREATE_KEY", "-n", "1", "-p", "first")
@@ -104,7 +104,7 @@ def keys(o3, work, count):
             record(f"metadata/{number} keys, bytes each", each, "B")
             record(f"metadata/{number} keys, start", started, "s")
             lookups(cluster, "keys", FEW)
-        # In turns: this machine is not as fast at all times.
+        # In turns, because the machine's speed varies over time.
         for _ in range(ROUNDS):
             for number, cluster in clusters.items():
                 rate, p99, cpu = measured(cluster)
@@ -117,7 +117,7 @@ def keys(o3, work, count):
                 )
         rate, p99 = lookups(clusters[int(count)], "keys", int(count))
         memory = resident(clusters[int(count)].processes["om1"]) >> 20
-        print(f"any of {int(count):,}: {rate:,.0f} lookups/s, p99 {p99:.2f} ms, {memory} MiB")
+        print(f"all {int(count):,} keys: {rate:,.0f} lookups/s, p99 {p99:.2f} ms, {memory} MiB")
     finally:
         for cluster in clusters.values():
             cluster.stop()

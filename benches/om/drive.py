@@ -1,14 +1,14 @@
-"""Drives benches/om/run. Every figure is of one run, so that ratios hold.
+"""Drives benches/om/run. All results are from one run, so that ratios are valid.
 
 creates: keys opened and committed by 64 clients, with one OM and with three in turns, all on
-    this machine. The rate, and the CPU of every OM per key: where all share the same cores, that is
-    what decides the rate. With CORES each OM gets that share of a core and no more, by a cgroup,
-    as if it had a machine of its own. With OZONE, the path of a published `ozone` script, its
-    freon creates them, in a JVM for each round; it tells whole seconds, so KEYS should be many.
+    this machine. The rate, and the CPU time of every OM per key: if all share the same cores, that
+    determines the rate. With CORES each OM is limited to that share of a core by a cgroup, as if it
+    had a machine of its own. With OZONE, the path of a published `ozone` script, its freon creates
+    them, in a JVM for each round; it reports whole seconds, so KEYS should be large.
 
-reads: lookups with three OMs, by what clients ask for: the leader only, any OM with nothing
-    acknowledged missing, any OM with what it has. Each OM gets CORES (0.4), the clients what is
-    left. First nothing else runs; then WRITERS clients keep the leader as busy as it can be.
+reads: lookups with three OMs, by read consistency of the clients: the leader only, any OM with
+    linearizable reads, any OM with stale reads. Each OM gets CORES (0.4), the clients the rest.
+    First without other load; then WRITERS clients saturate the leader.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def ommg(cluster, operation, prefix, *arguments):
 
 
 def create(cluster, prefix):
-    """Creates keys; the rate, and the median time of one in ms where the generator tells it."""
+    """Creates keys; returns the rate, and the median latency in ms if the generator reports it."""
     if not OZONE:
         report = ommg(cluster, "CREATE_KEY", prefix, "-n", str(KEYS))
         return report["testsPerSecond"], report["timers"]["CREATE_KEY"]["p50Ms"]
@@ -64,22 +64,22 @@ def create(cluster, prefix):
 
 def limit(cluster, cores):
     if not all([cluster.limit(name, cores) for name in cluster.names]):
-        sys.exit("cgroups cannot be made here")
+        sys.exit("cannot create cgroups")
     print(f"each OM has {cores} of a core")
 
 
 def one_round(cluster, number):
-    """Creates keys; the rate. Says what it took."""
+    """Creates keys; returns the rate, and prints the results."""
     leader, count = cluster.leader(), len(cluster.names)
     before = {name: cluster.cpu(name) for name in cluster.names}
     rate, p50 = create(cluster, f"r{number}")
     used = {n: (cluster.cpu(n) - before[n]) * 1e6 / KEYS for n in cluster.names}
     if cluster.leader() != leader:
-        sys.exit("the leader changed meanwhile: these figures are of no use")
+        sys.exit("the leader changed during the run: the results are invalid")
     median = f", p50 {p50:.2f} ms" if p50 else ""
     followers = [f"{used[n]:.1f}" for n in cluster.names if n != leader]
     print(
-        f"{count} OM: {rate:,.0f} keys/s{median}, CPU a key: "
+        f"{count} OM: {rate:,.0f} keys/s{median}, CPU per key: "
         f"leader {used[leader]:.1f} us, followers {' '.join(followers) or '-'}",
         flush=True,
     )
@@ -99,7 +99,7 @@ def creates(o3, work):
             ommg(cluster, "CREATE_KEY", "warm", "-n", str(KEYS // 4))
             if CORES:
                 limit(cluster, CORES)
-        # In turns, the other one first each time: a machine is faster at one time than at another.
+        # In turns and in alternating order, because the machine's speed varies over time.
         for number in range(ROUNDS):
             order = clusters if number % 2 == 0 else clusters[::-1]
             rates = {len(cluster.names): one_round(cluster, number) for cluster in order}
@@ -141,7 +141,7 @@ def reads(o3, work):
                 used = {n: (cluster.cpu(n) - before[n]) / float(SECONDS) for n in cluster.names}
                 others = " ".join(f"{used[n]:.2f}" for n in cluster.names if n != leader)
                 print(
-                    f"{'beside writes' if busy else 'reads alone'}, {name}: {rate:,.0f}/s, "
+                    f"{'reads during writes' if busy else 'reads alone'}, {name}: {rate:,.0f}/s, "
                     f"p50 {p50:.2f} p90 {p90:.2f} p99 {p99:.2f} ms; "
                     f"cores used: leader {used[leader]:.2f}, followers {others}",
                     flush=True,

@@ -1,11 +1,11 @@
-"""Drives benches/reconstruction/run. Every figure is of one run, so that ratios hold.
+"""Drives benches/reconstruction/run. All results are from one run, so that ratios are valid.
 
 A container whose replicas have MEGABYTES each is filled and closed. Then, ROUNDS times, the
-DataNode with one of its replicas is killed for good, and SCM has that replica rebuilt on one that
-had none: first with nothing else to do, and in the last round beside a client that writes and
+DataNode with one of its replicas is killed permanently, and SCM has that replica reconstructed on
+one that had none: first without other load, and in the last round with a client that writes and
 reads small keys without a pause. The rate is compared with that of the same reads and writes by
 plain system calls, and with the codec alone on one core (`raw_rebuild`), and the client's p99 with
-what it was before.
+its value before.
 """
 
 import json
@@ -38,7 +38,7 @@ SETTINGS = ERASURE_CODED | {
     # Scans would read the disk, too.
     "hdds.container.scrub.enabled": "false",
 }
-# The default limits, unless others are asked for.
+# The default limits, unless overridden.
 for variable, key in (("BANDWIDTH", "bandwidth"), ("WITH_CLIENTS", "bandwidth.with.clients")):
     if os.environ.get(variable):
         SETTINGS[f"trioxide.datanode.replication.{key}"] = os.environ[variable]
@@ -71,13 +71,13 @@ class Bench:
             return ""
 
     def metric(self, metric):
-        """The sum over all DataNodes that are there."""
+        """The sum over all running DataNodes."""
         pages = (self.page(name, "/metrics") for name in self.cluster.datanodes)
         found = (re.findall(rf"^\w*{metric}(?:_total)? ([0-9.e+]+)$", page, re.MULTILINE) for page in pages)
         return sum(float(value) for values in found for value in values)
 
     def replicas(self, container):
-        """Which DataNode has which index of a container, and in which state."""
+        """The replica index and state of a container by DataNode."""
         found = {}
         for name in self.cluster.datanodes:
             for row in json.loads(self.page(name, "/containers.json?count=10000") or "[]"):
@@ -104,7 +104,7 @@ class Bench:
         return report
 
     def fill(self):
-        """Fills containers; returns the one with the most, closed."""
+        """Fills containers; closes and returns the largest one."""
         keys = str(MEGABYTES * DATA // KEY_MIB)
         coded = ["-v", "vol1", "-b", "coded", "--type", "EC", "-r", f"{SCHEME}-1024k"]
         self.freon("ockg", "-t", "1", "-n", keys, "-s", str(KEY_MIB << 20), "-p", "large", *coded)
@@ -123,31 +123,31 @@ class Bench:
         return container
 
     def load(self, verb):
-        """p99 of a client's calls, over two seconds."""
+        """The p99 of a client's calls, over two seconds."""
         report = self.freon(verb, "-t", "1", "-n", "2000", "--duration", "2s", "-p", "small", *SMALL[: LOADS[verb]])
         (timer,) = report["timers"].values()
         return timer["p99Ms"]
 
     def lose(self, container, index):
-        """Kills the DataNode with a replica, for good."""
+        """Kills the DataNode with a replica permanently."""
         (victim,) = [name for name, (has, _) in self.replicas(container).items() if has == index]
         self.cluster.datanodes.remove(victim)
         self.cluster.kill(victim)
 
     def rebuild(self, container, index, meanwhile=lambda: None):
-        """MB/s of the rebuilt replica."""
+        """Returns the MB/s of the reconstructed replica."""
         bytes_before, done = self.metric("reconstruct_ec_bytes"), self.metric("reconstruct_ec_done")
         self.lose(container, index)
-        self.until("the rebuilding begins", lambda: self.metric("reconstruct_ec_running") > 0)
+        self.until("the reconstruction begins", lambda: self.metric("reconstruct_ec_running") > 0)
         begun = time.monotonic()
         while meanwhile() is not None and self.metric("reconstruct_ec_running") > 0:
-            # Reading the pages takes a processor for a while.
+            # Reading the pages costs CPU time.
             time.sleep(0.1)
-        self.until("the replica is rebuilt", lambda: self.metric("reconstruct_ec_done") > done, 120, 0.05)
+        self.until("the replica is reconstructed", lambda: self.metric("reconstruct_ec_done") > done, 120, 0.05)
         took = time.monotonic() - begun
         indexes = [has for has, state in self.replicas(container).values() if state == "CLOSED"]
         if sorted(indexes) != list(range(1, DATA + PARITY + 1)):
-            sys.exit(f"rebuilt, but there are {sorted(indexes)}")
+            sys.exit(f"reconstructed, but the replica indexes are {sorted(indexes)}")
         rebuilt = self.metric("reconstruct_ec_bytes") - bytes_before
         print(f"  {rebuilt / 1e6:.0f} MB in {took:.2f} s", flush=True)
         return rebuilt / 1e6 / took
@@ -177,7 +177,7 @@ class Bench:
         def meanwhile():
             for verb in LOADS:
                 p99 = self.load(verb)
-                # What the end of the rebuilding falls into counts for neither.
+                # A measurement that includes the end of the reconstruction is discarded.
                 if self.metric("reconstruct_ec_running") == 0:
                     return None
                 during[verb].append(p99)
@@ -188,7 +188,7 @@ class Bench:
         shown(f"{title} rate beside a client", rate, "MB/s", 0)
         for verb, name in (("ockg", "write"), ("ocklr", "read")):
             if not during[verb]:
-                print(f"the rebuilding took less than two seconds: no p99 of {name}s beside it")
+                print(f"the reconstruction took less than two seconds: no p99 of concurrent {name}s")
                 continue
             quiet, beside = statistics.median(before[verb]), statistics.median(during[verb])
             shown(f"{title} p99 of {name}s of 10 KB before", quiet, "ms", 2)
@@ -197,12 +197,12 @@ class Bench:
 
 
 SMALL = ["-v", "vol1", "-b", "small", "--type", "RATIS", "-r", "THREE"]
-# What a client does, and how many of the words above it takes.
+# The client's commands, and the number of the arguments above that each one takes.
 LOADS = {"ockg": 8, "ocklr": 4}
 
 
 def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it takes too long"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("timed out"))
     o3, raw, directory = sys.argv[1:4]
     bench = Bench(o3, raw, directory)
     try:
@@ -212,7 +212,7 @@ def main():
             listed = ["admin", "datanode", "list", "--node-state", "HEALTHY", "--json"]
             return bench.cluster.run(*listed).count("hostName") == DATANODES
 
-        bench.until("all DataNodes are there", healthy)
+        bench.until("all DataNodes are healthy", healthy)
         bench.measure()
     finally:
         bench.cluster.stop()

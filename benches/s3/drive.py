@@ -1,4 +1,4 @@
-"""Signs URLs, lets wrk send them, and prints rates beside the server's CPU time."""
+"""Signs URLs, sends them with wrk, and prints rates and the server's CPU time."""
 
 import datetime
 import hashlib
@@ -14,12 +14,12 @@ import urllib.request
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from record import record  # noqa: E402
 
-# What figures are recorded under: another load has another name.
+# Prefix of recorded results: another load has another name.
 NAME = os.environ.get("BENCH_NAME", "s3")
 
 ready, server, work = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 SECONDS = os.environ.get("SECONDS_EACH", "8")
-# Before anything is counted, of the first size.
+# Warm-up before the measurement, with the first size.
 WARM_UP = os.environ.get("WARM_UP", "0")
 CONNECTIONS = os.environ.get("CONNECTIONS", "16")
 SIZES = [int(size) for size in os.environ.get("SIZES", "4096 102400 4194304 67108864").split()]
@@ -28,7 +28,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def presign(method, path):
-    """An S3 URL that is good for an hour (Signature Version 4 in the query)."""
+    """An S3 URL that is valid for an hour (Signature Version 4 in the query)."""
     endpoint = urllib.parse.urlsplit(ready["s3"])
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
     scope = f"{now[:8]}/us-east-1/s3/aws4_request"

@@ -1,10 +1,10 @@
-"""Drives benches/scan/run: do scans keep to their rates?
+"""Drives benches/scan/run: compliance of scans with their rate limits.
 
 One DataNode with closed containers. Its data scanner reads them with
-hdds.container.scrub.volume.bytes.per.second at RATE MB, in an hour that is none of
-hdds.container.scrub.off-peak.hour and in one that is, where hdds.container.scrub.off-peak.ratio is RATIO.
-For each: the bytes that its metrics say it read in SECONDS_EACH. Then the first byte of a block is changed
-and the key is read: how long until the on-demand scanner has found that, which is also when SCM hears it.
+hdds.container.scrub.volume.bytes.per.second at RATE MB, outside of and during
+hdds.container.scrub.off-peak.hour, with hdds.container.scrub.off-peak.ratio set to RATIO. For each: the
+bytes read in SECONDS_EACH according to its metrics. Then the first byte of a block is changed and the key
+is read: the time until the on-demand scanner has found the damage, when it is also reported to SCM.
 """
 
 import json
@@ -44,7 +44,7 @@ class Bench:
             self.cluster.processes.pop("dn1").wait()
         self.port = free_ports(1)[0]
         hour = (time.localtime().tm_hour + (0 if off_peak else 12)) % 24
-        # The next hour, too: the measurement may be under way when it begins.
+        # The next hour, too: it may begin during the measurement.
         hours = f"{hour},{(hour + 1) % 24}"
         self.cluster.start(
             "dn1", "datanode", f"hdds.datanode.dir={self.cluster.dir}/dn1/hdds",
@@ -64,7 +64,7 @@ class Bench:
         self.cluster.wait_ready()
         while self.metric("datanode_data_scan_bytes_total") == 0:
             time.sleep(0.1)
-        # What it may read at once when it begins is behind it.
+        # Skip the initial burst.
         time.sleep(3)
         began, before = time.monotonic(), self.metric("datanode_data_scan_bytes_total")
         time.sleep(SECONDS)
@@ -72,7 +72,7 @@ class Bench:
         return read / (time.monotonic() - began)
 
     def on_demand(self):
-        """Seconds from a read that finds damage until the scanner says so."""
+        """Seconds from a read that finds damage until the scanner reports it."""
         self.cluster.run("admin", "service", "pause", "ContainerDataScanner")
         block = max(
             (f"{top}/{name}" for top, _, names in os.walk(f"{self.cluster.dir}/dn1") for name in names if name.endswith(".block")),
@@ -83,13 +83,13 @@ class Bench:
             file.seek(0)
             file.write(bytes([byte[0] ^ 1]))
         began = time.monotonic()
-        # It ends with an error: one of the keys has no other replica.
+        # It fails: one of the keys has no other replica.
         reader = self.cluster.begin("freon", "ocklr", "-n", str(KEYS), "-t", "2", "-p", "scan")
         if b"checksum mismatch" not in reader.communicate()[0]:
-            sys.exit("the reader met no damage")
+            sys.exit("the reader found no damage")
         while self.metric("datanode_on_demand_scan_damaged_total") == 0:
             if time.monotonic() - began > 120:
-                sys.exit("it is not found")
+                sys.exit("the scanner did not find the damage")
             time.sleep(0.1)
         return time.monotonic() - began
 
