@@ -7,7 +7,7 @@ fn main() {
     println!("cargo::rerun-if-changed=cpp");
     // Set by rust-librocksdb-sys.
     let Ok(include) = env::var("DEP_ROCKSDB_INCLUDE") else {
-        panic!("rust-librocksdb-sys does not say where RocksDB's headers are");
+        panic!("rust-librocksdb-sys did not report the path of RocksDB's headers");
     };
     cc::Build::new()
         .cpp(true)

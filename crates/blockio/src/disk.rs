@@ -457,7 +457,7 @@ mod tests {
         let disk = Disk::start(dir.path(), DiskOptions::default()).unwrap();
         let path: Arc<Path> = Arc::from(dir.path().join("a"));
         for _ in 0..4 * DiskOptions::default().threads {
-            let panics = |_: &Shared, ()| -> Result<(), IoError> { panic!("as the test wants it") };
+            let panics = |_: &Shared, ()| -> Result<(), IoError> { panic!("injected by the test") };
             block_on(disk.submit("test", path.clone(), (), panics)).unwrap_err();
         }
         block_on(disk.write(path.clone(), 0, Bytes::from_static(b"x"), WriteMode::Auto)).unwrap();

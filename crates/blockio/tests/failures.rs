@@ -92,7 +92,7 @@ fn a_sync_beside_one_that_fails_does_not_succeed() {
     // The bytes are lost; the kernel reports it to the first sync alone, whose thread is slow.
     fixture.faults.once(Op::Sync, "a", Strike::LateEio(Duration::from_millis(200)));
     fixture.disk.sync_soon(path.clone());
-    until_blocking("the bytes are gone", || std::fs::metadata(&path).unwrap().len() == 0);
+    until_blocking("the bytes to be lost", || std::fs::metadata(&path).unwrap().len() == 0);
     assert!(block_on(fixture.disk.sync(path)).is_err());
 }
 
@@ -125,7 +125,7 @@ fn one_failed_sync_fails_the_disk() {
     );
     // Existing data is still readable.
     assert_eq!(block_on(fixture.disk.read(other, 0, 10)).unwrap(), pattern(1, 10));
-    assert_eq!(*told.lock(), [Trouble::Failed(first)], "told once");
+    assert_eq!(*told.lock(), [Trouble::Failed(first)], "reported once");
 }
 
 #[test]

@@ -40,9 +40,9 @@ mod tests {
         let touches = Touches::new(2);
         let block = |local| BlockKey { container: 1, local };
         assert!(!touches.again(block(1)) && touches.again(block(1)));
-        assert!(!touches.again(block(1)), "it begins anew");
+        assert!(!touches.again(block(1)), "the count restarts");
         assert!(!touches.again(block(2)) && !touches.again(block(3)));
-        assert!(!touches.again(block(1)), "two came between");
+        assert!(!touches.again(block(1)), "two others followed");
         assert!(touches.again(block(3)));
     }
 }

@@ -80,7 +80,7 @@ fn runtime() -> tokio::runtime::Runtime {
 fn taken_by_one_poll(mut reader: FrameReader<Pieces>) -> (usize, usize) {
     use futures::FutureExt;
     let before = crate::aligned::taken_here();
-    assert!(reader.next().now_or_never().is_none(), "the rest has yet to come");
+    assert!(reader.next().now_or_never().is_none(), "the rest has not arrived");
     (crate::aligned::taken_here() - before, reader.buffer.capacity())
 }
 

@@ -173,7 +173,7 @@ mod tests {
     fn first(cache: &Arc<RetryCache>, call: i32, now: Instant) -> Ticket {
         match cache.begin(key(call), now) {
             Known::First(ticket) => ticket,
-            _ => panic!("call {call} is known"),
+            _ => panic!("call {call} is cached"),
         }
     }
 

@@ -221,7 +221,10 @@ async fn a_shutdown_finishes_what_was_begun() {
     server.service.release();
     closing.await.unwrap();
     assert!(held.await.unwrap().is_ok());
-    assert!(client.call("echo", Bytes::new(), TIMEOUT).await.is_err(), "it is answered no more");
+    assert!(
+        client.call("echo", Bytes::new(), TIMEOUT).await.is_err(),
+        "no response after the shutdown"
+    );
 }
 
 /// Multi-threaded, because one of the tasks blocks at a gate.

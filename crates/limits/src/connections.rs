@@ -209,10 +209,10 @@ mod tests {
         let _fourth = connections.open(ip(1)).unwrap();
         assert!(first.evicted().now_or_never().is_some());
         assert!(second.evicted().now_or_never().is_none());
-        assert!(other.evicted().now_or_never().is_none(), "it is of another peer");
+        assert!(other.evicted().now_or_never().is_none(), "it belongs to another peer");
         assert_eq!(count(&connections.stats().evicted), 1);
         drop(first);
-        assert_eq!(count(&connections.stats().open), 4, "it was counted out already");
+        assert_eq!(count(&connections.stats().open), 4, "it was already removed from the count");
     }
 
     #[test]

@@ -388,7 +388,7 @@ mod tests {
         drop(taken.pop());
         let first = ready(&mut light).expect("the first free permit is the light key's");
         drop(taken.pop());
-        let second = ready(&mut other).expect("the second goes to the one after");
+        let second = ready(&mut other).expect("the next request gets the second one");
         assert!(flood.iter_mut().all(|f| ready(f).is_none()));
         drop((first, second));
         let more = (ready(&mut flood[0]), ready(&mut flood[1]));

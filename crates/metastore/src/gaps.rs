@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(behind(&gaps, "f", 10), None);
         assert_eq!(behind(&gaps, "a", 10), None);
         noted(&gaps, "f", "h", 12);
-        assert_eq!(behind(&gaps, "c", 12).as_deref(), Some("h"), "one behind the other");
+        assert_eq!(behind(&gaps, "c", 12).as_deref(), Some("h"), "consecutive gaps");
         assert_eq!(behind(&gaps, "c", 11).as_deref(), Some("f"));
         assert_eq!(gaps.next_start(TABLE, b"c", 12).as_deref(), Some(b"f".as_slice()));
         assert_eq!(gaps.next_start(TABLE, b"c", 11), None);

@@ -112,21 +112,25 @@ mod tests {
         let observe = |term, index, after, now, applied| {
             fresh.observe(term, index, fresh.stamp(after), now, applied);
         };
-        assert_eq!(fresh.as_of(0), None, "nothing was heard");
+        assert_eq!(fresh.as_of(0), None, "no heartbeat was received");
         fresh.observe(1, 0, 0, 50, 0);
         assert_eq!(fresh.as_of(0), None, "an answer to nothing");
         observe(1, 7, 40, 100, 5);
         assert_eq!((fresh.as_of(6), fresh.as_of(7)), (None, Some(40)));
         observe(1, 9, 60, 120, 6);
-        assert_eq!((fresh.as_of(6), fresh.as_of(7)), (None, Some(40)), "7 comes first");
+        assert_eq!((fresh.as_of(6), fresh.as_of(7)), (None, Some(40)), "index 7 is pending first");
         observe(1, 9, 60, 120, 8);
         assert_eq!((fresh.as_of(8), fresh.as_of(9)), (Some(40), Some(60)));
         observe(1, 4, 50, 130, 9);
-        assert_eq!(fresh.as_of(9), Some(60), "old news");
+        assert_eq!(fresh.as_of(9), Some(60), "an outdated heartbeat");
         observe(1, 99, 140, 130, 9);
-        assert_eq!(fresh.as_of(99), Some(60), "a clock of a former life");
+        assert_eq!(fresh.as_of(99), Some(60), "the clock of an earlier process");
         observe(1, 99, 100, 140, 9);
         observe(2, 12, 150, 160, 9);
-        assert_eq!((fresh.as_of(11), fresh.as_of(12)), (Some(60), Some(150)), "99 may never come");
+        assert_eq!(
+            (fresh.as_of(11), fresh.as_of(12)),
+            (Some(60), Some(150)),
+            "99 may never be reached"
+        );
     }
 }

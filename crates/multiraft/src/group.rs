@@ -193,7 +193,7 @@ impl Group {
         self.shared.failure.subscribe()
     }
 
-    /// The leader, as far as this replica knows.
+    /// The leader, if known to this replica.
     pub fn leader(&self) -> LeaderState {
         *self.shared.leader.borrow()
     }

@@ -92,9 +92,9 @@ pub trait StateMachine: Send + 'static {
     /// The position of the store: replay starts after it.
     fn applied(&self) -> LogPosition;
 
-    /// The last entry that an earlier process is known to have applied, if replay starts before it.
-    /// It is committed: if the log still contains it, everything up to it is applied again without
-    /// waiting for a leader.
+    /// The last entry that an earlier process applied, if replay starts before it. It is committed:
+    /// if the log still contains it, everything up to it is applied again without waiting for a
+    /// leader.
     fn known_committed(&self) -> LogPosition {
         self.applied()
     }

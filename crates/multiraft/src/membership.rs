@@ -272,7 +272,7 @@ mod tests {
         let two = one.after(&Change::Add(peer(2))).unwrap().unwrap();
         assert_eq!(two.find(peer(2).node).unwrap().role, MemberRole::Joining);
         assert_eq!(two.conf_state().learners, [fold(peer(2).node)]);
-        assert_eq!(two.after(&Change::Add(peer(2))).unwrap(), None, "it is there already");
+        assert_eq!(two.after(&Change::Add(peer(2))).unwrap(), None, "it is a member already");
         let both = two.after(&Change::Promote(peer(2).node)).unwrap().unwrap();
         assert_eq!(both.voters().count(), 2);
         assert_eq!(both.after(&Change::Promote(peer(2).node)).unwrap(), None);
@@ -282,9 +282,13 @@ mod tests {
         assert_eq!(moved.find(peer(2).node).unwrap().peer.address, "elsewhere:1");
         let last = both.after(&Change::Remove(peer(1).node)).unwrap().unwrap();
         assert!(!last.contains(peer(1).node));
-        assert_eq!(last.after(&Change::Remove(peer(1).node)).unwrap(), None, "it is gone already");
+        assert_eq!(
+            last.after(&Change::Remove(peer(1).node)).unwrap(),
+            None,
+            "it was removed already"
+        );
         assert!(last.after(&Change::Remove(peer(2).node)).is_err(), "the last one");
-        assert!(two.after(&Change::Remove(peer(1).node)).is_err(), "the last one with a vote");
+        assert!(two.after(&Change::Remove(peer(1).node)).is_err(), "the last voter");
         assert!(last.after(&Change::Promote(peer(1).node)).is_err());
     }
 }

@@ -15,7 +15,7 @@ pub struct MemberProgress {
     pub node: Uuid,
     /// Last entry that is in its log.
     pub matched: u64,
-    /// Last entry that it knows to be committed.
+    /// Its commit index.
     pub committed: u64,
     /// Time since its last message, at the leader, which sends requests all the time. Zero for this
     /// node itself.
@@ -141,8 +141,8 @@ mod tests {
         let (a, b) = (Uuid::from_u128(1), Uuid::from_u128(2));
         let board = ProgressBoard::new(a, [a, b]);
         assert!(board.note(b, 7, 5));
-        assert!(!board.note(b, 7, 4), "older news");
-        assert!(board.note(b, 0, 0), "a new leader does not know yet what it has stored");
+        assert!(!board.note(b, 7, 4), "an older position");
+        assert!(board.note(b, 0, 0), "a new leader has no record of its log yet");
         assert!(!board.note(Uuid::from_u128(3), 9, 9), "no member");
         let known = board.read();
         assert_eq!((known[0].node, known[0].matched, known[0].committed), (a, 0, 0));
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             (known[0].node, known[0].committed),
             (b, 5),
-            "a member that stays is known as before"
+            "a remaining member keeps its position"
         );
         assert_eq!((known[1].node, known.len()), (c, 2));
     }

@@ -219,7 +219,7 @@ async fn members_come_and_go(seed: u64) {
     show(&world, &cluster);
     world.go_on().await;
     let ids: BTreeSet<Uuid> = members.iter().map(|n| cluster.nodes[*n].id).collect();
-    until("all know the same three members", async || {
+    until("all have the same three members", async || {
         let voters = |n: &usize| {
             let membership = cluster.group(*n).membership();
             membership.voters().map(|m| m.peer.node).collect::<BTreeSet<Uuid>>()

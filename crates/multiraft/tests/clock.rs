@@ -29,7 +29,7 @@ async fn a_leader_that_was_suspended_holds_no_lease_afterwards() {
     assert!(group.holds_lease(), "it holds without the others for a while");
     suspend(&cluster, leader);
     assert!(!group.holds_lease() && !group.can_read_now(), "others may lead by now");
-    assert_eq!(group.staleness().behind, None, "nor does it know how old its state is");
+    assert_eq!(group.staleness().behind, None, "the age of its state is unknown, too");
     cluster.network.heal();
     // It is still the leader: no other was elected. So it gets another lease.
     group.read_index().await.unwrap();
@@ -45,7 +45,7 @@ async fn a_follower_that_was_suspended_counts_that_time_as_staleness() {
     let follower = (leader + 1) % 3;
     let group = cluster.group(follower);
     let behind = || group.staleness().behind;
-    until("it knows how old its state is", async || behind().is_some_and(|b| b < MINUTE)).await;
+    until("the age of its state to be known", async || behind().is_some_and(|b| b < MINUTE)).await;
     let others: Vec<_> = (0..3).filter(|n| *n != follower).map(|n| cluster.nodes[n].id).collect();
     cluster.network.cut(&[cluster.nodes[follower].id], &others);
     suspend(&cluster, follower);
@@ -53,6 +53,6 @@ async fn a_follower_that_was_suspended_counts_that_time_as_staleness() {
     assert!(stale.behind.is_none_or(|b| b >= MINUTE), "{stale:?}");
     assert!(stale.silent.is_some_and(|s| s >= MINUTE), "{stale:?}");
     cluster.network.heal();
-    until("it is fresh again", async || behind().is_some_and(|b| b < MINUTE)).await;
+    until("its state to be fresh again", async || behind().is_some_and(|b| b < MINUTE)).await;
     cluster.shutdown().await;
 }

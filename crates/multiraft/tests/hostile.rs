@@ -61,7 +61,7 @@ impl Cluster {
 
     async fn assert_works(&self, what: &str) {
         for n in self.up() {
-            let status = self.group(n).status().await.expect("the loop is gone");
+            let status = self.group(n).status().await.expect("the loop has ended");
             assert_eq!(status.failed, None, "{what}, on node {n}");
         }
     }
@@ -96,21 +96,21 @@ fn malformed(seen: &Seen) -> Vec<(&'static str, Message)> {
         message
     };
     vec![
-        ("a gap behind the log", append(seen, last + 1000, 0, vec![entry(last + 1001, next)])),
+        ("a gap after the log", append(seen, last + 1000, 0, vec![entry(last + 1001, next)])),
         ("an entry of no term", append(seen, last, 0, vec![entry(last + 1, 0)])),
-        ("entries that are no run", append(seen, 0, 0, vec![entry(last + 5, next)])),
+        ("entries that are not consecutive", append(seen, 0, 0, vec![entry(last + 5, next)])),
         ("an index that overflows", append(seen, u64::MAX, 1, vec![entry(0, 1)])),
         ("entries of a later term", append(seen, last, seen.term, vec![entry(last + 1, next + 9)])),
-        ("a change of members in no form", append(seen, last, seen.term, vec![undecodable])),
+        ("a malformed change of members", append(seen, last, seen.term, vec![undecodable])),
         ("an append of no term", with(MessageType::MsgAppend, 0, &|m| m.index = last + 7)),
         ("a heartbeat of no term", with(MessageType::MsgHeartbeat, 0, &|m| m.commit = u64::MAX)),
-        ("a question with nothing in it", message(MessageType::MsgReadIndex, 0)),
+        ("an empty read request", message(MessageType::MsgReadIndex, 0)),
         ("a vote of no term", message(MessageType::MsgRequestVote, 0)),
         ("a last term", message(MessageType::MsgHeartbeat, u64::MAX)),
         ("a last term of a candidate", message(MessageType::MsgRequestVote, u64::MAX)),
         ("a last term in an answer", message(MessageType::MsgAppendResponse, u64::MAX)),
         (
-            "more than there is",
+            "an index beyond the log",
             with(MessageType::MsgAppendResponse, seen.term, &|m| m.index = u64::MAX),
         ),
         (
@@ -120,19 +120,19 @@ fn malformed(seen: &Seen) -> Vec<(&'static str, Message)> {
             }),
         ),
         (
-            "a snapshot is asked for",
+            "a snapshot request",
             with(MessageType::MsgAppendResponse, seen.term, &|m| {
                 (m.index, m.reject, m.request_snapshot) = (last, true, u64::MAX);
             }),
         ),
         (
-            "more committed than there is",
+            "a commit index beyond the log",
             with(MessageType::MsgHeartbeatResponse, seen.term, &|m| m.commit = u64::MAX),
         ),
         ("a proposal", message(MessageType::MsgPropose, 0)),
-        ("an order to hand over", message(MessageType::MsgTransferLeader, seen.term)),
+        ("a request for a leader transfer", message(MessageType::MsgTransferLeader, seen.term)),
         ("a tick", message(MessageType::MsgHup, 0)),
-        ("a snapshot that is no stream", message(MessageType::MsgSnapshot, next)),
+        ("a snapshot outside of a stream", message(MessageType::MsgSnapshot, next)),
     ]
 }
 
@@ -166,7 +166,7 @@ async fn a_malformed_message_is_refused_and_the_group_goes_on() {
     })
     .await;
     for n in all {
-        assert!(cluster.seen(n).await.term < 1 << 20, "a term was believed");
+        assert!(cluster.seen(n).await.term < 1 << 20, "a forged term was accepted");
     }
     cluster.shutdown().await;
 }
@@ -345,7 +345,7 @@ async fn survives(seed: u64, rounds: u64) {
         (0..rounds).all(there) && all.iter().all(|n| cluster.entries(*n) == held)
     })
     .await;
-    assert!(cluster.refused() > rounds, "hardly anything was refused");
+    assert!(cluster.refused() > rounds, "too few messages were rejected");
     cluster.shutdown().await;
 }
 
@@ -364,7 +364,7 @@ async fn put_through(group: &Group, header: &'static str) -> bool {
 async fn a_group_of_one_is_sent_messages_by_strangers() {
     let cluster = Cluster::started(1);
     let group = cluster.group(0);
-    until("it leads", async || put_through(&group, "one").await).await;
+    until("it to be the leader", async || put_through(&group, "one").await).await;
     let seen = cluster.seen(0).await;
     for (_, message) in malformed(&seen) {
         let stranger = Uuid::new_v4();

@@ -35,7 +35,7 @@ async fn one_catching_up() -> (Cluster, [usize; 3]) {
     cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[follower].id, 2000);
     cluster.start(follower);
     let group = cluster.group(follower);
-    until("it has what is short", async || {
+    until("it to have the short entries", async || {
         group.status().await.unwrap().last_index + 1
             >= cluster.group(leader).status().await.unwrap().last_index
     })
@@ -81,7 +81,7 @@ async fn a_replica_that_lost_its_log_alone_knows_the_members_that_came_and_went(
     cluster.put(&left, "third").await;
     cluster.agree(3).await;
     let now = cluster.group(leader).membership();
-    until("it knows of the change", async || cluster.group(lost).membership() == now).await;
+    until("it to receive the change", async || cluster.group(lost).membership() == now).await;
     let status = cluster.group(lost).status().await.unwrap();
     assert_eq!(status.failed, None);
     cluster.shutdown().await;
@@ -207,7 +207,7 @@ async fn the_only_replica_does_not_start_without_its_log_unless_an_operator_says
     cluster.accept_loss(0);
     cluster.start(0);
     cluster.put(&[0], "after").await;
-    assert_eq!(cluster.entries(0).len(), 6, "what was flushed, and what came then");
+    assert_eq!(cluster.entries(0).len(), 6, "the flushed entries, and later ones");
     cluster.stop(0, true).await;
     cluster.start(0);
     cluster.leader().await;
@@ -243,7 +243,7 @@ async fn when_all_logs_are_lost_nobody_leads_until_an_operator_says_so() {
     cluster.put(&[0, 1, 2], "after").await;
     cluster.agree(6).await;
     let term = cluster.group(0).leader().term;
-    assert!(term > 1 << 20, "a term that nobody can have been in: {term}");
+    assert!(term > 1 << 20, "a term that no member can have been in: {term}");
     for n in 0..3 {
         cluster.stop(n, true).await;
     }

@@ -64,7 +64,7 @@ async fn a_wiped_replica_that_was_removed_hears_of_it() {
     // It starts as one of the initial members.
     cluster.start(gone);
     let removed = cluster.group(gone).removed();
-    until("it hears of it", async || *removed.borrow()).await;
+    until("the notification", async || *removed.borrow()).await;
     cluster.shutdown().await;
 }
 
@@ -85,8 +85,8 @@ async fn a_removed_replica_disturbs_nobody_also_when_it_does_not_know() {
         cluster.put(&[leader, other], &n.to_string()).await;
     }
     cluster.heartbeats(leader, 5).await;
-    assert_eq!(cluster.group(leader).leader().term, term, "nobody had to be elected");
-    assert_eq!(cluster.entries(gone).len(), 1, "it gets nothing any more");
+    assert_eq!(cluster.group(leader).leader().term, term, "no election was necessary");
+    assert_eq!(cluster.entries(gone).len(), 1, "it receives nothing any more");
     // It may be added again, with its remaining data.
     cluster.stop(gone, false).await;
     cluster.join(&[leader, other], gone).await;
@@ -148,7 +148,7 @@ async fn a_group_of_one_grows_and_shrinks() {
     cluster.change(&[0, new], Change::Remove(cluster.nodes[0].id)).await;
     cluster.stop(0, false).await;
     cluster.put(&[new], "alone").await;
-    until("it needs nobody", async || cluster.group(new).holds_lease()).await;
+    until("it to hold a lease alone", async || cluster.group(new).holds_lease()).await;
     cluster.stop(new, true).await;
     cluster.start(new);
     cluster.put(&[new], "alone again").await;

@@ -12,7 +12,7 @@ use crate::support::{Cluster, Recorder, Store, until};
 /// Proposes on a group that must not be blocked.
 async fn commits_meanwhile(group: &Group) {
     let proposed = group.propose(Proposal::new("meanwhile"));
-    testkit::ended("a proposal beside a neighbour that hangs", proposed).await.unwrap();
+    testkit::ended("a proposal next to a hanging group", proposed).await.unwrap();
 }
 
 async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> Group {
@@ -21,7 +21,7 @@ async fn alone(host: &RaftHost, log: &LogHandle, store: &Arc<Mutex<Store>>) -> G
     let config = GroupConfig::new(Uuid::new_v4(), node, peers, log.clone());
     let machine = Recorder { store: store.clone(), dir: None };
     let group = host.start_group(config, Box::new(machine)).unwrap();
-    until("it leads", async || group.leader().ready).await;
+    until("it to be the leader", async || group.leader().ready).await;
     group
 }
 

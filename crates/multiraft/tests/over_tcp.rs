@@ -19,8 +19,9 @@ struct HostHandler(RaftHost);
 
 impl Handler for HostHandler {
     fn call(&self, call: Call) -> HandlerFuture {
-        serve(&self.0, METHODS, call)
-            .unwrap_or_else(|_| Box::pin(std::future::ready(Err(Status::invalid("not ours")))))
+        serve(&self.0, METHODS, call).unwrap_or_else(|_| {
+            Box::pin(std::future::ready(Err(Status::invalid("not a Raft method"))))
+        })
     }
 }
 
@@ -62,7 +63,7 @@ async fn three_nodes_replicate_and_restore_over_tcp() {
     let (leader, _second, third) = (start(0), start(1), start(2));
     until("a leader", async || leader.leader().ready).await;
     // A group begins once all members are present.
-    until("it is met", async || third.leader().leader.is_some()).await;
+    until("it to have a leader", async || third.leader().leader.is_some()).await;
     hosts[2].stop_group(id).await.unwrap();
     let put = |n: usize| leader.propose(Proposal::new(format!("entry number {n}")));
     for applied in join_all((0..500).map(put)).await {

@@ -180,7 +180,7 @@ async fn a_new_leader_can_send_payloads_that_it_got_as_a_follower() {
     for n in 0..10 {
         cluster.group(leader).propose(write(n, 5000)).await.unwrap();
     }
-    until("the heir has everything", async || cluster.entries(heir).len() == 11).await;
+    until("the next leader to have everything", async || cluster.entries(heir).len() == 11).await;
     cluster.stop(leader, false).await;
     cluster.start(late);
     cluster.put(&[heir, late], "after").await;
@@ -223,7 +223,7 @@ async fn a_leader_that_is_back_does_not_wait_for_entries_that_were_overwritten()
     let new = cluster.group(cluster.leader_of(&rest).await);
     let (id, term) = (cluster.nodes[old].id, new.leader().term);
     cluster.network.heal();
-    until("it leads again", async || {
+    until("it to be the leader again", async || {
         new.transfer_leader(id);
         let now = cluster.group(old).leader();
         now.leader == Some(id) && now.term > term
@@ -273,6 +273,7 @@ async fn a_member_that_never_catches_up_is_not_handed_leadership_again_and_again
     assert!(refused * 4 < taken, "{taken} taken, {refused} refused");
     // The transfer happens once it can succeed.
     *stores[1].0.fail.lock() = 0;
-    until("the first choice leads again", async || cluster.group(1).leader().ready).await;
+    until("the preferred member to be the leader again", async || cluster.group(1).leader().ready)
+        .await;
     cluster.shutdown().await;
 }

@@ -73,7 +73,7 @@ async fn a_preferred_member_that_is_not_heard_leaves_a_vote_before_the_first_ter
     // It receives the vote requests of the others and would refuse; no term has begun.
     cluster.put(&[1, 2], "one").await;
     cluster.network.heal();
-    until("the first leads", async || cluster.group(0).leader().ready).await;
+    until("the first to be the leader", async || cluster.group(0).leader().ready).await;
     cluster.agree(1).await;
     cluster.shutdown().await;
 }
@@ -91,7 +91,7 @@ async fn a_member_that_starts_late_does_not_wait_for_a_heartbeat() {
     cluster.wipe(2).await;
     cluster.start(2);
     // The other follower may receive the commit index with a heartbeat only.
-    until("the late one has it", async || cluster.entries(2).len() == 1).await;
+    until("the late member to have it", async || cluster.entries(2).len() == 1).await;
     cluster.shutdown().await;
 }
 
@@ -147,14 +147,15 @@ async fn the_member_of_highest_priority_leads_while_it_is_healthy() {
     let mut cluster = Cluster::new(3);
     cluster.priorities = vec![1, 3, 2];
     (0..3).for_each(|n| cluster.start(n));
-    until("the first choice leads", async || cluster.group(1).leader().ready).await;
+    until("the preferred member to be the leader", async || cluster.group(1).leader().ready).await;
     cluster.put(&[1], "a").await;
     // A member without a leader so far does not vote.
     cluster.agree(1).await;
     cluster.stop(1, false).await;
     cluster.put(&[0, 2], "b").await;
     cluster.start(1);
-    until("the first choice leads again", async || cluster.group(1).leader().ready).await;
+    until("the preferred member to be the leader again", async || cluster.group(1).leader().ready)
+        .await;
     cluster.agree(2).await;
     cluster.shutdown().await;
 }
@@ -234,7 +235,7 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
             changes.changed().await.unwrap();
         }
     };
-    testkit::ended("the leader to hear of the commits", told).await;
+    testkit::ended("the leader to receive the commit indexes", told).await;
     let down = (leader + 1) % 3;
     cluster.stop(down, false).await;
     let applied = cluster.put(&cluster.up(), "second").await;
@@ -245,7 +246,7 @@ async fn the_leader_hears_how_far_the_others_have_committed() {
     };
     let leader = cluster.leader().await;
     let group = cluster.nodes[leader].group.clone().unwrap();
-    until("only the member that is down is behind", async || behind(&group) == [node]).await;
+    until("only the stopped member to lag", async || behind(&group) == [node]).await;
     cluster.shutdown().await;
 }
 
@@ -312,9 +313,9 @@ async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when(
     // Its state machine hangs.
     cluster.nodes[others[0]].store.lock().hold_apply = true;
     let at = cluster.put(&[leader, others[1]], "not applied there").await.index;
-    until("it knows that it is behind", async || may_lack(&follower)).await;
+    until("it to report its lag", async || may_lack(&follower)).await;
     assert!(follower.applied() < at);
-    until("it hears of its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
+    until("a message from its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
         .await;
     assert!(may_lack(&follower));
     cluster.nodes[others[0]].store.lock().hold_apply = false;
@@ -324,9 +325,9 @@ async fn a_follower_that_hears_of_its_leader_and_lacks_entries_knows_since_when(
     // Entries are lost, heartbeats arrive.
     cluster.network.lose_long(cluster.nodes[leader].id, cluster.nodes[others[0]].id, 1_000);
     let at = cluster.put(&[leader, others[1]], &"long ".repeat(1_000)).await.index;
-    until("it knows that it is behind", async || may_lack(&follower)).await;
+    until("it to report its lag", async || may_lack(&follower)).await;
     assert!(follower.applied() < at);
-    until("it hears of its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
+    until("a message from its leader", async || follower.staleness().silent.unwrap() < HEARTBEATS)
         .await;
     cluster.network.heal();
     follower.wait_applied(at).await.unwrap();

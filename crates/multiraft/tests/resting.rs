@@ -142,13 +142,13 @@ async fn groups_that_are_destroyed_leave_nothing() {
             assert!(log.groups().is_empty());
         }
     }
-    until("what handles and threads shared is gone", async || {
+    until("the shared state of the groups to be dropped", async || {
         leaders.iter().all(|leader| leader.has_changed().is_err())
     })
     .await;
     for (n, log) in hosts.logs.iter().enumerate() {
         assert_eq!((hosts.count(n, "groups"), hosts.count(n, "cache_bytes")), (0, 0));
-        until("the files of the log are given back", async || log.used_bytes() <= 64 << 10).await;
+        until("the files of the log to be recycled", async || log.used_bytes() <= 64 << 10).await;
     }
     hosts.shutdown().await;
 }

@@ -162,10 +162,10 @@ async fn a_read_of_the_only_member_waits_for_no_write_that_nobody_was_told_of() 
     cluster.nodes[0].store.lock().hold_apply = true;
     let writer = group.clone();
     let write = tokio::spawn(async move { writer.propose(Proposal::new("slow")).await });
-    until("it is applied", async || cluster.nodes[0].store.lock().applying).await;
+    until("the entry to be applied", async || cluster.nodes[0].store.lock().applying).await;
     assert!(group.status().await.unwrap().commit > group.applied());
     assert!(group.can_read_now());
-    let read = testkit::ended("the read beside the write", group.read_index());
+    let read = testkit::ended("the read during the write", group.read_index());
     assert_eq!(read.await.unwrap(), before.index);
     cluster.nodes[0].store.lock().hold_apply = false;
     let after = write.await.unwrap().unwrap();

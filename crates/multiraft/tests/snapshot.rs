@@ -11,11 +11,11 @@ async fn lag(files: bool) -> Cluster {
     cluster.start(follower);
     cluster.agree(301).await;
     assert!(cluster.nodes[follower].store.lock().restores >= 1);
-    // It goes on as a full member.
+    // It continues as a full member.
     cluster.put(&[0, 1, 2], "after").await;
     cluster.agree(302).await;
     cluster.stop(follower, true).await;
-    cluster.put(&cluster.up(), "while away").await;
+    cluster.put(&cluster.up(), "during the absence").await;
     cluster.start(follower);
     cluster.agree(303).await;
     cluster
@@ -39,7 +39,7 @@ async fn a_replica_that_restores_for_long_asks_for_no_votes_meanwhile() {
     cluster.start(follower);
     let store = cluster.nodes[follower].store.clone();
     until("it restores", async || store.lock().restoring).await;
-    // It hears of nobody for several election timeouts.
+    // It receives nothing for several election timeouts.
     cluster.stop(leader, false).await;
     cluster.stop(third, false).await;
     tokio::time::sleep(5 * cluster.election_timeout).await;
@@ -104,7 +104,7 @@ async fn a_snapshot_that_is_cut_off_goes_on_where_it_was() {
     cluster.start(follower);
     let host = cluster.nodes[leader].host.clone().unwrap();
     let pieces = || host.metrics().snapshot_pieces_sent.load(Ordering::Relaxed);
-    until("half of it is there", async || pieces() > 120).await;
+    until("half of the pieces", async || pieces() > 120).await;
     let (a, b) = (cluster.nodes[leader].id, cluster.nodes[follower].id);
     cluster.network.cut(&[a], &[b]);
     let before = pieces();
@@ -131,29 +131,30 @@ async fn the_log_waits_for_a_member_that_is_away_for_a_bounded_stretch() {
     let follower = (leader + 1) % 3;
     cluster.agree(1).await;
     cluster.stop(follower, false).await;
-    // Long enough that it is known to be away, and much more than would be kept for nobody.
+    // Long enough for its absence to be noticed, with more entries than are kept for an absent
+    // member.
     cluster.is_away(leader, follower).await;
     for n in 0..90 {
         cluster.put(&cluster.up(), &n.to_string()).await;
     }
     cluster.start(follower);
     cluster.agree(91).await;
-    assert_eq!(cluster.nodes[follower].store.lock().restores, 0, "it got the entries");
+    assert_eq!(cluster.nodes[follower].store.lock().restores, 0, "it received the entries");
     cluster.stop(follower, false).await;
-    // While it is thought to be near, four times as much is kept.
+    // While it counts as present, four times as many entries are kept.
     cluster.is_away(leader, follower).await;
     for n in 0..400 {
         cluster.put(&cluster.up(), &n.to_string()).await;
     }
     cluster.start(follower);
     cluster.agree(491).await;
-    assert!(cluster.nodes[follower].store.lock().restores > 0, "that was too long");
+    assert!(cluster.nodes[follower].store.lock().restores > 0, "its absence was too long");
     cluster.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_begins_behind_what_is_not_to_stay_on_every_member() {
-    // By itself it would keep all of it.
+    // By default it would keep the whole log.
     let mut cluster = Cluster::started(3);
     for n in 0..50 {
         cluster.put(&[0, 1, 2], &n.to_string()).await;
@@ -163,7 +164,7 @@ async fn the_log_begins_behind_what_is_not_to_stay_on_every_member() {
     for n in 0..3 {
         // Also before it is applied.
         cluster.group(n).trim_to(last);
-        until("it is trimmed", async || {
+        until("the log to be trimmed", async || {
             cluster.group(n).status().await.unwrap().first_index > last
         })
         .await;

@@ -80,7 +80,7 @@ pub struct Progress {
     pub peer: PeerId,
     /// Last entry that is in its log.
     pub stored: u64,
-    /// Last entry that it knows to be committed.
+    /// Its commit index.
     pub committed: u64,
     /// Time since its last message.
     pub silent: Duration,

@@ -1,6 +1,6 @@
 //! Ratis' client protocol, with which clients of Apache Ozone replicate a command through a Raft
 //! group. This crate implements the protocol (streams, order, duplicates, watches, Java's
-//! requirements on an exception); the group behind it is any implementation of [`Server`] and
+//! requirements on an exception); the group can be any implementation of [`Server`] and
 //! [`Group`].
 //!
 //! | module | contents |

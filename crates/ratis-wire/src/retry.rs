@@ -84,8 +84,8 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_carried_out_once_and_answered_alike_until_forgotten() {
         let retries = Retries::new();
-        let Claim::New(sender, first) = retries.claim(KEY) else { panic!("it is new") };
-        let Claim::Known(second) = retries.claim(KEY) else { panic!("it is under way") };
+        let Claim::New(sender, first) = retries.claim(KEY) else { panic!("the call is new") };
+        let Claim::Known(second) = retries.claim(KEY) else { panic!("the call is in progress") };
         sender.send(done(7)).unwrap();
         assert_eq!((first.await, second.await), (done(7), done(7)));
         assert!(matches!(retries.claim(KEY), Claim::Known(_)));
@@ -98,7 +98,7 @@ mod tests {
     #[tokio::test]
     async fn what_failed_or_was_given_up_may_be_tried_again() {
         let retries = Retries::new();
-        let Claim::New(sender, outcome) = retries.claim(KEY) else { panic!("it is new") };
+        let Claim::New(sender, outcome) = retries.claim(KEY) else { panic!("the call is new") };
         sender.send(Err(Refusal::LeaderNotReady)).unwrap();
         assert_eq!(outcome.await, Err(Refusal::LeaderNotReady));
         let Claim::New(sender, outcome) = retries.claim(KEY) else { panic!("it failed") };

@@ -22,7 +22,7 @@ async fn groups_are_listed_and_described() {
     assert_eq!(info.group.unwrap().peers.len(), 3);
     assert_eq!(info.log_info.unwrap().committed.unwrap().index, 8);
     let Some(PeerInfo::LeaderInfo(leader)) = info.role.unwrap().peer_info else {
-        panic!("it leads")
+        panic!("not a leader")
     };
     assert_eq!((leader.follower_info.len(), leader.term), (2, 3));
     assert!(client.group_info(ask(&[7; 16])).await.is_err());

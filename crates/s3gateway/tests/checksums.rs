@@ -43,7 +43,7 @@ impl Asked {
         request.send(self.0, &signer()).await
     }
 
-    /// Begins an upload; `said` are its checksum headers.
+    /// Begins an upload with these checksum headers.
     async fn begin(&self, key: &str, said: &[(&str, &str)]) -> String {
         let create = S3Request::new("POST", &format!("/bucket/{key}?uploads"));
         let create = said.iter().fold(create, |create, (name, value)| create.header(name, value));

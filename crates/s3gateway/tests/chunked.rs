@@ -73,7 +73,9 @@ async fn a_signed_chunk_that_is_too_large_is_refused_before_it_comes() {
         let line = format!("40000000;chunk-signature={}\r\nsome bytes", "0".repeat(64));
         request.extend_from_slice(line.as_bytes());
         let answer = BegunAnswer::of(gateway.address(), &request);
-        let answer = tokio::time::timeout(BOUND, answer).await.expect("the rest is waited for");
+        let answer = tokio::time::timeout(BOUND, answer)
+            .await
+            .expect("the response is blocked by the rest of the body");
         assert_eq!(answer.status, 400);
         let text = String::from_utf8(answer.rest().await).unwrap();
         assert!(text.contains("InvalidChunkSizeError"), "{text}");

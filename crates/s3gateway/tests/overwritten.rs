@@ -64,7 +64,7 @@ async fn the_connection_ends_when_an_object_is_overwritten_behind_its_first_byte
     replace(cluster.state(), &cluster.blocks, "k", "new");
     gate.add_permits(Semaphore::MAX_PERMITS);
     got.extend(answer.rest().await);
-    assert!(got.len() <= BLOCK as usize, "{} bytes of an object that is gone", got.len());
+    assert!(got.len() <= BLOCK as usize, "{} bytes of an overwritten object", got.len());
     assert_eq!(got, old.slice(..got.len()));
     gateway.shutdown().await;
 }
@@ -83,8 +83,8 @@ async fn a_copy_of_an_object_that_is_overwritten_meanwhile_is_of_the_new_one() {
     let copied = tokio::spawn(async move { copy(address, "/bucket/k", "/bucket/copy").await });
     let held =
         || cluster.pipelines.iter().flatten().any(|n| n.faults.read_held.load(Ordering::Acquire));
-    until("the copy to come to the second block", async || {
-        assert!(!copied.is_finished(), "it never came to the second block");
+    until("the copy to reach the second block", async || {
+        assert!(!copied.is_finished(), "the copy did not reach the second block");
         held()
     })
     .await;

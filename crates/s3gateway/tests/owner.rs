@@ -61,7 +61,7 @@ async fn nothing_is_done_in_a_bucket_of_another_owner() {
             }
         }
     }
-    assert_eq!(deeds(), before, "a bucket of another owner was looked into");
+    assert_eq!(deeds(), before, "a bucket of another owner was accessed");
 
     let get = |name, owner| S3Request::new("GET", "/bucket/k").header(name, owner);
     let answer = get(BUCKET, "alice").send(address, &signer()).await;

@@ -54,7 +54,7 @@ async fn upload(cluster: &Cluster, gateway: &S3GatewayHandle) {
         let put = S3Request::new("PUT", "/bucket/k").body(body.to_vec());
         let signer = signer();
         let put = tokio::time::timeout(BOUND, put.send(gateway.address(), &signer));
-        assert_eq!(put.await.expect("it waits for slow ones").status, 200, "{size}");
+        assert_eq!(put.await.expect("it is blocked by slow uploads").status, 200, "{size}");
         assert!(cluster.get("k").await.unwrap() == body, "{size}");
     }
 }

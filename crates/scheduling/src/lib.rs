@@ -128,14 +128,14 @@ mod tests {
         let long = if usual == 0 { 0 } else { LONG };
         let (inner, made) = in_background(|| {
             let within = in_background(slice);
-            assert_eq!(slice(), within, "the inner work takes nothing away");
+            assert_eq!(slice(), within, "the inner work restores the slice");
             (within, std::thread::spawn(slice).join().expect("a thread that reads its slice"))
         });
         assert_eq!((inner, made), (long, long));
         assert_eq!(slice(), usual);
         let panicked = catch_unwind(AssertUnwindSafe(|| in_background(|| panic!("as planned"))));
         assert!(panicked.is_err());
-        assert_eq!(slice(), usual, "also behind work that panicked");
+        assert_eq!(slice(), usual, "also after work that panicked");
     }
 
     #[test]

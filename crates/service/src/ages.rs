@@ -93,17 +93,17 @@ mod tests {
             let age = ages.of_at(number, at(seconds));
             (age.at_least.as_secs(), age.since_start)
         };
-        assert_eq!(age(5, 7), (0, false), "nothing was noted yet");
+        assert_eq!(age(5, 7), (0, false), "there is no sample yet");
         ages.note_at(10, at(10));
         ages.note_at(20, at(20));
         ages.note_at(20, at(30));
         ages.note_at(25, at(40));
-        assert_eq!(age(10, 100), (90, true), "it may have been there for longer");
+        assert_eq!(age(10, 100), (90, true), "it may be older");
         assert_eq!(age(11, 100), (80, false));
         assert_eq!(age(20, 100), (80, false));
         assert_eq!(age(21, 100), (60, false));
         assert_eq!(age(26, 100), (0, false));
-        assert_eq!(age(11, 5), (0, false), "a clock that stands still");
+        assert_eq!(age(11, 5), (0, false), "a stopped clock");
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let (ages, began) = (Ages::default(), Instant::now());
         let at = |seconds| began + Duration::from_secs(seconds);
         let old = |seconds| ages.as_old_as_at(Duration::from_secs(60), at(seconds));
-        assert_eq!(old(1_000), None, "nothing was noted yet");
+        assert_eq!(old(1_000), None, "there is no sample yet");
         ages.note_at(10, at(10));
         ages.note_at(20, at(20));
         ages.note_at(20, at(50));
@@ -121,7 +121,7 @@ mod tests {
         for (seconds, expected) in expected {
             assert_eq!(old(seconds), expected, "{seconds}");
         }
-        assert_eq!(old(5), None, "a clock that stands still");
+        assert_eq!(old(5), None, "a stopped clock");
     }
 
     #[test]

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(&*groups.of("root"), ["root"]);
         assert_eq!(&*groups.of("ann"), ["staff", "wheel"]);
         assert_eq!(&*groups.of("bob"), ["staff"], "its own group is unknown");
-        assert_eq!(&*groups.of("eve"), ["wheel"], "known to the groups alone");
+        assert_eq!(&*groups.of("eve"), ["wheel"], "listed in the groups file only");
         for unknown in ["carol", "", "broken"] {
             assert!(groups.of(unknown).is_empty(), "{unknown}");
         }

@@ -129,11 +129,11 @@ async fn a_paused_service_does_what_it_was_woken_for_once_it_is_resumed() {
 #[tokio::test]
 async fn a_failure_is_listed_and_counted_and_the_service_goes_on() {
     let mut f = start(Duration::from_millis(1), |run| {
-        if run == 1 { Progress::failed("disk gone") } else { Progress::idle() }
+        if run == 1 { Progress::failed("disk failed") } else { Progress::idle() }
     });
     assert_eq!(f.seen.recv().await, Some(1));
     listed(&f.services, |s| s.runs == 1).await;
-    assert_eq!(f.services.list()[0].last_failure.as_deref(), Some("disk gone"));
+    assert_eq!(f.services.list()[0].last_failure.as_deref(), Some("disk failed"));
     assert_eq!(f.seen.recv().await, Some(2));
     listed(&f.services, |s| s.last_failure.is_none()).await;
     assert!(f.registry.encode().contains("om_background_failures_total{service=\"Probe\"} 1"));

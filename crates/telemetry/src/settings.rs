@@ -188,7 +188,7 @@ mod tests {
             ("ozone.tracing.span.sampling", "CommitKey:0"),
             ("ozone.tracing.span.sampling", ":0.5"),
         ] {
-            assert_eq!(read(&[(key, value)], &[]), Ok(None), "nobody asks while it is off");
+            assert_eq!(read(&[(key, value)], &[]), Ok(None), "not validated while disabled");
             let refused = read(&[ENABLED, (key, value)], &[]).expect_err(value).to_string();
             assert!(refused.contains(key) && refused.contains(value), "{refused}");
         }

@@ -126,7 +126,7 @@ fn check(name: &str, run: fn(&[u8]), input: &[u8]) {
         resume_unwind(panic);
     }
     let took = began.elapsed();
-    assert!(took < HANG, "{name} takes {took:?} for {}", shown());
+    assert!(took < HANG, "{name} needs {took:?} for {}", shown());
     let allowed = ALLOCATION + ALLOCATION_PER_BYTE * input.len();
     assert!(allocated <= allowed, "{name} allocates {allocated} bytes at once for {}", shown());
 }

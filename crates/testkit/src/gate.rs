@@ -145,7 +145,7 @@ mod tests {
                 drop(gate);
             } else {
                 gate.open();
-                until_blocking("the thread behind the gate", || gate.passed() == 1);
+                until_blocking("the thread to pass the gate", || gate.passed() == 1);
             }
             thread.join().expect("it passes");
         }
@@ -157,7 +157,7 @@ mod tests {
         let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(gate.blocking())).collect();
         until_blocking("three at the gate", || gate.waiting() == 3);
         gate.admit(2);
-        until_blocking("two behind the gate", || gate.passed() == 2);
+        until_blocking("two threads to pass the gate", || gate.passed() == 2);
         assert_eq!(gate.waiting(), 1);
         // A later arrival does not overtake a waiting one.
         let later = std::thread::spawn(gate.blocking());

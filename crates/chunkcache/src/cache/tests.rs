@@ -63,7 +63,7 @@ impl Bed {
     }
 
     async fn until_chunks(&self, chunks: u64) {
-        until("so many chunks", async || {
+        until("the number of chunks", async || {
             let figures = self.cache.figures();
             if figures.chunks == chunks { Ok(()) } else { Err(figures) }
         })

@@ -159,7 +159,7 @@ mod tests {
     fn levels_are_those_of_hadoop() {
         let (shares, now) = shares();
         for _ in 0..1_000 {
-            assert_eq!(shares.charge("flood", now), Rank::FIRST, "nobody else is there");
+            assert_eq!(shares.charge("flood", now), Rank::FIRST, "there is no other user");
         }
         assert_eq!(shares.charge("light", now), Rank { level: 0, alone: false });
         assert_eq!(level(&shares, "flood", now), 3, "more than half of all calls");

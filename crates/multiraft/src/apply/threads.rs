@@ -74,7 +74,7 @@ impl ApplyThreads {
             let tasks = inbox.clone();
             let thread = builder.spawn(move || run(tasks)).map_err(|error| LogError::Io {
                 path: log.core.dir.clone(),
-                detail: format!("no thread for its groups: {error}"),
+                detail: format!("cannot start a thread for its groups: {error}"),
             })?;
             state.threads.push(thread);
             of.inboxes.push(inbox.clone());

@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn it_is_complete_when_what_a_leader_had_is_on_disk_and_committed() {
         let mut catch_up = CatchUp::new(Completeness::Unknown { lost: true }, 10);
-        assert!(!catch_up.advance(100, 100), "no leader has said how far");
+        assert!(!catch_up.advance(100, 100), "no leader has set the index");
         catch_up.met_leader(5, 20);
         assert_eq!(catch_up.take_unsaved(), Some(Completeness::Until(20)));
         assert_eq!(catch_up.take_unsaved(), None);

@@ -125,7 +125,7 @@ impl GroupCore {
         }
         self.lead.ticks += 1;
         self.lead.lockout = self.lead.lockout.saturating_sub(1);
-        // Raft starts no election before it knows that changes of members are applied.
+        // Raft starts no election while changes of members may be unapplied.
         self.advance_applied();
         let idle = !self.may_campaign() || self.is_removed() || self.behind_its_log();
         let leads = self.node.leads();

@@ -247,7 +247,7 @@ impl GroupCore {
             MessageType::MsgRequestVote | MessageType::MsgRequestPreVote
         );
         if asks {
-            // The receiving node may not know this candidate.
+            // The receiving node may not have this candidate as a member.
             let known = announcement(message.to, self.my_id, &self.shared.membership.borrow());
             out.send(&target, self.shared.id, known);
         }

@@ -363,8 +363,8 @@ mod tests {
         let vote = message(MessageType::MsgRequestVoteResponse, 5);
         let asks = Here { asks: true, ..FOLLOWS };
         assert!(taken(&vote, asks));
-        assert!(!taken(&vote, Here { persisted: 9, ..asks }), "it was not asked for");
-        assert!(taken(&vote, Here { persisted: 9, ..LEADS }), "it came late");
+        assert!(!taken(&vote, Here { persisted: 9, ..asks }), "the vote was not requested");
+        assert!(taken(&vote, Here { persisted: 9, ..LEADS }), "a late vote is accepted");
     }
 
     #[test]

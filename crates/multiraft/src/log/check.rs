@@ -199,7 +199,7 @@ mod tests {
             opened
         });
         assert!(opened.is_ok());
-        assert_eq!(looks.get(), 4, "it is free at the fourth look");
+        assert_eq!(looks.get(), 4, "it is free at the fourth attempt");
         // A lock that stays in use is not awaited forever.
         assert!(matches!(unless_in_use(|| lock(dir.path())), Err(LogError::InUse { .. })));
     }

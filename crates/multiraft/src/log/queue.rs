@@ -186,7 +186,7 @@ mod tests {
         queue.push(&regions, [task(1, 1, 10), erase, task(1, 1, 20), task(2, 1, 30)]);
         let mut encoded = queue.pop().unwrap();
         let numbers: Vec<_> = encoded.tasks.iter().map(|(region, _)| region.unwrap()).collect();
-        assert_eq!(numbers, [1, 1, 2, 3], "a group that comes back gets a number of its own");
+        assert_eq!(numbers, [1, 1, 2, 3], "a recreated group gets a new number");
         let before = encoded.batch.clone();
         assert!(!before.is_empty());
         encoded.encode_again().unwrap();

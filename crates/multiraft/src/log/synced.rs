@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(Synced::read(&path).unwrap(), None);
         let first = Synced { log: Uuid::from_u128(5), ..Synced::default() };
         let file = SyncedFile::read(path.clone(), first.log).unwrap();
-        assert_eq!(Synced::read(&path).unwrap(), None, "nothing was noted");
+        assert_eq!(Synced::read(&path).unwrap(), None, "nothing was recorded");
         let position = |file, offset| FilePosition { file, offset };
         for n in 1..9 {
             file.note_appended(position(1, n * 100)).unwrap();
@@ -275,7 +275,7 @@ mod tests {
         file.note_appended(position(1, 5)).unwrap();
         file.sync();
         let last = Synced { append: position(1, 800), rewrite: position(3, 7), ..first };
-        assert_eq!(Synced::read(&path).unwrap(), Some(last), "it never goes back");
+        assert_eq!(Synced::read(&path).unwrap(), Some(last), "the position never decreases");
         // One record is torn: the previous one is still there.
         file.note_appended(position(2, 100)).unwrap();
         let good = std::fs::read(&path).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         read().begin().unwrap();
         assert!(read().nothing_acknowledged());
         let other = SyncedFile::read(path.clone(), Uuid::from_u128(6)).unwrap();
-        assert!(!other.nothing_acknowledged(), "it is about another log");
+        assert!(!other.nothing_acknowledged(), "the record is for another log");
         // The file cannot be replaced: the write it covers must not be acknowledged.
         let beside = dir.path().join("synced.new");
         std::fs::create_dir(&beside).unwrap();
@@ -313,7 +313,7 @@ mod tests {
         file.note_appended(position).unwrap_err();
         assert!(file.nothing_acknowledged() && read().nothing_acknowledged());
         file.note_rewritten(position);
-        assert!(read().nothing_acknowledged(), "the other queue says nothing of it");
+        assert!(read().nothing_acknowledged(), "the other queue does not matter");
         std::fs::remove_dir(&beside).unwrap();
         file.note_appended(position).unwrap();
         assert!(!file.nothing_acknowledged() && !read().nothing_acknowledged());

@@ -1,6 +1,6 @@
-//! A cluster in one process: hosts on a memory network and logs in temporary directories.
+//! A cluster in one process: hosts on an in-memory network and logs in temporary directories.
 //!
-//! [`recorder`]: a state machine whose store survives (or loses what was not flushed at) a crash.
+//! [`recorder`]: a state machine whose store survives a crash, or loses its unflushed state.
 
 mod recorder;
 
@@ -32,9 +32,9 @@ pub struct Node {
     pub host: Option<RaftHost>,
     pub log: Option<LogHandle>,
     pub group: Option<Group>,
-    /// For one that was added to a running group: what it was told then.
+    /// For a node added to a running group: its members at that time.
     pub joined: Option<Membership>,
-    /// By how many milliseconds its clock has jumped.
+    /// Milliseconds by which its clock has jumped.
     pub jumped: Arc<AtomicU64>,
 }
 
@@ -59,7 +59,7 @@ pub struct Cluster {
     pub network: MemoryNetwork,
     pub id: Uuid,
     pub nodes: Vec<Node>,
-    /// How many of them the group begins with.
+    /// Number of initial members of the group.
     pub first: usize,
     pub trim: TrimOptions,
     pub log: LogOptions,
@@ -67,10 +67,10 @@ pub struct Cluster {
     pub cache: usize,
     pub snapshot_rate: u64,
     pub priorities: Vec<i64>,
-    /// Between two heartbeats.
+    /// Interval of heartbeats.
     pub heartbeat: Duration,
     pub election_timeout: Duration,
-    /// Most bytes of entries in one message.
+    /// Maximum bytes of entries per message.
     pub message_bytes: u64,
 }
 
@@ -89,15 +89,15 @@ impl Cluster {
             snapshot_rate: 0,
             priorities: vec![0; size],
             heartbeat: Duration::from_millis(100),
-            // A machine that stands still for shorter deposes no leader.
+            // A machine that stalls for less time deposes no leader.
             election_timeout: Duration::from_secs(1),
             message_bytes: 4 << 20,
         }
     }
 
-    /// Nodes that are up, of which the first leads for good: it asks for votes at once, and the
-    /// others would wait for minutes before they do. For tests that need no other leader, so that a
-    /// machine that stands still for a moment elects none.
+    /// Nodes that are up, with the first as permanent leader: it starts an election at once, and
+    /// the others would wait for minutes before they do. For tests that need no other leader, so
+    /// that a briefly stalled machine causes no election.
     pub async fn led(size: usize) -> Self {
         let mut cluster = Self::new(size);
         cluster.keep_first_leader();
@@ -149,7 +149,7 @@ impl Cluster {
         Peer { node, address: node.to_string(), priority: self.priorities[n] }
     }
 
-    /// A further node that no group knows yet.
+    /// Adds a node that does not belong to any group.
     pub fn grow(&mut self) -> usize {
         self.nodes.push(Node::new());
         self.priorities.push(0);
@@ -172,7 +172,7 @@ impl Cluster {
         .await
     }
 
-    /// Adds a node and starts it with what the leader says.
+    /// Adds a node and starts it with the leader's members.
     pub async fn join(&mut self, of: &[usize], n: usize) {
         self.change(of, Change::Add(self.peer(n))).await;
         let leader = self.leader_of(of).await;
@@ -180,7 +180,7 @@ impl Cluster {
         self.start(n);
     }
 
-    /// Waits until `n` votes, as all of `of` know.
+    /// Waits until `n` is a voter according to all of `of`.
     pub async fn votes(&self, of: &[usize], n: usize) {
         let node = self.nodes[n].id;
         let votes = |membership: Membership| {
@@ -213,7 +213,7 @@ impl Cluster {
         }
     }
 
-    /// Why a node does not start.
+    /// The error of starting a node.
     pub fn start_error(&self, n: usize) -> GroupError {
         match self.open(n) {
             Ok(_) => panic!("node {n} starts"),
@@ -221,13 +221,12 @@ impl Cluster {
         }
     }
 
-    /// An operator goes on without what a node's lost log had.
+    /// Accepts the loss of a node's log, as an operator would.
     pub fn accept_loss(&self, n: usize) {
         std::fs::write(self.nodes[n].dir.path().join("log.manifest.accept-loss"), "").unwrap();
     }
 
-    /// Takes a node down. With `lose`, its machine forgets what it did not flush, as after a
-    /// power loss.
+    /// Stops a node. With `lose`, its machine loses its unflushed state, as after a power loss.
     pub async fn stop(&mut self, n: usize, lose: bool) {
         self.network.detach(self.nodes[n].id);
         let node = &mut self.nodes[n];
@@ -242,7 +241,7 @@ impl Cluster {
         }
     }
 
-    /// Takes a node down and empties its disk.
+    /// Stops a node and empties its disk.
     pub async fn wipe(&mut self, n: usize) {
         self.stop(n, true).await;
         let node = &mut self.nodes[n];
@@ -250,34 +249,34 @@ impl Cluster {
         *node.store.lock() = Store::default();
     }
 
-    /// Where a node's log is.
+    /// The directory of a node's log.
     pub fn log_dir(&self, n: usize) -> PathBuf {
         self.nodes[n].dir.path().join("log")
     }
 
-    /// Takes a node down and removes its log; its machine keeps what it has flushed.
+    /// Stops a node and removes its log; its machine keeps its flushed state.
     pub async fn lose_log(&mut self, n: usize) {
         self.stop(n, true).await;
         std::fs::remove_dir_all(self.log_dir(n)).unwrap();
     }
 
-    /// Has a node's machine flush.
+    /// Flushes a node's machine.
     pub fn flush(&self, n: usize) {
         let mut store = self.nodes[n].store.lock();
         store.durable = store.live.clone();
     }
 
-    /// Waits until a leader knows that a member is away.
+    /// Waits until a leader has noticed a member's absence.
     pub async fn is_away(&self, leader: usize, member: usize) {
         let node = self.nodes[member].id;
-        until("it is known to be away", async || {
+        until("its absence to be noticed", async || {
             let status = self.group(leader).status().await.unwrap();
             status.followers.iter().any(|f| f.node == node && !f.active)
         })
         .await;
     }
 
-    /// Waits until a leader has sent the heartbeats of so many election timeouts.
+    /// Waits until a leader has sent the heartbeats of `election_timeouts` election timeouts.
     pub async fn heartbeats(&self, leader: usize, election_timeouts: u64) {
         let others = self.group(leader).membership().members.len() as u64 - 1;
         let rounds = (self.election_timeout.as_millis() / self.heartbeat.as_millis()) as u64;
@@ -287,7 +286,7 @@ impl Cluster {
         until("heartbeats are sent", async || sent() >= enough).await;
     }
 
-    /// For five election timeouts none of `of` leads, or knows the leader.
+    /// Checks that for five election timeouts none of `of` is or has a leader.
     pub async fn nobody_leads(&self, of: &[usize]) {
         let looks = async {
             loop {
@@ -312,7 +311,7 @@ impl Cluster {
         (0..self.nodes.len()).filter(|n| self.nodes[*n].group.is_some()).collect()
     }
 
-    /// Waits for a leader that serves, among `of`.
+    /// Waits for a serving leader among `of`.
     pub async fn leader_of(&self, of: &[usize]) -> usize {
         until("a leader", async || {
             let ready = |n: &usize| self.nodes[*n].group.as_ref().is_some_and(|g| g.leader().ready);
@@ -325,10 +324,10 @@ impl Cluster {
         self.leader_of(&self.up()).await
     }
 
-    /// Has a node lead. A request is an attempt: leadership may be on its way elsewhere, and Raft
-    /// gives an attempt up after an election timeout.
+    /// Transfers leadership to a node. A request is an attempt: another transfer may be in
+    /// progress, and Raft gives up an attempt after an election timeout.
     pub async fn hand_over(&self, to: usize) {
-        until("it leads", async || {
+        until("it to be the leader", async || {
             let now = self.leader().await;
             if now != to {
                 self.group(now).transfer_leader(self.nodes[to].id);
@@ -339,9 +338,9 @@ impl Cluster {
         .await;
     }
 
-    /// Proposes until some leader takes it, as a client would.
+    /// Proposes until some leader accepts it, as a client would.
     pub async fn put(&self, of: &[usize], header: &str) -> Applied {
-        until(format!("a leader that takes {header}"), async || {
+        until(format!("a leader that accepts {header}"), async || {
             let leader = self.leader_of(of).await;
             match self.group(leader).propose(Proposal::new(header.to_owned())).await {
                 Err(error @ (ProposeError::NotLeader { .. } | ProposeError::Dropped)) => {
@@ -357,8 +356,8 @@ impl Cluster {
         self.nodes[n].store.lock().live.entries.clone()
     }
 
-    /// A cluster of three after 301 entries, of which a follower that is down has one and the logs
-    /// of the others have the last ones only; with the leader, that follower and the third.
+    /// A cluster of three after 301 entries, of which a stopped follower has one and the logs of
+    /// the others have the last ones only. Returns it with the leader, that follower and the third.
     pub async fn with_one_left_behind(files: bool) -> (Self, [usize; 3]) {
         let mut cluster = Self::new(3);
         cluster.files = files;

@@ -1,5 +1,5 @@
-//! A state machine that remembers every entry. Its store survives a crash, or loses what was not
-//! flushed.
+//! A state machine that records every entry. Its store survives a crash, or loses its unflushed
+//! state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,33 +10,33 @@ use multiraft::{Committed, LogPosition, MachineError, SnapshotSource, StateMachi
 use parking_lot::Mutex;
 use uuid::Uuid;
 
-/// What a machine's store holds.
+/// The contents of a machine's store.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct State {
     pub at: LogPosition,
     pub entries: BTreeMap<u64, Bytes>,
 }
 
-/// A store: what is applied, and what of it would survive a crash.
+/// A store: the applied state, and the part that survives a crash.
 #[derive(Default)]
 pub struct Store {
     pub live: State,
     pub durable: State,
-    /// What it knows to be committed, though it has to be applied again.
+    /// The known committed position, although it must be applied again.
     pub known_committed: LogPosition,
     pub restores: u64,
     pub rounds: u64,
     pub broken: bool,
-    /// Whether it applies something now.
+    /// True while it applies entries.
     pub applying: bool,
-    /// Whether it restores something now.
+    /// True while it restores a snapshot.
     pub restoring: bool,
-    /// What it applies, or restores, does not end before this is taken back.
+    /// Blocks applying and restoring until it is reset.
     pub hold_apply: bool,
     pub hold_restore: bool,
 }
 
-/// Remembers every entry; as snapshot either one block or a directory of files.
+/// Records every entry; its snapshot is one block or a directory of files.
 pub struct Recorder {
     pub store: Arc<Mutex<Store>>,
     pub dir: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct Recorder {
 
 impl Recorder {
     fn wait_while(&self, held: impl Fn(&Store) -> bool) {
-        testkit::until_blocking("the test to let it go on", || !held(&self.store.lock()));
+        testkit::until_blocking("the test to release it", || !held(&self.store.lock()));
     }
 }
 
@@ -89,7 +89,7 @@ impl StateMachine for Recorder {
         }
         store.rounds += 1;
         for entry in entries.iter() {
-            assert!(entry.index > store.live.at.index, "entry {} came twice", entry.index);
+            assert!(entry.index > store.live.at.index, "entry {} was applied twice", entry.index);
             store.live.at = LogPosition { term: entry.term, index: entry.index };
             let header = [&entry.header[..], &entry.payload[..]].concat();
             store.live.entries.insert(entry.index, header.into());

@@ -66,7 +66,7 @@ mod tests {
         let (load, begin) = (ClientLoad::default(), Instant::now());
         assert!(!load.is_used(begin));
         load.note(2);
-        assert!(!load.is_used(begin + PERIOD / 2), "it is too early to say");
+        assert!(!load.is_used(begin + PERIOD / 2), "the interval has not ended");
         assert!(load.is_used(begin + PERIOD));
         load.note(1);
         assert!(!load.is_used(begin + PERIOD * 2));
@@ -75,6 +75,6 @@ mod tests {
         assert!(load.is_used(begin + PERIOD * 4), "it was busy a moment ago");
         assert!(!load.is_used(begin + PERIOD * 3 + HELD));
         load.note(1_000);
-        assert!(!load.is_used(begin + HELD * 300), "few in all this time");
+        assert!(!load.is_used(begin + HELD * 300), "few requests in that time");
     }
 }

@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(turn(true), Turn { items: 1, makes_way: true }, "the smallest at first");
         (0..10).for_each(|_| work(false, MS));
         assert_eq!(turn(false).items, 100);
-        assert_eq!(turn(true).items, 1, "what was quick without clients may be slow beside them");
+        assert_eq!(turn(true).items, 1, "a quick batch without clients may be slow with them");
         (0..3).for_each(|_| work(true, MS));
         assert_eq!(turn(true).items, 8);
         (0..2).for_each(|_| work(true, 1000 * MS));

@@ -147,7 +147,7 @@ fn one_verb_of_a_user_does_not_hold_up_another() {
     let mut lists: Vec<Entering> = (0..50).map(|_| waits(&queue, "only", 7)).collect();
     let mut lookup = waits(&queue, "only", 8);
     drop(permit);
-    let permit = ready(&mut lists[0]).expect("the first that came");
+    let permit = ready(&mut lists[0]).expect("the first arrival");
     drop(permit);
     assert!(ready(&mut lookup).is_some(), "the other verb's turn");
 }
@@ -161,7 +161,7 @@ fn without_fairness_calls_go_in_the_order_in_which_they_came() {
     for one in &mut flood {
         assert!(ready(&mut light).is_none());
         drop(permit);
-        permit = ready(one).expect("it came before");
+        permit = ready(one).expect("the earlier arrival");
     }
     drop(permit);
     assert!(ready(&mut light).is_some());
