@@ -12,7 +12,7 @@ pub enum LogError {
     /// A checksum mismatch in the middle of the log: acknowledged bytes are damaged. Nothing is
     /// dropped; the log is not opened.
     #[error(
-        "raft log {path} is corrupt: {detail}; acknowledged entries would be lost. Restore the directory, or empty it, so that this replica gets everything from the others"
+        "raft log {path} is corrupt: {detail}; acknowledged entries would be lost. Restore the directory, or empty it, so that this replica receives everything from the others"
     )]
     Corrupt {
         /// The log's directory or file.
@@ -22,7 +22,7 @@ pub enum LogError {
     },
     /// The directory contains another log.
     #[error(
-        "raft log {path} does not match {manifest}: {detail}; restore the right log, or empty the directory, so that this replica gets everything from the others"
+        "raft log {path} does not match {manifest}: {detail}; restore the right log, or empty the directory, so that this replica receives everything from the others"
     )]
     Foreign {
         /// The log's directory.
@@ -87,7 +87,7 @@ pub enum GroupError {
     /// The state machine's store ends before the first entry of the log, or otherwise does not
     /// match it.
     #[error(
-        "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced. Restore it, or empty the log's directory, too, so that this replica gets everything from the others"
+        "raft group {group}: state machine is at index {applied} but the log begins at {first}; its store was lost or replaced. Restore it, or empty the log's directory, too, so that this replica receives everything from the others"
     )]
     StateLost {
         /// The group.
@@ -100,7 +100,7 @@ pub enum GroupError {
     /// The only voter has lost its log, including writes acknowledged since the last flush of its
     /// state machine.
     #[error(
-        "raft group {group}: its log is lost, and there is no other member to get it from: writes acknowledged since the last flush of the state machine are lost with it. Restore the directory of the log; to go on without it, create the file {accept} and start again"
+        "raft group {group}: its log is lost, and there is no other member to get it from: writes acknowledged since the last flush of the state machine are lost with it. Restore the directory of the log; to continue without it, create the file {accept} and restart"
     )]
     LogLost {
         /// The group.

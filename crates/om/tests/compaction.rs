@@ -107,7 +107,7 @@ async fn administrators_see_and_start_compactions() {
     let after = status(&om).await;
     assert_eq!((tombstones(&after, "fileTable"), after.waiting.len()), (0, 0));
     let told = &after.finished[0];
-    assert_eq!((told.table.as_str(), told.reason.as_str()), ("fileTable", "asked for"));
+    assert_eq!((told.table.as_str(), told.reason.as_str()), ("fileTable", "requested"));
     assert_eq!(told.deletions_left, Some(0));
     let bucket = om.bucket_info("vol", "tree").await;
     let id = bucket.object_id.unwrap().cast_signed();

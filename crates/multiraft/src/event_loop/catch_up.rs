@@ -191,7 +191,7 @@ impl GroupCore {
             tracing::error!(
                 group = %self.shared.id, completeness = ?self.catch_up.completeness,
                 applied = self.shared.applied.load(Ordering::Relaxed), accept = %self.log.accept_path().display(),
-                "no member leads, and this replica gives no vote: its raft log is new or was lost. A new group begins when {first} its members are up. Start the members that are down, or restore their logs. When the logs of a majority are lost for good, stop the members, create the file `accept` for each such log and start them: what was acknowledged and not applied is lost then"
+                "there is no leader, and this replica does not vote: its raft log is new or was lost. A new group begins when {first} its members are up. Start the members that are down, or restore their logs. If the logs of a majority cannot be restored, stop the members, create the file `accept` for each lost log and start them: acknowledged writes that were not applied are lost then"
             );
         }
     }

@@ -164,7 +164,7 @@ fn newest(dir: &Path, suffix: &str, first: bool) -> std::io::Result<Newest> {
                 Some(next) => Newest::Damaged(
                     path,
                     format!(
-                        "damaged bytes at offset {end}, with valid data behind them at offset {next}"
+                        "damaged bytes at offset {end}, followed by valid data at offset {next}"
                     ),
                 ),
                 None => Newest::Ends(path, end as u64),

@@ -224,10 +224,10 @@ fn a_collector_that_is_away_costs_a_warning_and_no_request() {
     let endpoint = format!("ozone.tracing.endpoint=http://{address}");
     let settings = ["-D", "ozone.tracing.enabled=true", "-D", &endpoint];
     let daemon = Daemon::start(server(dir.path(), &settings));
-    daemon.logged(&["the collector does not take spans"]);
+    daemon.logged(&["dropping spans: the collector does not accept them"]);
     sh(&daemon, &[], &["volume", "create", "/vol1"]);
     sh(&daemon, &[], &["bucket", "create", "/vol1/bucket1"]);
-    assert_eq!(daemon.lines_with("the collector does not take spans"), 1);
+    assert_eq!(daemon.lines_with("dropping spans: the collector does not accept them"), 1);
     assert_eq!(daemon.terminate().code(), Some(0));
 }
 
