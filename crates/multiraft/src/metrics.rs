@@ -24,45 +24,45 @@ macro_rules! metrics {
 }
 
 metrics! {
-    /// Groups running now.
+    /// Running groups.
     groups: AtomicI64,
-    /// Times a group failed.
+    /// Failures of groups.
     groups_failed: AtomicU64,
-    /// Times a group that had failed was started again.
+    /// Restarts of failed groups.
     groups_restarted: AtomicU64,
-    /// Panics outside of groups that a thread of the host went on after.
+    /// Panics outside of groups that a thread of the host survived.
     thread_panics: AtomicU64,
     /// Entries proposed on this host as leader.
     proposals: AtomicU64,
-    /// Proposals refused because too much was waiting.
+    /// Proposals refused because too many were pending.
     proposals_busy: AtomicU64,
     /// Entries applied.
     applied: AtomicU64,
-    /// Batches given to state machines.
+    /// Batches passed to state machines.
     apply_rounds: AtomicU64,
     /// Raft messages sent.
     messages_sent: AtomicU64,
-    /// Frames those were sent in.
+    /// Frames sent, each with one or more Raft messages.
     frames_sent: AtomicU64,
     /// Raft messages received.
     messages_received: AtomicU64,
-    /// Received messages dropped because a loop's inbox was full or the group is not here.
+    /// Received messages dropped because a loop's inbox was full or the group is not on this host.
     messages_dropped: AtomicU64,
-    /// Received messages that no member sends, and frames that are none: malformed or forged.
+    /// Rejected messages and frames, malformed or forged.
     messages_refused: AtomicU64,
-    /// Bytes of received messages waiting for a loop.
+    /// Bytes of received messages queued for a loop.
     inbox_bytes: AtomicI64,
     /// Bytes of log entries cached for followers.
     cache_bytes: AtomicI64,
-    /// Payloads that could not be prepared on a follower (tried again later).
+    /// Payloads that could not be stored on a follower (retried later).
     prepare_failures: AtomicU64,
     /// Reads from the log engine for lagging followers.
     log_fetches: AtomicU64,
     /// Snapshots sent.
     snapshots_sent: AtomicU64,
-    /// Pieces of snapshots that were sent and taken.
+    /// Pieces of snapshots sent and acknowledged.
     snapshot_pieces_sent: AtomicU64,
-    /// Streams of snapshots that were cut off.
+    /// Interrupted streams of snapshots.
     snapshot_streams_failed: AtomicU64,
     /// Snapshots restored.
     snapshots_restored: AtomicU64,
@@ -81,7 +81,7 @@ pub struct LogMetrics {
     pub entries: AtomicU64,
     /// Bytes of them.
     pub bytes: AtomicU64,
-    /// Writes that failed and were tried again.
+    /// Failed writes that were retried.
     pub failures: AtomicU64,
     /// Nanoseconds spent in writes.
     pub nanos: AtomicU64,

@@ -16,19 +16,21 @@ impl MetricsRegistry {
         };
         let open = of(|stats| &stats.open);
         let name = format!("{port}_connections_open");
-        self.gauge_fn(&name, "Connections that are open", move || open() as f64);
+        self.gauge_fn(&name, "Open connections", move || open() as f64);
         let counter = |what: &str, help: &str, count: fn(&ConnectionStats) -> &AtomicU64| {
             self.counter_fn(&format!("{port}_connections_{what}"), help, of(count));
         };
         counter("refused", "Connections refused because too many were open", |s| &s.refused);
-        counter("evicted", "Silent connections closed in favour of new ones", |s| &s.evicted);
-        counter("timed_out", "Connections closed for silence", |s| &s.timed_out);
+        counter("evicted", "Silent connections evicted by new ones", |s| &s.evicted);
+        counter("timed_out", "Connections closed after a timeout", |s| &s.timed_out);
     }
 
     /// Exports the use of the memory for data in flight.
     pub fn memory(&self, budget: &MemoryBudget) {
         let limit = budget.limit();
-        self.gauge_fn("memory_limit_bytes", "Most bytes of data in flight", move || limit as f64);
+        self.gauge_fn("memory_limit_bytes", "Maximum bytes of data in flight", move || {
+            limit as f64
+        });
         for class in MemoryClass::ALL {
             let name = class.name();
             let used = budget.clone();
@@ -36,7 +38,7 @@ impl MetricsRegistry {
                 used.used(class) as f64
             });
             let waiting = budget.clone();
-            let help = "Requests that wait until data in flight is done with";
+            let help = "Requests that wait for memory for data in flight";
             self.gauge_fn(&format!("memory_{name}_waiting"), help, move || {
                 waiting.waiting(class) as f64
             });
