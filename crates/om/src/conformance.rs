@@ -92,7 +92,7 @@ pub fn check(dir: &Path) -> Result<(), Violation> {
     conformance::check(&SUBJECT, dir)
 }
 
-/// What an OM does before a crash ([`conformance::write`]). The result holds its tables open.
+/// Runs an OM up to a crash ([`conformance::write`]). The result holds its tables open.
 ///
 /// # Errors
 /// When the machine fails.
@@ -100,10 +100,10 @@ pub fn write(dir: &Path, flushed: &dyn Fn(LogPosition)) -> Result<Box<dyn Send>,
     Ok(Box::new(conformance::write(&SUBJECT, dir, flushed)?))
 }
 
-/// What an OM does after a crash ([`conformance::recover`]).
+/// Recovers an OM after a crash ([`conformance::recover`]).
 ///
 /// # Errors
-/// When it lacks what was flushed, or comes to another state.
+/// When it lacks flushed entries, or reaches another state.
 pub fn recover(dir: &Path, flushed: Option<LogPosition>) -> Result<(), Violation> {
     conformance::recover(&SUBJECT, dir, flushed)
 }

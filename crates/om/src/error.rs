@@ -1,4 +1,4 @@
-//! Why OM does not start or must stop.
+//! Reasons for which OM does not start or must stop.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,20 +36,20 @@ pub enum Error {
     /// A file operation failed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The position of the last applied entry makes no sense.
-    #[error("om.db does not say what it holds: {0}; restore the directory")]
+    #[error("om.db has no valid log position: {0}; restore the directory")]
     Position(String),
-    /// A snapshot came as something else than a database.
-    #[error("the snapshot that came is no database")]
+    /// A received snapshot is not a database.
+    #[error("the received snapshot is not a database")]
     SnapshotKind,
     /// A snapshot would set the tables back.
     #[error(
-        "a snapshot of the tables up to {}#{} came, and they are at {}#{}", at.term, at.index, here.term, here.index
+        "received a snapshot at {}#{}, older than the tables at {}#{}", at.term, at.index, here.term, here.index
     )]
     OldSnapshot {
         /// Up to where it goes.
@@ -57,18 +57,18 @@ pub enum Error {
         /// Up to where the tables go.
         here: LogPosition,
     },
-    /// A snapshot is not what its sender says.
+    /// A snapshot differs from its sender's description.
     #[error(
-        "a snapshot holds {}#{}, its sender says {}#{}", held.term, held.index, at.term, at.index
+        "snapshot is at {}#{}, but its sender reported {}#{}", held.term, held.index, at.term, at.index
     )]
     SnapshotBeyond {
         /// Up to where it goes by its rows.
         held: LogPosition,
-        /// Up to where it is said to go.
+        /// Position according to its sender.
         at: LogPosition,
     },
     /// Readers did not finish while a snapshot waited to be installed.
-    #[error("readers kept the tables in use for {0:?}")]
+    #[error("readers still use the tables after {0:?}")]
     Busy(Duration),
     /// The tables are closed.
     #[error("the tables are closed")]
@@ -77,11 +77,11 @@ pub enum Error {
     #[error("set ozone.om.db.dirs or ozone.metadata.dirs: OM needs a directory")]
     NoDirectory,
     /// The cluster is not known yet and SCM cannot be asked.
-    #[error("cannot learn the cluster id of SCM at {address}: {cause}; start SCM first")]
+    #[error("cannot get the cluster id from SCM at {address}: {cause}; start SCM first")]
     NoCluster {
-        /// Where SCM was looked for.
+        /// Address of SCM.
         address: String,
-        /// Why it did not answer.
+        /// Cause of the failure.
         cause: String,
     },
     /// SCM belongs to another cluster.
@@ -89,7 +89,7 @@ pub enum Error {
         "SCM at {address} belongs to cluster {found}, this OM to {expected}: check ozone.scm.names or use another directory"
     )]
     ForeignScm {
-        /// Where SCM is.
+        /// Address of SCM.
         address: String,
         /// Its cluster.
         found: String,
@@ -101,7 +101,7 @@ pub enum Error {
     TakeOver {
         /// The database.
         path: PathBuf,
-        /// What is in the way.
+        /// Reason for which it cannot be taken over.
         reason: String,
     },
     /// A setting of the pace of background work makes no sense.
@@ -112,10 +112,10 @@ pub enum Error {
     Setting {
         /// The key.
         key: &'static str,
-        /// What is wrong with it.
+        /// Defect of the value.
         reason: String,
     },
-    /// What the first start has to write was refused.
+    /// A write of the first start was refused.
     #[error("first start: {0}")]
     FirstStart(framed::Status),
 }

@@ -1,4 +1,4 @@
-//! What a new OM has before its first request: the volume of S3 and the root key pair.
+//! State that a new OM has before its first request: the volume of S3 and the root key pair.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::settings::RootCredentials;
 use crate::state::Tables;
 use crate::state::column_families::stored;
 
-/// Row of the metaTable that names the root access key. Not replicated: it says which pair this
-/// server was told to hand to its own S3 gateway.
+/// Row of the metaTable that names the root access key. Not replicated: it names the pair that this
+/// server passes to its own S3 gateway.
 const ROOT_ACCESS_KEY: &[u8] = b"#TRIOXIDE_ROOT_ACCESS_KEY";
-/// What access keys are made of.
+/// Characters of access keys.
 const CAPITALS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /// Makes what is missing at an OM that is alone.
@@ -33,8 +33,8 @@ pub(crate) async fn prepare(
     Ok(())
 }
 
-/// The root access key of a service of several OMs that are given none: all must name the same one,
-/// and what is told to each of them is the cluster.
+/// Root access key of a service of several OMs without a configured one: all must name the same
+/// one, and the cluster id is what they have in common.
 pub(crate) fn shared_access_key(cluster_id: &str) -> String {
     let digest = Md5::digest(format!("root access key of {cluster_id}").as_bytes());
     let letters = digest.iter().cycle().map(|byte| CAPITALS[usize::from(byte % 32)]);

@@ -18,13 +18,13 @@ use crate::identity::Identity;
 use crate::settings::RootCredentials;
 use crate::state::OmStateMachine;
 
-/// How long the gRPC endpoint may take to finish its calls.
+/// Time for the gRPC endpoint to finish its calls.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a leader that stops waits for another to take over.
+/// Time for which a leader that stops waits for another OM to take over.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where an OM listens.
+/// Endpoints of an OM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
     /// The framed and the Hadoop RPC endpoint, `ozone.om.address`.
@@ -44,7 +44,7 @@ pub(crate) struct Endpoints {
     pub(crate) raft: Option<Server>,
 }
 
-/// What runs.
+/// Parts of a running OM.
 pub(crate) struct Running {
     pub(crate) addresses: Addresses,
     pub(crate) registry: MetricsRegistry,
@@ -57,8 +57,8 @@ pub(crate) struct Running {
     pub(crate) identity: Identity,
 }
 
-/// A running OM. Dropping it closes its endpoints; [`OmHandle::shutdown`] also waits for what it
-/// was doing.
+/// A running OM. Dropping it closes its endpoints; [`OmHandle::shutdown`] also waits for work in
+/// progress.
 pub struct OmHandle {
     running: Running,
 }
@@ -68,7 +68,7 @@ impl OmHandle {
         Self { running }
     }
 
-    /// Where it listens.
+    /// Addresses of its endpoints.
     pub fn addresses(&self) -> Addresses {
         self.running.addresses
     }
@@ -86,12 +86,12 @@ impl OmHandle {
         })
     }
 
-    /// Whether this OM leads its service and serves.
+    /// Returns `true` if this OM leads its service and serves.
     pub fn is_leader(&self) -> bool {
         self.running.dispatcher.is_leader()
     }
 
-    /// The id of the OM that leads, as far as this one knows.
+    /// Id of the leader, if this OM has one.
     pub fn leader(&self) -> Option<String> {
         let parts = self.running.dispatcher.parts();
         let leader = parts.group.leader().leader?;
@@ -110,8 +110,8 @@ impl OmHandle {
         first_start::secret_of(&tables, parts.root_access_key.get()?).ok().flatten()
     }
 
-    /// Ends like a process that is killed, as far as that can be had within one: what was begun is
-    /// not finished, and nothing is flushed. For tests.
+    /// Stops like a killed process, as far as that is possible within one: work in progress is not
+    /// finished, and nothing is flushed. For tests.
     pub fn abandon(self) -> BoxFuture<'static, ()> {
         Box::pin(self.end())
     }
@@ -136,7 +136,7 @@ impl OmHandle {
         drop(running.identity);
     }
 
-    /// What drives its Raft group. For tests.
+    /// Driver of its Raft group. For tests.
     pub fn raft(&self) -> &RaftHost {
         self.running.service.host()
     }
@@ -156,8 +156,8 @@ impl OmHandle {
         &self.running.background
     }
 
-    /// Returns when OM stopped by itself, with the reason: its Raft group failed for good, it met
-    /// an SCM of another cluster, or it was removed from its service.
+    /// Returns when OM stopped by itself, with the reason: its Raft group failed permanently, SCM
+    /// belongs to another cluster, or it was removed from its service.
     pub fn stopped(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             self.running.stop.0.cancelled().await;
@@ -166,7 +166,7 @@ impl OmHandle {
         })
     }
 
-    /// Closes the endpoints, finishes what was begun, makes everything durable and lets go of the
+    /// Closes the endpoints, finishes work in progress, makes everything durable and releases the
     /// directory.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(self.stop())
@@ -196,7 +196,7 @@ impl OmHandle {
             && let Err(e) = tables.store().flush()
         {
             // Nothing is lost: the log has what the tables have not.
-            tracing::warn!("the tables could not be flushed: {e}");
+            tracing::warn!("cannot flush the tables: {e}");
         }
         running.dispatcher.parts().current.close().await;
         drop(running.dispatcher);

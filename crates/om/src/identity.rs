@@ -14,13 +14,13 @@ use crate::settings::{OmOptions, Setup};
 /// OMLayoutFeature SNAPSHOT_DEFRAG: the newest layout of Ozone 2.2.
 const LAYOUT_VERSION: u32 = 9;
 const VERSION_PATH: &str = "current/VERSION";
-/// How long the first start waits for SCM: it cannot do without the cluster id.
+/// Time for which the first start waits for SCM: it needs the cluster id.
 const FIRST_START_TIMEOUT: Duration = Duration::from_secs(60);
 const RETRY_DELAY: Duration = Duration::from_millis(100);
-/// How long a later start waits for SCM to confirm the cluster.
+/// Time for which a later start waits for SCM to confirm the cluster.
 const CONFIRM_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// An OM's directory, locked, and what it says.
+/// An OM's directory, locked, and its contents.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) cluster_id: String,
@@ -89,7 +89,7 @@ async fn fetch_cluster_id(setup: &Setup, scm: &ScmClient) -> Result<String, Erro
             }
             Err(e) => {
                 if !std::mem::replace(&mut told, true) {
-                    tracing::info!("first start: waiting for SCM to tell the cluster id: {e}");
+                    tracing::info!("first start: waiting for the cluster id from SCM: {e}");
                 }
                 tokio::time::sleep(RETRY_DELAY).await;
             }
@@ -103,7 +103,7 @@ async fn confirm(setup: &Setup, scm: &ScmClient, version: &VersionFile) -> Resul
     match scm.info(CONFIRM_TIMEOUT).await {
         Ok(info) => check_cluster(setup, &info, version.cluster_id().unwrap_or_default()),
         Err(e) => {
-            tracing::warn!("SCM cannot confirm the cluster id yet, serving metadata: {e}");
+            tracing::warn!("SCM cannot confirm the cluster id yet; serving metadata only: {e}");
             Ok(())
         }
     }

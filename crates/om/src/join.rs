@@ -6,10 +6,11 @@
 //! restart.
 //!
 //! **It may end at any point of that**, and goes on when it is started again, with `--bootstrap` or
-//! without. From before it asks until its log has the members on disk a note says that it joins
-//! ([`JoinNote`]): it then asks again, and one that was let in already is told the members once
-//! more. Afterwards its log names the members; a learner without entries gets them, or a snapshot,
-//! from the leader.
+//! **It may stop at any point of that**, and continues when it is started again, with `--bootstrap`
+//! or without. A note ([`JoinNote`]) marks it as joining from before its request until its log has
+//! the members on disk: it then sends the request again, and a member that was admitted already
+//! receives the members once more. Afterwards its log names the members; a learner without entries
+//! gets them, or a snapshot, from the leader.
 
 use std::time::Duration;
 
@@ -30,11 +31,11 @@ use crate::error::Error;
 use crate::members::Member;
 use crate::settings::{Bootstrap, Setup};
 
-/// How long one OM may take to send its configuration.
+/// Timeout of one OM's response with its configuration.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The same at an ordinary first start, when the others may not be up.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the leader may take to add this OM.
+/// Timeout of the leader's response to the join request.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The members of the Raft group that this OM joins; nothing when it begins one with the others, or
@@ -49,14 +50,14 @@ pub(crate) async fn membership(
     if me.decommissioned {
         return Err(refused(me, "the configuration says that it is decommissioned"));
     }
-    // Of a group that it knows its log says more than the others.
+    // If its log has the group, that has more than the others' responses.
     if !setup.members.shared || log.holds(group) {
         return Ok(None);
     }
     let note = log.join_note();
     if let Some(force) = note.read()? {
-        // It may have been let in before it ended: the leader says so again.
-        tracing::info!(om = me.node_id, "goes on joining the service");
+        // It may have been admitted before it stopped: the leader then repeats its response.
+        tracing::info!(om = me.node_id, "resuming to join the service");
         return join(setup, note, force).await.map(Some);
     }
     match bootstrap {
@@ -135,12 +136,13 @@ async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Erro
     let joins = |other: &Member| members.as_ref().is_some_and(|m| !m.contains(other.raft_id));
     for (other, answer) in others.iter().zip(&answers) {
         let id = &other.node_id;
-        let hint = "--force does without";
+        let hint = "--force skips this check";
         let Some(answer) = answer else {
             if joins(other) {
                 continue;
             }
-            let reason = format!("OM {id} does not say whether its configuration has it; {hint}");
+            let reason =
+                format!("OM {id} does not report whether its configuration has this OM; {hint}");
             return Err(refused(me, reason));
         };
         let known = answer
@@ -148,15 +150,14 @@ async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Erro
             .iter()
             .any(|node| node.node_id == me.node_id && node.ratis_port == u32::from(me.raft.port));
         if !known {
-            let reason =
-                format!("it is not in OM {id}'s configuration as it is in its own; {hint}");
+            let reason = format!("OM {id}'s configuration of this OM differs from its own; {hint}");
             return Err(refused(me, reason));
         }
     }
     Ok(())
 }
 
-/// The members as of the latest change that one of the answers knows.
+/// The members as of the latest change in any of the responses.
 fn newest<'a>(
     answers: impl IntoIterator<Item = &'a OmConfigurationResponse>,
 ) -> Option<Membership> {

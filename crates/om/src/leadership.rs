@@ -1,4 +1,4 @@
-//! What comes and goes with leadership.
+//! Tasks at the beginning and end of leadership.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Watches which OM leads a group of several OMs, until `shutdown`.
 ///
 /// The leader makes what a first start has to make, which is nothing when it is there. An OM that
-/// no longer leads lets go of the blocks it held ready.
+/// no longer leads discards its preallocated blocks.
 pub(crate) fn watch(
     dispatcher: &Arc<Dispatcher>,
     given: Option<RootCredentials>,
@@ -39,7 +39,7 @@ pub(crate) fn watch(
                     match made {
                         Ok(()) => prepared = true,
                         Err(e) => {
-                            tracing::info!("what a new service needs is not made yet: {e}");
+                            tracing::info!("cannot initialize the service yet; retrying: {e}");
                             tokio::time::sleep(RETRY_DELAY).await;
                             continue;
                         }

@@ -15,15 +15,15 @@
 //! | `settings` | the configuration, read once |
 //! | `status`, `metrics` | the status page, how far deletions are, metrics |
 //! | `start`, `identity`, `first_start`, `join` | from a directory to an open endpoint |
-//! | `members`, `leadership` | the other OMs, and what comes with leadership |
+//! | `members`, `leadership` | the other OMs, and tasks of a new leader |
 //!
 //! The rules themselves (what a command does to which row) are the crate `namespace`.
 //!
 //! **Architecture invariants.** Rows change only by the state machine applying log entries; one
 //! round is one batch, with the position in it. A write is answered after it is durable in the
-//! Raft log and visible in the tables. Reads never wait behind writes. Log entries hold no
-//! pipelines and no tokens. OM serves metadata without SCM; only what needs blocks or places
-//! fails then, with a status that says so.
+//! Raft log and visible in the tables. Reads never wait for writes. Log entries hold no pipelines
+//! and no tokens. OM serves metadata without SCM; only requests that need blocks or locations fail
+//! then, with a status that names the cause.
 
 mod background;
 mod checkpoint;

@@ -20,17 +20,17 @@ const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";
 pub(crate) struct Member {
     /// Its id within the service.
     pub(crate) node_id: String,
-    /// What Raft knows it by.
+    /// Id in the Raft group.
     pub(crate) raft_id: Uuid,
-    /// Where clients reach it.
+    /// Address for clients.
     pub(crate) rpc: HostPort,
-    /// Where the other OMs reach it.
+    /// Raft address for the other OMs.
     pub(crate) raft: HostPort,
-    /// Where its status page is.
+    /// Address of the status page.
     pub(crate) http: HostPort,
-    /// Whether it follows only.
+    /// True for a listener: a follower that never votes.
     pub(crate) listener: bool,
-    /// Whether it is not to run any more.
+    /// True if the configuration lists it as decommissioned.
     pub(crate) decommissioned: bool,
 }
 
@@ -53,7 +53,7 @@ impl Member {
         }
     }
 
-    /// What Raft is told of it.
+    /// Description for Raft.
     pub(crate) fn peer(&self) -> Peer {
         Peer { node: self.raft_id, address: self.raft.connect().to_string(), priority: 0 }
     }
@@ -77,10 +77,10 @@ fn all(conf: &Configuration, service: &str) -> Vec<Member> {
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
     pub(crate) service_id: String,
-    /// Whether OMs talk to each other: not so for an OM without a service.
+    /// True if OMs have connections to each other; false for an OM without a service.
     pub(crate) shared: bool,
     pub(crate) me: Member,
-    /// What the configuration said when it was read last.
+    /// Contents of the configuration when it was read last.
     known: Arc<RwLock<Known>>,
 }
 
@@ -103,7 +103,7 @@ impl Members {
             [..] => {
                 return Err(Error::Setting {
                     key: keys::OZONE_OM_INTERNAL_SERVICE_ID.name(),
-                    reason: format!("say which of {} this OM is of", services.join(", ")),
+                    reason: format!("set the service of this OM, one of {}", services.join(", ")),
                 });
             }
         };
@@ -135,7 +135,7 @@ impl Members {
         Arc::clone(&self.known.read().all)
     }
 
-    /// The member that Raft knows by an id.
+    /// The member with a Raft id.
     pub(crate) fn by_raft_id(&self, id: Uuid) -> Option<Member> {
         self.all().iter().find(|m| m.raft_id == id).cloned()
     }
@@ -164,12 +164,12 @@ impl Members {
                 let all = Arc::new(all(&conf, &self.service_id));
                 if all.is_empty() {
                     // Half written, or not this service's any more: nothing to go by.
-                    tracing::warn!(service = %self.service_id, "the configuration names no OM: not taken");
+                    tracing::warn!(service = %self.service_id, "ignoring a configuration without OMs");
                     return;
                 }
                 *self.known.write() = Known { conf, all };
             }
-            Err(error) => tracing::warn!(%error, "the configuration was not read again"),
+            Err(error) => tracing::warn!(%error, "cannot reload the configuration"),
         }
     }
 }

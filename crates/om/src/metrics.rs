@@ -1,4 +1,5 @@
-//! What OM counts beside its RPCs: blocks held ready, the state machine, the tables.
+//! OM's metrics in addition to those of its RPCs: preallocated blocks, the state machine, the
+//! tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -15,7 +15,7 @@ use crate::state::takeover;
 use crate::state::{CurrentTables, MachineEvents, OmStateMachine, SNAPSHOTS, discard_sent};
 use crate::{checkpoint, join};
 
-/// How long a starting OM waits to lead its group; replaying a long log takes most of it.
+/// Time for which a starting OM waits to lead its group; replaying a long log takes most of it.
 pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes of log after which the tables are flushed and the log trimmed: bounds what a start after
 /// a crash has to replay.

@@ -40,7 +40,7 @@ use crate::state::compaction::OmCompactor;
 use crate::status::OmPage;
 use crate::{background, checkpoint, first_start, leadership, metrics};
 
-/// How long rows gather in the deletedTable before they are handed to SCM.
+/// Delay during which rows gather in the deletedTable before SCM receives them.
 const DELETION_BATCH_DELAY: Duration = Duration::from_millis(500);
 
 /// Bytes of updates in one answer, whatever is configured: a client of Hadoop RPC takes 128 MB.
@@ -193,7 +193,7 @@ impl Om {
             cluster = identity.cluster_id,
             address = %addresses.framed,
             grpc = ?addresses.grpc,
-            "OM serves"
+            "OM started"
         );
         Ok(OmHandle::new(Running {
             addresses,
@@ -209,7 +209,7 @@ impl Om {
     }
 }
 
-/// The endpoints' sockets, bound before anything is told about their ports.
+/// The endpoints' sockets, bound before their ports are passed on.
 struct Listeners {
     framed: TcpListener,
     framed_address: SocketAddr,
@@ -305,7 +305,7 @@ impl Listeners {
                 let stopped = async move { stop.cancelled().await };
                 let incoming = service::grpc::incoming(listener, connections, limits);
                 if let Err(e) = grpc::serve(incoming, dispatcher, max, stopped).await {
-                    tracing::error!("the gRPC endpoint closed: {e}");
+                    tracing::error!("gRPC endpoint failed: {e}");
                 }
             })
         });
@@ -358,7 +358,8 @@ fn start_background(
     if let Some(options) = setup.full_compaction.clone() {
         services.spawn(CompactionService::new(Arc::clone(dispatcher), options));
     }
-    // Deletions wake the service, but not one by one: what is deleted together goes together.
+    // Deletions wake the service, but not one by one: keys deleted together are handed over
+    // together.
     let keys: Wake = (|events| &events.deleted, background::KEY_DELETING);
     let directories: Wake = (|events| &events.deleted_directories, background::DIRECTORY_DELETING);
     let snapshots: Wake = (|events| &events.snapshots, background::SNAPSHOT_DELETING);
@@ -378,7 +379,7 @@ fn start_background(
     services
 }
 
-/// What wakes which service.
+/// Event that wakes a service.
 type Wake = (fn(&MachineEvents) -> &Notify, &'static str);
 
 /// An OM that started without SCM asks until it has seen that SCM is of its cluster; one of
@@ -397,7 +398,7 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
                     checked = true;
                 }
                 let pause = match setup.scm_refresh {
-                    // Without a service there is no other OM to hear of.
+                    // Without a service no other OM can report one.
                     None if checked => return Ok::<_, Error>(()),
                     Some(refresh) if asked.is_ok() => refresh,
                     _ => Duration::from_secs(1),
@@ -406,7 +407,7 @@ fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdo
             }
         };
         if let Some(Err(foreign)) = stop.until(watch).await {
-            tracing::error!("OM stops serving: {foreign}");
+            tracing::error!("OM stops: {foreign}");
             stop.trigger();
         }
     });

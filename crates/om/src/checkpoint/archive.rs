@@ -22,31 +22,31 @@ const LINKS: &str = "hardLinkFile";
 const COMPLETE: &str = "OZONE_RATIS_SNAPSHOT_COMPLETE";
 /// Bytes read at once.
 const PIECE: usize = 1 << 20;
-/// A tar archive is made of blocks of so many bytes.
+/// Size in bytes of a block of a tar archive.
 const BLOCK: usize = 512;
 
-/// Which form an archive has.
+/// Form of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Names,
     Ids,
 }
 
-/// How an archive is sent.
+/// Settings for sending an archive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// Bytes a second; 0 for as many as go.
     pub(super) rate: u64,
-    /// How long the reader may take none of it.
+    /// Time for which the reader may read nothing.
     pub(super) stall: Duration,
 }
 
-/// The archive's other end is gone, or a file cannot be read.
+/// The archive's reader disconnected, or a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
-    #[error("the reader is gone")]
+    #[error("the reader disconnected")]
     Gone,
-    #[error("the reader took nothing for {0:?}")]
+    #[error("the reader read nothing for {0:?}")]
     Stalled(Duration),
     #[error("a file of the copy cannot be read: {0}")]
     Read(#[from] io::Error),

@@ -13,7 +13,7 @@ use crate::state::CurrentTables;
 
 /// Directory, beside the database, where copies are.
 const DIRECTORY: &str = "db.checkpoints";
-/// What the name of a copy begins with: Ozone's.
+/// Prefix of the name of a copy, as in Ozone.
 const PREFIX: &str = "om.db_checkpoint_";
 
 /// A copy; removed with this.
@@ -23,7 +23,7 @@ pub(super) struct TablesCopy {
     name: String,
     /// Its database's sequence number.
     pub(super) sequence: u64,
-    /// How far in the log it is.
+    /// Index of the last applied log entry.
     pub(super) index: u64,
     pub(super) files: Vec<CopiedFile>,
 }
@@ -62,7 +62,7 @@ impl TablesCopy {
         Ok(copy)
     }
 
-    /// Where a file of it is.
+    /// Path of a file of the copy.
     pub(super) fn path_of(&self, file: &CopiedFile) -> PathBuf {
         self.path.join(&file.name)
     }
@@ -77,7 +77,7 @@ impl Drop for TablesCopy {
     fn drop(&mut self) {
         match std::fs::remove_dir_all(&self.path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(copy = %self.path.display(), error = %e, "a copy of the tables stays until the next start");
+                tracing::warn!(copy = %self.path.display(), error = %e, "cannot remove a copy of the tables; the next start will");
             }
             _ => {}
         }

@@ -1,11 +1,11 @@
-//! What a request for a copy says.
+//! Contents of a request for a copy.
 
 use std::collections::BTreeSet;
 
 /// Names of files that the reader has already.
 const EXCLUDED: [&str; 3] = ["toExcludeSST", "toExcludeSST[]", "toExcludeList[]"];
 
-/// What a request for a copy says.
+/// Contents of a request for a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CheckpointRequest {
     /// Files that are not to be sent: the reader has them from an earlier copy.
@@ -13,9 +13,9 @@ pub(super) struct CheckpointRequest {
 }
 
 impl CheckpointRequest {
-    /// Adds a parameter of a query or a form. The others that Ozone knows change nothing here:
-    /// tables are always flushed before a copy (`flushBeforeCheckpoint`), and snapshots have no
-    /// files beside them (`includeSnapshotData`).
+    /// Adds a parameter of a query or a form. Ozone's other parameters change nothing here: tables
+    /// are always flushed before a copy (`flushBeforeCheckpoint`), and snapshots have no files of
+    /// their own (`includeSnapshotData`).
     pub(super) fn add(&mut self, name: &str, value: &str) {
         if EXCLUDED.contains(&name) {
             let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -26,7 +26,7 @@ const MOST_FORM_BYTES: usize = 16 << 20;
 /// Pieces of an archive that wait for its reader.
 const PIECES: usize = 4;
 
-/// What the routes need.
+/// State of the routes.
 #[derive(Clone)]
 pub(crate) struct CheckpointRoutes {
     pub(crate) dispatcher: Weak<Dispatcher>,
@@ -34,7 +34,7 @@ pub(crate) struct CheckpointRoutes {
     pub(crate) dir: PathBuf,
     /// Bytes a second of one copy; 0 for as many as go.
     pub(crate) rate: u64,
-    /// How long a reader may take nothing.
+    /// Time for which a reader may read nothing.
     pub(crate) stall: std::time::Duration,
 }
 
@@ -89,13 +89,13 @@ async fn send(shared: Shared, form: Form, request: Request) -> Response {
             (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "5")], why).into_response()
         }
         Err(e) => {
-            tracing::warn!(error = %e, "no copy of the tables could be made");
+            tracing::warn!(error = %e, "cannot create a copy of the tables");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{e}\n")).into_response()
         }
     }
 }
 
-/// Why the parameters cannot be read.
+/// Reason for which the parameters cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}\n")]
 struct Unreadable(String);
@@ -161,7 +161,7 @@ fn stream(
                 tracing::info!(copy = copy.name(), bytes, index = copy.index, "tables copied");
             }
             Err(e) => {
-                tracing::warn!(copy = copy.name(), error = %e, "a copy of the tables was not sent");
+                tracing::warn!(copy = copy.name(), error = %e, "sending a copy of the tables failed");
                 // Without it the archive would look whole to HTTP.
                 let _ = failed.try_send(Err(io::Error::other(e.to_string())));
             }
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// The query of a request is before the first line's end, its form behind it.
+    /// The query of a request is before the end of the first line, its form after it.
     fn read_parameters(data: &[u8]) {
         let at = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
         let (query, form) = data.split_at(at);

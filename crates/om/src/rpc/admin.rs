@@ -22,7 +22,7 @@ use crate::members::Member;
 /// Name of the protocol.
 pub(super) const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OMAdminProtocol";
 
-/// Why there is no answer.
+/// Reason of a call without a response.
 pub(super) enum Refused {
     /// The caller is no administrator.
     Denied(String),
@@ -116,7 +116,8 @@ pub(super) async fn answer_framed(dispatcher: &Dispatcher, call: Bytes) -> Resul
     Ok(Reply { header, payload: Bytes::new() })
 }
 
-/// What an answer says of why something was not done; an error when another OM is to be asked.
+/// Reason in a response for why a change was not made; an error if the client is to call another
+/// OM.
 fn refusal(done: Result<(), NotChanged>) -> Result<Option<String>, Refused> {
     match done {
         Ok(()) => Ok(None),
@@ -156,7 +157,7 @@ fn configuration(dispatcher: &Dispatcher) -> OmConfigurationResponse {
     }
 }
 
-/// Where the time of requests went in the present period, which may end with that.
+/// Time of requests by stage in the present period; `reset` ends it.
 fn latency(dispatcher: &Dispatcher, reset: bool) -> OmLatencyResponse {
     let parts = dispatcher.parts();
     let nanos = |took: Duration| u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -199,8 +200,8 @@ async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), CompactE
         return Err(CompactError::NoSuchTable(family));
     };
     tokio::task::spawn_blocking(move || match tables.store().compact_table(table) {
-        Ok(()) => tracing::info!("compaction of {family} is done"),
-        Err(e) => tracing::warn!("compaction of {family}: {e}"),
+        Ok(()) => tracing::info!("compaction of {family} finished"),
+        Err(e) => tracing::warn!("compaction of {family} failed: {e}"),
     });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! How far deletions are in this OM: `o3 admin deletion status`.
+//! Progress of deletions in this OM: `o3 admin deletion status`.
 
 use std::sync::Arc;
 

@@ -36,7 +36,7 @@ pub(crate) async fn serve(
 ) -> Result<(), tonic::transport::Error> {
     let endpoint = GrpcService { dispatcher, max_message };
     Server::builder()
-        // A peer that has gone is noticed, and its connection closed.
+        // Detects a dead peer and closes its connection.
         .http2_keepalive_interval(Some(Duration::from_secs(60)))
         .add_service(endpoint)
         .serve_with_incoming_shutdown(incoming, stop)

@@ -1,9 +1,9 @@
 //! The Hadoop RPC endpoint: `OzoneManagerProtocol` and `OMAdminProtocol`, as published Java clients
 //! speak them.
 //!
-//! Refusals by the rules are answers; what keeps this OM from answering is an exception whose
-//! class tells the client what to do: ask the next OM, ask again here, or give up. A write that
-//! comes again with the same client id and call id is answered, not repeated.
+//! Refusals by the rules are responses; a failure of this OM to answer is an exception, whose class
+//! makes the client call the next OM, retry here, or give up. A retried write with the same client
+//! id and call id gets its answer and is not repeated.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const PROTOCOL: &str = "org.apache.hadoop.ozone.om.protocol.OzoneManagerProtocol
 const VERSION: u64 = 1;
 /// Its only method.
 const SUBMIT: &str = "submitRequest";
-/// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
+/// Package of IPC's exceptions in Ozone's clients: a fork of Hadoop's.
 const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
 
 /// Calls worked on at once: not more than the dispatcher lets in without a line of its own, which

@@ -2,9 +2,9 @@
 //!
 //! There is one queue of preallocated blocks per replication and list of storage types. A queue
 //! that runs low is refilled in the background, and holds more the faster it is emptied; blocks
-//! that waited too long are thrown away, because their containers may have been closed meanwhile. A
-//! client that excludes nodes, pipelines or containers gets fresh blocks, and what it excluded
-//! leaves the queues.
+//! that waited too long are discarded, because their containers may have been closed meanwhile. A
+//! client that excludes nodes, pipelines or containers gets fresh blocks, and blocks that it
+//! excluded leave the queues.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use types::{ReplicationConfig, StorageType};
 use super::locations::{Locations, slim};
 use super::{ScmClient, ScmError};
 
-/// What a queue holds before its demand is known.
+/// Size of a queue before its demand is measured.
 const FIRST_TARGET: usize = 32;
 /// A queue that is emptied again within this time grows.
 const GROWTH_WINDOW: Duration = Duration::from_secs(2);
 
-/// How a pool is kept.
+/// Settings of a pool.
 #[derive(Debug, Clone)]
 pub(crate) struct PoolOptions {
     /// Most blocks in one queue.
@@ -96,7 +96,7 @@ impl BlockPool {
         Arc::new(Self { scm, locations, options, queues: Mutex::default() })
     }
 
-    /// Lets go of all blocks: another OM leads now.
+    /// Discards all blocks: another OM leads now.
     pub(crate) fn clear(&self) {
         self.queues.lock().clear();
     }
@@ -241,7 +241,7 @@ impl BlockPool {
         });
     }
 
-    /// What the queue should hold now: twice as much when it was emptied quickly.
+    /// New target of the queue: twice as large if it was emptied quickly.
     fn grow(&self, preallocated: &PreallocatedBlocks) -> usize {
         let mut queue = preallocated.ready.lock();
         let now = Instant::now();

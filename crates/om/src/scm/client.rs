@@ -33,9 +33,9 @@ pub(crate) enum ScmError {
     /// It cannot be reached, or did not answer in time.
     #[error("SCM at {address} is not reachable: {cause}")]
     Unreachable {
-        /// Where it was looked for.
+        /// Address of the SCM.
         address: String,
-        /// What happened.
+        /// Cause of the failure.
         cause: String,
     },
     /// It is in safe mode.
@@ -44,12 +44,12 @@ pub(crate) enum ScmError {
     /// There are no disks, nodes or pipelines that have room for blocks.
     #[error("{0}")]
     NoRoom(String),
-    /// It refused.
+    /// SCM refused the request.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Where SCM listens.
+/// Endpoints of an SCM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScmAddresses {
     /// `ozone.scm.block.client.address`
@@ -65,7 +65,7 @@ pub(crate) struct ScmInfo {
     pub(crate) scm_id: String,
 }
 
-/// Pause after every SCM of a service was asked in vain: they may be about to elect a leader.
+/// Pause after all SCMs of a service failed to answer: they may be about to elect a leader.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Longest wait for one SCM of several: longer than SCM itself waits for a pipeline.
@@ -78,7 +78,7 @@ const HEDGE_DELAY: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(crate) struct ScmClient {
     targets: Arc<ArcSwap<Vec<Arc<Target>>>>,
-    /// The change of members that was heard of last.
+    /// Index of the latest received change of members.
     heard: Arc<Mutex<u64>>,
     /// The one that answered last.
     current: Arc<AtomicUsize>,
@@ -94,7 +94,7 @@ struct Target {
     container: Client,
 }
 
-/// Which of the protocols of an SCM a call is for.
+/// Protocol of an SCM that a call belongs to.
 #[derive(Clone, Copy)]
 enum ScmProtocol {
     Block,
@@ -114,7 +114,7 @@ impl ScmClient {
         }
     }
 
-    /// An SCM said where they all are.
+    /// Handles a response with the addresses of all SCMs.
     fn update_addresses(&self, places: &hdds::ScmPlacesProto) {
         let parse = |address: &String| {
             HostPort::parse_with(address, None).map(|address| address.connect().to_string())
@@ -125,7 +125,7 @@ impl ScmClient {
         });
         let Some(scms) = addresses.collect::<Option<Vec<_>>>().filter(|scms| !scms.is_empty())
         else {
-            tracing::warn!(?places, "an SCM names SCMs that cannot be reached: not taken");
+            tracing::warn!(?places, "ignoring malformed SCM addresses");
             return;
         };
         let mut heard = self.heard.lock();
@@ -138,7 +138,7 @@ impl ScmClient {
             return;
         }
         let names: Vec<_> = scms.iter().map(|scm| scm.client.as_str()).collect();
-        tracing::info!(scms = ?names, "the SCMs of the service changed");
+        tracing::info!(scms = ?names, "SCM addresses changed");
         let target = |addresses: ScmAddresses| {
             let same = known.iter().find(|target| target.addresses == addresses);
             same.cloned().unwrap_or_else(|| Arc::new(Target::new(addresses)))
@@ -193,7 +193,7 @@ impl ScmClient {
         Ok(answer.blocks)
     }
 
-    /// Hands blocks over for deletion; what comes back says for which keys that succeeded.
+    /// Hands blocks over for deletion; returns the keys for which that succeeded.
     pub(crate) async fn delete_blocks(
         &self,
         key_blocks: Vec<KeyBlocks>,
@@ -210,7 +210,7 @@ impl ScmClient {
         Ok(answer.results)
     }
 
-    /// Where containers are now.
+    /// Current locations of containers.
     pub(crate) async fn containers(
         &self,
         ids: Vec<i64>,
@@ -229,7 +229,7 @@ impl ScmClient {
         Ok(answer.container_with_pipelines)
     }
 
-    /// Whether SCM is in safe mode.
+    /// Returns `true` if SCM is in safe mode.
     pub(crate) async fn in_safe_mode(&self) -> Result<bool, ScmError> {
         let request = ScmContainerLocationRequest {
             cmd_type: container_location::Type::InSafeMode as i32,
@@ -396,12 +396,12 @@ impl Target {
     }
 }
 
-/// Whether a refusal says something of the server's moment rather than of the request.
+/// Returns `true` if a refusal is due to the server's present state rather than to the request.
 fn is_passing(code: Code) -> bool {
     matches!(code, Code::Unavailable | Code::Busy | Code::NotLeader | Code::DeadlineExceeded)
 }
 
-/// Whether an SCM that answers so lacks room for blocks, or nodes that have it.
+/// Returns `true` if a status of SCM reports no room for blocks, or no nodes that have it.
 fn is_no_room(status: i32) -> bool {
     use block_location::Status as S;
     matches!(

@@ -1,4 +1,4 @@
-//! Which DataNodes hold a container: asked of SCM once, then remembered.
+//! DataNodes that hold a container: requested from SCM once, then cached.
 //!
 //! An entry is right until replicas move or a pipeline closes. A client that reaches no replica
 //! asks again with `forceUpdateContainerCacheFromSCM`, which replaces the entries it needs.
@@ -17,11 +17,11 @@ use super::{ScmClient, ScmError};
 
 /// Containers remembered; an entry takes about half a kilobyte.
 const MOST_CONTAINERS: u64 = 100_000;
-/// How long an entry may be used (Ozone's `ozone.om.container.location.cache.ttl`).
+/// Lifetime of an entry (Ozone's `ozone.om.container.location.cache.ttl`).
 const TIME_TO_LIVE: Duration = Duration::from_secs(6 * 3600);
 /// Clients whose rack is remembered.
 const MOST_CLIENTS: u64 = 100_000;
-/// How long a client's rack is remembered; the table it comes from may change.
+/// Lifetime of a cached client rack; its source table may change.
 const CLIENT_TIME_TO_LIVE: Duration = Duration::from_secs(600);
 
 /// The remembered locations.
@@ -29,7 +29,7 @@ pub(crate) struct Locations {
     scm: ScmClient,
     known: Cache<i64, Arc<hdds::Pipeline>>,
     racks: Arc<Racks>,
-    /// Where clients are, as far as the topology was asked.
+    /// Racks of clients, as far as the topology returned them.
     clients: Cache<IpAddr, Option<Arc<str>>>,
 }
 
@@ -98,8 +98,8 @@ impl Locations {
     }
 }
 
-/// The pipeline with only the ports that clients use: what is sent with every block of every
-/// answer should be short, and old clients stumble over names they do not know.
+/// The pipeline with only the ports that clients use: the pipeline sent with every block of every
+/// answer should be short, and old clients fail at unknown names.
 pub(crate) fn slim(mut pipeline: hdds::Pipeline) -> hdds::Pipeline {
     for member in &mut pipeline.members {
         member.ports.retain(|port| {

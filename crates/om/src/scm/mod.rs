@@ -1,5 +1,5 @@
-//! What OM needs of SCM: blocks for new keys ([`BlockPool`]), places of containers for reads
-//! ([`Locations`]), and what deletes blocks ([`ScmClient`]).
+//! OM's calls of SCM: blocks for new keys ([`BlockPool`]), locations of containers for reads
+//! ([`Locations`]), and deletion of blocks ([`ScmClient`]).
 
 mod blocks;
 mod client;

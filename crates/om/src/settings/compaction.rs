@@ -1,4 +1,4 @@
-//! How the tables are compacted.
+//! Settings of the compaction of tables.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) fn compaction(conf: &Configuration) -> Result<CompactionOptions, Erro
     let percentage = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE;
     let tombstone_percentage = conf.get(percentage);
     if !(1..=100).contains(&tombstone_percentage) {
-        let reason = format!("{tombstone_percentage} is no percentage from 1 to 100");
+        let reason = format!("{tombstone_percentage} is not a percentage from 1 to 100");
         return Err(Error::Setting { key: percentage.name(), reason });
     }
     let interval = &keys::OZONE_OM_RANGE_COMPACTION_SERVICE_INTERVAL;

@@ -1,4 +1,4 @@
-//! What OM is started with: the configuration, read once, as plain values.
+//! OM's settings: the configuration, read once, as plain values.
 
 mod compaction;
 mod options;
@@ -35,14 +35,14 @@ pub(crate) struct Setup {
     pub(crate) members: Members,
     pub(crate) election_timeout: Duration,
     pub(crate) snapshot_rate: u64,
-    /// Bytes a second of a copy of the tables; 0 for as many as go.
+    /// Bytes a second of a copy of the tables; 0 for no limit.
     pub(crate) checkpoint_rate: u64,
-    /// How long a reader of a copy may take nothing.
+    /// Time for which a reader of a copy may read nothing.
     pub(crate) stall: Duration,
     /// Bytes of updates in one answer.
     pub(crate) delta_update_size: ByteSize,
     pub(crate) local_reads: LocalReads,
-    /// Where the tables are; `om/` within holds the rest.
+    /// Directory of the tables; `om/` within holds the rest.
     pub(crate) dir: PathBuf,
     pub(crate) raft_dir: PathBuf,
     /// Permissions of both.
@@ -59,7 +59,7 @@ pub(crate) struct Setup {
     pub(crate) scm: Vec<ScmAddresses>,
     pub(crate) scm_client: HostPort,
     pub(crate) scm_timeout: Duration,
-    /// How often an SCM is asked where all of its service are; `None` without a service.
+    /// Interval of requests for all SCM addresses; `None` without a service.
     pub(crate) scm_refresh: Option<Duration>,
     pub(crate) store: StoreOptions,
     pub(crate) trim_entries: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Setup {
     pub(crate) key_deleting: DeletingOptions,
     pub(crate) directory_deleting: DeletingOptions,
     pub(crate) snapshot_deleting: DeletingOptions,
-    /// How long blocks of deleted keys, and deleted snapshots, are kept for readers.
+    /// Time for which blocks of deleted keys, and deleted snapshots, are kept for readers.
     pub(crate) keep_deleted: Duration,
     pub(crate) snapshot_diffs: DiffOptions,
     pub(crate) open_keys: CleanupOptions,
@@ -204,7 +204,7 @@ impl Setup {
     }
 }
 
-/// How many requests are worked on at once, and whose turn is next.
+/// Bounds of concurrent requests, and the order of queued ones.
 fn limits(conf: &Configuration, port: u16) -> Result<Limits, Error> {
     let places = |key| conf.get::<u32>(key) as usize;
     Ok(Limits {
@@ -238,7 +238,7 @@ fn limit(n: u32) -> usize {
     (n as usize).max(1)
 }
 
-/// Where SCM is: its client endpoint's address, and both as strings. A wildcard means this host.
+/// SCM's addresses: its client endpoint's, and both as strings. A wildcard means this host.
 fn scm_addresses(conf: &Configuration) -> (HostPort, Vec<ScmAddresses>) {
     if let Some(service) = conf.scm_service() {
         let address = |node: &ScmNode| ScmAddresses {

@@ -1,4 +1,4 @@
-//! What the program that starts an OM gives it besides the configuration.
+//! Options that the program which starts an OM sets in addition to the configuration.
 
 /// An S3 key pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,10 +9,10 @@ pub struct RootCredentials {
     pub secret_key: String,
 }
 
-/// What a caller may decide beside the configuration.
+/// Options of a caller in addition to the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct OmOptions {
-    /// The cluster, when the caller knows it; else SCM is asked at the first start.
+    /// The cluster id, if the caller has it; otherwise SCM returns it at the first start.
     pub cluster_id: Option<String>,
     /// The root S3 key pair; made at the first start when not given.
     pub root_credentials: Option<RootCredentials>,
@@ -20,10 +20,10 @@ pub struct OmOptions {
     pub bootstrap: Option<Bootstrap>,
 }
 
-/// How an OM joins a service that runs already.
+/// Way in which an OM joins a running service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// Whether the others need not have it in their configuration, nor answer.
+    /// True if the others need not have it in their configuration, nor answer.
     pub force: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the rules of `namespace` are set to.
+//! Settings of the rules of `namespace`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use types::{Principals, ReplicationConfig, StoragePolicy};
 
 use crate::error::Error;
 
-/// What the rules of `namespace` are set to.
+/// Reads the settings of the rules of `namespace`.
 pub(super) fn settings(conf: &Configuration) -> Result<Settings, Error> {
     let kind = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION_TYPE);
     let value = conf.get(&hdds::OZONE_SERVER_DEFAULT_REPLICATION);
@@ -105,7 +105,7 @@ fn authorization(conf: &Configuration) -> Result<Authorization, Error> {
     })
 }
 
-/// Refuses to keep out a group in which nobody can be found to be: one of a directory server.
+/// Refuses a denied group without resolvable members: a group of a directory server.
 fn refuse_unknown_groups(conf: &Configuration) -> Result<(), Error> {
     let groups = Groups::new(&GroupSettings::from_configuration(conf));
     for key in [&keys::OZONE_BLACKLIST_GROUPS, &keys::OZONE_READ_BLACKLIST_GROUPS] {
@@ -113,8 +113,8 @@ fn refuse_unknown_groups(conf: &Configuration) -> Result<(), Error> {
             let (key, given) =
                 (key.name(), hdds::HADOOP_USER_GROUP_STATIC_MAPPING_OVERRIDES.name());
             let reason = format!(
-                "this machine does not know the group {unknown}, so nobody would be kept out: have it in \
-                 /etc/group or {given}, or take it from the list"
+                "this host has no group {unknown}, so no user would be denied: add it to \
+                 /etc/group or {given}, or remove it from the list"
             );
             return Err(Error::Setting { key, reason });
         }

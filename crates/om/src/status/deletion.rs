@@ -1,4 +1,4 @@
-//! How far deletions are in this OM: `o3 admin deletion status`.
+//! Progress of deletions in this OM: `o3 admin deletion status`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::background::{DIRECTORY_DELETING, KEY_DELETING};
 use crate::dispatch::Dispatcher;
 use crate::state::Tables;
 
-/// How long a table is read.
+/// Time limit for reading a table.
 const READ_TIME: Duration = Duration::from_millis(500);
 /// Rows between two looks at the clock.
 const ROWS_PER_LOOK: u64 = 256;
 
-/// What was counted of a table.
+/// Counts of a table.
 #[derive(Default)]
 struct Counted {
     rows: u64,
@@ -33,7 +33,7 @@ struct Counted {
     oldest: Option<(u64, String)>,
 }
 
-/// What waits in the tables of deleted keys and directories.
+/// Pending rows in the tables of deleted keys and directories.
 ///
 /// # Errors
 /// When the tables cannot be read now.
@@ -124,7 +124,7 @@ fn key(value: &[u8], counted: &mut Counted) -> Option<u64> {
     versions.iter().filter_map(|version| version.update_id).min()
 }
 
-/// A row of the deletedDirectoryTable: what is below it is not counted yet.
+/// A row of the deletedDirectoryTable: its children are not counted yet.
 fn directory(value: &[u8], _: &mut Counted) -> Option<u64> {
     KeyInfo::decode(value).ok()?.update_id
 }

@@ -13,7 +13,7 @@ use service::{BackgroundServices, RpcMetrics, Section, StageMetrics, StatusPage}
 use crate::dispatch::Dispatcher;
 use crate::state::column_families::stored;
 
-/// What the page is made from.
+/// Sources of the page.
 pub(crate) struct OmPage {
     pub(crate) dispatcher: Weak<Dispatcher>,
     pub(crate) rpc: RpcMetrics,
@@ -83,7 +83,7 @@ impl StatusPage for OmPage {
     }
 }
 
-/// Who waits, and who asks for most.
+/// Queued users, and users with the most requests.
 fn queues(dispatcher: &Dispatcher) -> [Section; 2] {
     let admission = &dispatcher.parts().admission;
     let rows = admission.queues().map(|(kind, queue)| {
