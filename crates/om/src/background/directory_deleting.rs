@@ -1,11 +1,11 @@
-//! Deleted directories are taken apart: what is in them goes to the deletedTable (files) and the
-//! deletedDirectoryTable (directories), and a directory with nothing in it goes for good.
+//! Takes deleted directories apart: files move to the deletedTable, directories to the
+//! deletedDirectoryTable, and an empty directory is removed permanently.
 //!
-//! The work is done in small portions, each a write like any other, so that clients' writes find
-//! their place between them. The service goes through the deletedDirectoryTable in rounds and
-//! through a directory row by row, and remembers where it is: nothing that it has passed is read
-//! again, though its rows stay in the store as tombstones for a while. Rows that do not decode are
-//! counted and stay, as does a directory with such a row in it; the service goes on behind them.
+//! The work is done in small batches, each a write like any other, so that clients' writes run
+//! between them. The service scans the deletedDirectoryTable in rounds and a directory row by row,
+//! and stores its position: rows that it has passed are not read again, though they remain in the
+//! store as tombstones for a while. Rows that do not decode are counted and stay, as does a
+//! directory with such a row in it; the service continues after them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::state::Tables;
 
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "DirectoryDeletingService";
-/// Files and directories in one portion: what clients' writes may have to wait for.
+/// Files and directories in one batch; clients' writes may have to wait for it.
 const PORTION: Bounds = Bounds { least: 20, first: 100, most: 1_000, short: SHORT, long: LONG };
 
-/// Bytes of names in one portion, after which it ends.
+/// Bytes of names after which a batch ends.
 const PORTION_NAME_BYTES: usize = 1 << 20;
 
 /// Takes deleted directories apart.
@@ -42,27 +42,27 @@ pub(crate) struct DirectoryDeletingService {
     portion: Portion,
 }
 
-/// Where the service is.
+/// Position of the service.
 #[derive(Debug, Default, Clone)]
 struct Position {
     /// Row of the deletedDirectoryTable to go on from.
     row: Vec<u8>,
     /// Rows to go on from within that directory, when a part of it is done.
     cursor: Option<Cursor>,
-    /// Whether this round through the table has found anything to do.
+    /// True if this round through the table has found work.
     found: bool,
     /// Rows of this round that do not decode.
     skipped: u64,
 }
 
-/// Where the service is within a directory.
+/// Position within a directory.
 #[derive(Debug, Default, Clone)]
 struct Cursor {
     /// In the directoryTable; empty at the start.
     directories: Vec<u8>,
     /// In the fileTable; empty at the start.
     files: Vec<u8>,
-    /// Rows behind it that do not decode: the directory is not empty when all others are gone.
+    /// Passed rows that do not decode: the directory is not empty after all others were removed.
     skipped: u64,
 }
 
@@ -74,7 +74,7 @@ struct Deleted {
     info: KeyInfo,
 }
 
-/// What one write does.
+/// Contents of one write.
 #[derive(Default)]
 struct Purge {
     /// Files and directories that it takes at most.
@@ -94,7 +94,8 @@ impl DirectoryDeletingService {
         Arc::new(Self { dispatcher, options, at, portion })
     }
 
-    /// The next portion, and whether the table has ended. `at` is where the one after it begins.
+    /// The next batch, and `true` if the table has ended. `at` becomes the start of the batch after
+    /// it.
     fn gather(&self, at: &mut Position) -> Result<(Purge, bool), BackgroundError> {
         let tables = self.dispatcher.tables()?;
         let mut purge = Purge { most: self.portion.size(), ..Purge::default() };
@@ -102,7 +103,7 @@ impl DirectoryDeletingService {
             let deleted = match next_deleted(&tables, &at.row)? {
                 Next::End => return Ok((purge, true)),
                 Next::Damaged { row, reason } => {
-                    tracing::warn!(%reason, "the deletedDirectoryTable is damaged");
+                    tracing::warn!(%reason, "skipping damaged row of the deletedDirectoryTable");
                     purge.skipped += 1;
                     at.cursor = None;
                     at.row = [&row, b"\0".as_slice()].concat();
@@ -116,7 +117,7 @@ impl DirectoryDeletingService {
             at.row = deleted.row.into_bytes();
             match rest {
                 Some(cursor) => at.cursor = Some(cursor),
-                // Right behind the row.
+                // Directly after the row.
                 None => at.row.push(0),
             }
         }
@@ -138,7 +139,7 @@ impl DirectoryDeletingService {
     }
 
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {
-        // Taken, so that a run that fails leaves the next one to begin anew.
+        // Taken, so that a failed run makes the next one start from the beginning.
         let mut at = std::mem::take(&mut *self.at.lock());
         let mut items = 0;
         while items < self.options.limit {
@@ -151,7 +152,7 @@ impl DirectoryDeletingService {
             }
             match (ended, at.found) {
                 (false, _) => {}
-                // What was found may have brought rows in front of where they were looked for.
+                // The writes may have added rows before the position of the scan.
                 (true, true) => at = Position::default(),
                 (true, false) => return Ok(Progress::done(items as u64).and_skipped(at.skipped)),
             }
@@ -248,7 +249,7 @@ fn from<'a>(reached: &'a [u8], first: &'a [u8]) -> &'a [u8] {
     if reached.is_empty() { first } else { reached }
 }
 
-/// What the deletedDirectoryTable has.
+/// Contents of the deletedDirectoryTable.
 enum Next {
     Row(Deleted),
     /// A row that does not decode.
@@ -317,7 +318,7 @@ fn children(
             }
             Err(e) => {
                 let row = String::from_utf8_lossy(key);
-                tracing::warn!("a row of a deleted directory is damaged: row {row}: {e}");
+                tracing::warn!("skipping damaged row of a deleted directory: row {row}: {e}");
                 skipped += 1;
             }
         }

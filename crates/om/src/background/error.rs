@@ -1,4 +1,4 @@
-//! Why a background service did not get on.
+//! Reasons for which a background service failed.
 
 use framed::Status;
 use namespace::{Table, ViewError};
@@ -15,7 +15,7 @@ pub(crate) enum BackgroundError {
     /// The tables cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// SCM did not take what it was to take.
+    /// SCM did not accept the request.
     #[error("SCM: {0}")]
     Scm(#[from] ScmError),
     /// A row makes no sense.
@@ -25,13 +25,13 @@ pub(crate) enum BackgroundError {
         table: Table,
         /// The row, as text.
         row: String,
-        /// What is wrong with it.
+        /// Defect of the row.
         reason: String,
     },
     /// The rules refused a request.
     #[error("{} is refused: {status}: {message}", .command.as_str_name())]
     Refused {
-        /// What was asked for.
+        /// Type of the request.
         command: Type,
         /// The status of the answer.
         status: &'static str,
@@ -53,7 +53,7 @@ impl BackgroundError {
         Self::Row { table, row, reason: reason.to_string() }
     }
 
-    /// What an answer says that is no success.
+    /// The error of an answer without success.
     pub(super) fn refused(response: OmResponse) -> Self {
         Self::Refused {
             command: response.cmd_type(),

@@ -1,17 +1,17 @@
 //! The first stage of freeing space: deletedTable to SCM.
 //!
-//! SCM takes the blocks of many keys at once into its deletion log; only then are the rows purged.
-//! A crash in between sends the blocks twice, which does SCM no harm. Rows that SCM refused stay
-//! and are tried again, after the ones behind them. Rows that do not decode stay, too: they are
-//! counted, and the rows behind them go.
+//! SCM adds the blocks of many keys at once to its deletion log; only then are the rows purged. A
+//! crash in between sends the blocks twice, which does SCM no harm. Rows that SCM refused stay and
+//! are retried after the rows that follow them. Rows that do not decode stay, too: they are
+//! counted, and the rows after them are processed.
 //!
-//! A row stays until it is as old as `trioxide.om.deleted.blocks.kept` says: for so long a reader
-//! that looked the key up before can read it to its end. A row's age is that of the newest entry of
-//! the log among its versions, since this OM has known it to be applied, by this machine's clock.
-//! Changes of the leader, and clocks that are set, only make that longer.
+//! A row stays for at least `trioxide.om.deleted.blocks.kept`: that long a reader that looked the
+//! key up before can read it to its end. A row's age is that of the newest entry of the log among
+//! its versions, since this OM recorded it as applied, by this machine's clock. Changes of the
+//! leader, and clocks that are set, only make that longer.
 //!
-//! The service goes through the table in rounds and remembers the last row of each run: what it has
-//! purged lies before that row, as tombstones, and is not stepped through by the next run.
+//! The service scans the table in rounds and stores the last row of each run: purged rows lie
+//! before it, as tombstones, and the next run does not step through them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -36,21 +36,21 @@ use crate::dispatch::Dispatcher;
 pub(crate) const NAME: &str = "KeyDeletingService";
 /// Blocks in one call to SCM: bounds the message.
 const BLOCKS_PER_CALL: usize = 10_000;
-/// The same beside clients, which may wait for the processor meanwhile. Each call has SCM and the
-/// DataNodes do something at once, whatever its size: many small calls hold up more requests than
-/// few large ones.
+/// The same during requests of clients, which may wait for the processor meanwhile. Each call has
+/// SCM and the DataNodes do something at once, whatever its size: many small calls hold up more
+/// requests than few large ones.
 const BLOCKS_BESIDE_CLIENTS: usize = 4_000;
-/// Rests are so many times as long as OM's own share of the time asks for: SCM and DataNodes have
-/// work of each row, too. Even so, rows go to three DataNodes faster than these give back space
-/// beside clients (docs/benchmarks.md).
+/// Factor of the pause that OM's own share of the time requires: SCM and DataNodes have work of
+/// each row, too. Even so, rows reach three DataNodes faster than these free space during requests
+/// of clients (docs/benchmarks.md).
 const RESTS: u32 = 4;
-/// Blocks of which the rows are read without a rest beside clients.
+/// Blocks whose rows are read without a pause during requests of clients.
 const BLOCKS_PER_PART: usize = 50;
 /// Rows in one purge: the most bound the log entry.
 const PURGE: Bounds = Bounds { least: 50, first: 500, most: 2_000, short: SHORT, long: LONG };
 
-/// A round that left rows for their age is followed by the next one after this part of the time
-/// that rows are kept for: each row is looked at a few times only.
+/// A round that left rows because of their age is followed by the next one after this part of the
+/// time for which rows are kept: each row is checked a few times only.
 const ROUNDS_WHILE_KEPT: u32 = 4;
 
 /// A row of the deletedTable.
@@ -72,18 +72,18 @@ struct Rows {
     rows: Vec<Row>,
     /// Blocks of them.
     blocks: usize,
-    /// There are more behind them.
+    /// True if more rows follow.
     more: bool,
     /// Rows between them that do not decode.
     skipped: u64,
     /// Rows between them that are too young.
     young: u64,
-    /// The last row that was looked at.
+    /// The last checked row.
     last: Option<String>,
 }
 
 impl Rows {
-    /// Rows that were looked at, each with its blocks.
+    /// Checked rows, each with its blocks.
     fn work(&self) -> usize {
         self.blocks.saturating_add(usize::try_from(self.young).unwrap_or(usize::MAX))
     }
@@ -93,7 +93,7 @@ impl Rows {
 pub(crate) struct KeyDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
-    /// How old rows are at least when their blocks are deleted.
+    /// Minimum age of rows whose blocks are deleted.
     keep: Duration,
     deleted_rows: DeletedRows,
     round: Mutex<Round>,
@@ -144,7 +144,7 @@ impl KeyDeletingService {
         }
     }
 
-    /// The rows behind `last` that go to SCM at once. They are read in parts, with a rest behind
+    /// The rows after `last` for the next call of SCM. They are read in parts, with a pause after
     /// each, while clients wait for the processor.
     async fn rows(&self, last: Option<&str>) -> Result<Rows, BackgroundError> {
         let admission = &self.dispatcher.parts().admission;
@@ -160,7 +160,7 @@ impl KeyDeletingService {
         Ok(found)
     }
 
-    /// Reads rows behind the last one until there is so much work.
+    /// Reads rows after the last one up to an amount of work.
     fn read(&self, due: Due, work: usize, found: &mut Rows) -> Result<(), BackgroundError> {
         let tables = self.dispatcher.tables()?;
         let behind = |last: &String| [last.as_bytes(), b"\0"].concat();
@@ -181,7 +181,7 @@ impl KeyDeletingService {
                 }
                 Ok(None) => found.young += 1,
                 Err(reason) => {
-                    tracing::warn!(%reason, "the deletedTable is damaged");
+                    tracing::warn!(%reason, "skipping damaged row of the deletedTable");
                     found.skipped += 1;
                 }
             }
@@ -209,7 +209,7 @@ impl KeyDeletingService {
         let success = delete_scm_block_result::Result::Success as i32;
         for key in results {
             if !key.block_results.iter().all(|b| b.result == success) {
-                tracing::warn!(key = key.object_key, "SCM did not take all blocks for deletion");
+                tracing::warn!(key = key.object_key, "SCM did not accept all blocks for deletion");
             } else if let Some(frees) = asked.remove(&key.object_key) {
                 taken.push(Taken { key: key.object_key, frees });
             }
@@ -253,7 +253,7 @@ impl KeyDeletingService {
         if self.round.lock().not_before.is_some_and(|at| Instant::now() < at) {
             return Ok(Progress::idle());
         }
-        // Taken, so that a run that fails leaves the next one to begin anew.
+        // Taken, so that a failed run makes the next one start from the beginning.
         let mut round = std::mem::take(&mut *self.round.lock());
         let began_within = round.last.is_some();
         let _deleted_rows = self.deleted_rows.lock().await;

@@ -1,19 +1,19 @@
-//! What OM does by itself, each as a [`BackgroundService`](service::BackgroundService):
+//! OM's own work, each as a [`BackgroundService`](service::BackgroundService):
 //!
-//! * [`KeyDeletingService`]: blocks of deleted keys go to SCM, then their rows go
+//! * [`KeyDeletingService`]: blocks of deleted keys are sent to SCM, then their rows are purged
 //! * [`DirectoryDeletingService`]: deleted directories are taken apart
 //! * [`SnapshotDeletingService`]: deleted snapshots are taken apart
-//! * [`OpenKeyCleanupService`]: open keys that no client commits are given up
+//! * [`OpenKeyCleanupService`]: abandoned open keys are closed or removed
 //! * [`MultipartUploadCleanupService`]: the same for multipart uploads
-//! * [`TrashEmptier`]: what lies in the trash of file systems long enough goes
-//! * [`TombstoneService`]: lists go over what all of these leave in the database
-//! * [`RangeCompactionService`], [`CompactionService`]: that goes, too
+//! * [`TrashEmptier`]: expired trash of file systems is deleted
+//! * [`TombstoneService`]: steps through tombstones of these services before lists do
+//! * [`RangeCompactionService`], [`CompactionService`]: remove the tombstones
 //!
-//! [`crate::status::deletion`] says what the first ones have left to do. [`prepared`] and
+//! [`crate::status::deletion`] reports the backlog of the first ones. [`prepared`] and
 //! [`pressure`] watch the dispatcher until the shutdown.
 //!
-//! Each but the last ones works on the leader only ([`WhileLeading`]); what it finds it proposes
-//! like any client, so that all replicas change alike. Compaction is every OM's own affair.
+//! All but the last ones work on the leader only ([`WhileLeading`]); they propose their changes
+//! like any client, so that all replicas change alike. Each OM compacts for itself.
 
 mod directory_deleting;
 mod error;
@@ -47,13 +47,13 @@ pub(crate) use while_leading::WhileLeading;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where a cleanup that takes several runs goes on: behind the last row that it has seen.
+/// Position of a cleanup that takes several runs: after the last row that it has seen.
 #[derive(Debug, Default)]
 pub(crate) struct Resume(parking_lot::Mutex<Option<Vec<u8>>>);
 
 impl Resume {
-    /// The first key of the next run. Taken, so that a run that fails leaves the next one to begin
-    /// anew.
+    /// The first key of the next run. Taken, so that a failed run makes the next one start from the
+    /// beginning.
     fn start(&self) -> Vec<u8> {
         self.0.lock().take().map_or_else(Vec::new, |last| [last.as_slice(), b"\0"].concat())
     }
@@ -64,16 +64,16 @@ impl Resume {
     }
 }
 
-/// How long a write of a service that takes apart what was deleted should take while there are
-/// requests of clients: they may have to wait for it, or for the processor.
+/// Target duration of a write of the deleting services while there are requests of clients: they
+/// may have to wait for it, or for the processor.
 const SHORT: Duration = Duration::from_millis(2);
 /// The same while there are none.
 const LONG: Duration = Duration::from_millis(200);
 
-/// How a service works that takes apart what was deleted.
+/// Settings of a deleting service.
 #[derive(Debug, Clone)]
 pub(crate) struct DeletingOptions {
-    /// How often it looks without being woken.
+    /// Interval of runs in addition to wake-ups.
     pub(crate) interval: Duration,
     /// Most rows taken in one run.
     pub(crate) limit: usize,
@@ -84,10 +84,10 @@ pub(crate) struct DeletingOptions {
 /// and its blocks would never be freed.
 pub(crate) type DeletedRows = Arc<tokio::sync::Mutex<()>>;
 
-/// How a cleanup by age works.
+/// Settings of a cleanup by age.
 #[derive(Debug, Clone)]
 pub(crate) struct CleanupOptions {
-    /// How often it looks.
+    /// Interval of runs.
     pub(crate) interval: Duration,
     /// Age from which on something counts as abandoned.
     pub(crate) expire: Duration,

@@ -35,7 +35,7 @@ struct Expired {
     count: usize,
     /// Rows that do not decode.
     skipped: u64,
-    /// The last row that was seen, when there may be more behind it.
+    /// The last seen row, if more may follow.
     last: Option<Vec<u8>>,
 }
 

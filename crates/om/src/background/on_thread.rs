@@ -11,10 +11,9 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, Span};
 
-/// Has a future make its way on a thread in the background; what it spawns goes where it would go
-/// anyway, but it is not to spawn work that blocks: a thread that is made for that may serve
-/// requests later. When this one is dropped, it is dropped too, the next time it waits for
-/// something.
+/// Runs a future on a background thread. Tasks that it spawns run where they would run anyway, but
+/// it must not spawn blocking work: a thread created for that may serve requests later. If the
+/// returned future is dropped, the inner one is dropped, too, at its next point of waiting.
 ///
 /// # Errors
 /// There is no such thread, or it panicked.

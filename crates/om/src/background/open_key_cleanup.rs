@@ -1,6 +1,6 @@
-//! Open keys whose writer is gone: rows of those that were never synced go, and their blocks are
-//! deleted; those that were synced are closed as they are. Both by the row of the session, which a
-//! file keeps wherever its directory is moved to.
+//! Open keys whose writer disappeared: rows of keys that were never synced are removed, and their
+//! blocks deleted; synced ones are closed as they are. Both by the row of the session, which a file
+//! keeps wherever its directory is moved to.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ struct Expired {
     count: usize,
     /// Rows that do not decode.
     skipped: u64,
-    /// The last row that was seen, when there may be more behind it.
+    /// The last seen row, if more may follow.
     last: Option<Vec<u8>>,
 }
 
@@ -56,8 +56,8 @@ impl OpenKeyCleanupService {
         Arc::new(Self { dispatcher, options, lease_hard_limit, resume: Default::default() })
     }
 
-    /// Multipart uploads have a cleanup of their own: their row in the openKeyTable goes with
-    /// them.
+    /// Multipart uploads have a cleanup of their own, which also removes their row in the
+    /// openKeyTable.
     fn expired(&self, layout: BucketLayoutProto) -> Result<Expired, BackgroundError> {
         let table = match layout {
             BucketLayoutProto::FileSystemOptimized => Table::OpenFileTable,
@@ -127,8 +127,8 @@ impl OpenKeyCleanupService {
     }
 }
 
-/// Whether the session of an open row has had its time. An upload's own row goes with its upload;
-/// the session of a part that was never committed is a row like any other.
+/// Returns `true` if the session of an open row has expired. An upload's own row is removed with
+/// its upload; the session of a part that was never committed is a row like any other.
 fn is_expired(open: &KeyInfo, row: &str, before: &Thresholds) -> bool {
     // Sessions of clients are numbers.
     let session = row.rsplit_once('/').map(|(_, session)| session.parse::<i64>());
@@ -138,7 +138,7 @@ fn is_expired(open: &KeyInfo, row: &str, before: &Thresholds) -> bool {
     let touched = open.modification_time.max(open.creation_time);
     let marked = |marker| open.metadata.iter().any(|entry| entry.key == marker);
     if marked("deletedHsyncKey") || marked("overwrittenHsyncKey") {
-        // The writer may still come back and be told.
+        // The writer may still return and get an error.
         touched <= before.expire.max(before.lease)
     } else if marked("hsyncClientId") {
         // A recovery has touched it, too, and has as long again.

@@ -1,5 +1,5 @@
-//! While OM is prepared for another version its log holds nothing that its tables do not hold
-//! durably: what is prepared is flushed and trimmed, on every OM and also after a restart.
+//! While OM is prepared for another version, its log holds nothing that its tables do not hold
+//! durably: prepared state is flushed and the log trimmed, on every OM and also after a restart.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) fn watch(dispatcher: &Arc<Dispatcher>, shutdown: &Shutdown) {
             loop {
                 let now = *prepared.borrow_and_update();
                 if let Some(index) = now {
-                    tracing::info!(index, "OM is prepared: writes are refused, the log is trimmed");
+                    tracing::info!(index, "OM prepared: refusing writes, log trimmed");
                     dispatcher.parts().group.trim_to(index);
                 }
                 if prepared.changed().await.is_err() {

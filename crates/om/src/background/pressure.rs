@@ -1,9 +1,9 @@
-//! Whether the processor is what requests wait for.
+//! Detects requests that wait for the processor.
 //!
 //! A read is answered where it is received, on the task of its connection. When more connections
 //! have something to do than there are processors, requests wait in the runtime's own queue, which
-//! knows no users. How long that is shows a task that goes to its end and measures how long it
-//! takes to come back.
+//! has no order by user. A task that yields to the end of that queue and measures the time until it
+//! runs again shows the delay.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use service::Shutdown;
 
 use crate::dispatch::Dispatcher;
 
-/// How often it is measured.
+/// Interval of measurements.
 const INTERVAL: Duration = Duration::from_millis(20);
 /// A queue that takes longer holds up requests that take less.
 const LONG: Duration = Duration::from_micros(300);
 /// Measurements below that for the processor not to be short any more.
 const CALM: u32 = 10;
 
-/// Tells the admission of requests, until the shutdown.
+/// Passes the measurements to the admission of requests, until the shutdown.
 pub(crate) fn watch(dispatcher: &Arc<Dispatcher>, shutdown: &Shutdown) {
     let (dispatcher, stop) = (Arc::downgrade(dispatcher), shutdown.clone());
     tokio::spawn(async move {

@@ -15,7 +15,7 @@ use crate::state::compaction::OmCompactor;
 
 /// Name in lists and metrics.
 const NAME: &str = "RangeCompactionService";
-/// How often it is seen whether lists met tombstones.
+/// Interval of checks for lists that met tombstones.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest rest after a range while clients wait for answers.
 const MAX_REST: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ impl RangeCompactionService {
         Arc::new(Self { dispatcher, compactor, looked: Mutex::new(None) })
     }
 
-    /// Whether it is time for a look at all tables.
+    /// Returns `true` if all tables are due for a check.
     fn is_due(&self) -> bool {
         let options = &self.compactor.options;
         let asked = self.compactor.asked.swap(false, Ordering::Relaxed);

@@ -1,9 +1,9 @@
-//! Deleted snapshots are taken apart: what they kept goes to the snapshot before them, or for good.
+//! Takes deleted snapshots apart: rows they kept move to the snapshot before them, or are removed
+//! permanently.
 //!
-//! The work is done in small portions, each a write like any other. The service remembers where it
-//! is in a layer: the rows that it has passed are tombstones in the store for a while, and nothing
-//! comes to the layer of a deleted snapshot any more. When it is through, a last portion without
-//! such a place makes sure that nothing is left.
+//! The work is done in small batches, each a write like any other. The service stores its position
+//! in a layer: passed rows are tombstones in the store for a while, and no new row enters the layer
+//! of a deleted snapshot. At the end a last batch without a position ensures that nothing is left.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,14 +24,14 @@ use crate::state::Tables;
 
 /// Name in lists and metrics, Ozone's.
 pub(crate) const NAME: &str = "SnapshotDeletingService";
-/// Rows in one portion: what clients' writes may have to wait for.
+/// Rows in one batch; clients' writes may have to wait for it.
 const PORTION: u32 = 500;
 
 /// Takes deleted snapshots apart.
 pub(crate) struct SnapshotDeletingService {
     dispatcher: Arc<Dispatcher>,
     options: DeletingOptions,
-    /// How long a deleted snapshot is left as it is, for those who still read from it.
+    /// Time for which a deleted snapshot is kept for its readers.
     keep: Duration,
     deleted_rows: DeletedRows,
     at: Mutex<Option<Position>>,
@@ -39,7 +39,7 @@ pub(crate) struct SnapshotDeletingService {
     known: Mutex<BTreeMap<u64, Instant>>,
 }
 
-/// Where the service is in a layer.
+/// Position in a layer.
 #[derive(Debug, Default, Clone)]
 struct Position {
     layer: u64,
@@ -60,9 +60,8 @@ impl SnapshotDeletingService {
         Arc::new(Self { dispatcher, options, keep, deleted_rows, at, known })
     }
 
-    /// The oldest snapshot that was deleted, if that is long enough ago. No newer one before it:
-    /// what is purged of that may be shown by the older one, too, and its readers are to have their
-    /// time.
+    /// The oldest deleted snapshot, if its deletion is long enough ago. No newer one before it: the
+    /// older one may show the same purged rows, and its readers are to have their time, too.
     fn next(&self) -> Result<Option<Layer>, BackgroundError> {
         let snapshots = self.dispatcher.tables()?.snapshots()?;
         let deleted = snapshots.all().map(|(_, layer)| layer).filter(|layer| !layer.active);
@@ -91,7 +90,7 @@ impl SnapshotDeletingService {
     }
 
     async fn take_apart(&self) -> Result<Progress, BackgroundError> {
-        // Taken, so that a run that fails leaves the next one to begin anew.
+        // Taken, so that a failed run makes the next one start from the beginning.
         let kept = self.at.lock().take();
         let mut at = kept.unwrap_or_default();
         let mut items = 0;
@@ -134,7 +133,7 @@ fn first(deleted: Vec<Layer>, due: &[u64]) -> Option<Layer> {
     oldest.filter(|layer| due.contains(&layer.index))
 }
 
-/// How many rows the next portion takes, and where the one after it begins.
+/// Number of rows in the next batch, and the start of the one after it.
 fn portion(tables: &Tables, at: &Position) -> Result<(usize, Position), BackgroundError> {
     let mut next = at.clone();
     let most = PORTION as usize;
@@ -163,21 +162,21 @@ fn rows(
             return ControlFlow::Break(());
         }
         found += 1;
-        // Right behind the row.
+        // Directly after the row.
         *next = [key, b"\0"].concat();
         ControlFlow::Continue(())
     })?;
     Ok(found)
 }
 
-/// How many rows of the snapshotInfoTable do not decode. Their snapshots are in no list, and can be
-/// neither read nor deleted by name; they hinder no other one.
+/// Number of rows of the snapshotInfoTable that do not decode. Their snapshots are in no list, and
+/// can be neither read nor deleted by name; they affect no other one.
 fn damaged(tables: &Tables) -> Result<u64, BackgroundError> {
     let mut damaged = 0;
     tables.scan(Table::SnapshotInfoTable, b"", None, &mut |key, value| {
         if let Err(e) = SnapshotInfo::decode(value) {
             let row = String::from_utf8_lossy(key);
-            tracing::warn!("the snapshotInfoTable is damaged: row {row}: {e}");
+            tracing::warn!("skipping damaged row of the snapshotInfoTable: row {row}: {e}");
             damaged += 1;
         }
         ControlFlow::Continue(())

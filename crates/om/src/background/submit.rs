@@ -14,15 +14,15 @@ use crate::dispatch::{Dispatcher, OwnWork};
 /// A write that took longer waited for something else than the log.
 const LONGEST_REST: Duration = Duration::from_secs(1);
 
-/// What a request of a service came to.
+/// Result of a request of a service.
 struct Done {
     answer: OmResponse,
     took: Duration,
-    /// There were requests of clients meanwhile.
+    /// True if clients sent requests meanwhile.
     makes_way: bool,
 }
 
-/// Has a request carried out as one of a client, and makes way for them afterwards.
+/// Runs a request like one of a client, and pauses for clients afterwards.
 async fn carry_out(
     dispatcher: &Arc<Dispatcher>,
     request: OmRequest,
@@ -35,8 +35,8 @@ async fn carry_out(
     Ok(Done { answer, took, makes_way })
 }
 
-/// Leaves the log and the processor to clients for a while after a piece of work, where they use
-/// OM; says whether. The rest is `rests` times as long as OM's share of the time asks for.
+/// Leaves the log and the processor to clients for a while after a piece of work, if they use
+/// OM; returns `true` then. The pause is `rests` times as long as OM's share of the time requires.
 pub(super) async fn make_way(dispatcher: &Dispatcher, work: &OwnWork, rests: u32) -> bool {
     let admission = &dispatcher.parts().admission;
     let makes_way = admission.makes_way(Instant::now(), Hours::now());
@@ -54,7 +54,7 @@ fn success(answer: OmResponse) -> Result<(), BackgroundError> {
     }
 }
 
-/// Has a request carried out; gives the answer, success or not.
+/// Runs a request; returns the answer, success or not.
 ///
 /// # Errors
 /// When this OM does not lead, or cannot tell the outcome.
@@ -66,7 +66,7 @@ pub(super) async fn submit_for_answer(
 }
 
 /// Has a request carried out that must succeed.
-///
+/// Runs a request that must succeed.
 /// # Errors
 /// As [`submit_for_answer`], and when it is refused.
 pub(super) async fn submit(
@@ -76,8 +76,8 @@ pub(super) async fn submit(
     success(carry_out(dispatcher, request, 1).await?.answer)
 }
 
-/// The same for a portion of some work: the next one is so large that its write takes as long as
-/// it should. The rest behind it is as in [`make_way`].
+/// The same for a batch of some work: sizes the next one so that its write takes as long as it
+/// should. The pause after it is as in [`make_way`].
 ///
 /// # Errors
 /// As [`submit`].

@@ -14,7 +14,7 @@ use crate::state::column_families::stored;
 /// Name in lists and metrics, Ozone's.
 const NAME: &str = "CompactionService";
 
-/// What is compacted, and how often.
+/// Compacted tables, and the interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FullCompactionOptions {
     /// Time between two rounds.

@@ -11,7 +11,7 @@ use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics.
 const NAME: &str = "TombstoneService";
-/// How often it looks.
+/// Interval of checks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Finds what lists can go over. Works on every OM, since any may answer reads.

@@ -16,7 +16,7 @@ pub(crate) trait LeaderWork: Send + Sync + 'static {
     /// Its name in lists, metrics and logs.
     fn name(&self) -> &'static str;
 
-    /// How long to wait between two runs.
+    /// Interval of two runs.
     fn interval(&self) -> Duration;
 
     /// Does one bounded piece of the work.

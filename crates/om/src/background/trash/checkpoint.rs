@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, TimeZone, Utc};
 
-/// Where clients put what they delete.
+/// Directory of newly deleted files.
 pub(super) const CURRENT: &str = "Current";
 /// Most checkpoints of one second.
 const MOST_ALIKE: usize = 1000;

@@ -1,4 +1,4 @@
-//! One user's trash: checkpoints that are too old go, and what is new becomes one.
+//! One user's trash: deletes expired checkpoints, and makes new contents a checkpoint.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::dispatch::Dispatcher;
 
 /// Name in lists and metrics.
 pub(super) const NAME: &str = "TrashEmptier";
-/// Keys of a LEGACY bucket in one write: what clients' writes may have to wait for.
+/// Keys of a LEGACY bucket in one write: clients' writes may have to wait for it.
 const PORTION: usize = 100;
 
-/// What came of it.
+/// Result of emptying a trash.
 #[derive(Default)]
 pub(super) struct Emptied {
     pub(super) made: u64,
@@ -32,7 +32,7 @@ pub(super) struct Emptied {
 }
 
 impl Emptied {
-    /// Whether it went well.
+    /// Counts a result; returns `true` for success.
     fn note(&mut self, done: Result<(), BackgroundError>) -> bool {
         let went_well = done.is_ok();
         self.failure = self.failure.take().or(done.err());
@@ -54,7 +54,7 @@ pub(super) async fn empty(
     for entry in found.iter().filter(|entry| entry.name != CURRENT) {
         let made_at = checkpoint::made_at(&entry.name).filter(|_| entry.is_directory);
         let Some(made_at) = made_at else {
-            tracing::warn!(trash = root.path, entry.name, "unexpected item in trash, ignored");
+            tracing::warn!(trash = root.path, entry.name, "ignoring unexpected item in trash");
             continue;
         };
         let kept = now.signed_duration_since(made_at).to_std().unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) async fn empty(
     emptied
 }
 
-/// Makes a checkpoint of what is in the trash.
+/// Makes a checkpoint of the current trash.
 async fn make(
     dispatcher: &Arc<Dispatcher>,
     root: &TrashRoot,
@@ -114,8 +114,7 @@ async fn delete(
     }
 }
 
-/// A portion of the keys of a LEGACY bucket that are a directory and all in it, those behind
-/// `after`.
+/// A batch of the keys of a LEGACY bucket that are a directory or within it, those after `after`.
 fn keys_below(
     dispatcher: &Dispatcher,
     root: &TrashRoot,

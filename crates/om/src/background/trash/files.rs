@@ -1,4 +1,4 @@
-//! What the emptier sees of file systems.
+//! The emptier's view of file systems.
 
 use std::ops::ControlFlow;
 
@@ -13,7 +13,7 @@ use crate::background::BackgroundError;
 use crate::dispatch::Dispatcher;
 use crate::state::SnapshotView;
 
-/// Where trash is in a bucket.
+/// Directory of the trash in a bucket.
 const TRASH: &str = ".Trash";
 /// Entries of a directory asked for at once.
 const PAGE: u64 = 1000;
@@ -22,8 +22,8 @@ const PAGE: u64 = 1000;
 pub(super) struct TrashRoot {
     pub(super) volume: String,
     pub(super) bucket: String,
-    /// Whether a directory is moved and deleted as such; in a LEGACY bucket it is the keys that
-    /// begin with its path.
+    /// True if a directory is moved and deleted as such; in a LEGACY bucket the keys that begin
+    /// with its path are.
     pub(super) is_tree: bool,
     /// `.Trash/<user>`
     pub(super) path: String,
@@ -48,7 +48,7 @@ pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<(Vec<Bucket>, u64), Bac
             Ok(bucket) => found.push(bucket),
             Err(e) => {
                 let row = String::from_utf8_lossy(key);
-                tracing::warn!("the bucketTable is damaged: row {row}: {e}");
+                tracing::warn!("skipping damaged row of the bucketTable: row {row}: {e}");
                 skipped += 1;
             }
         }
@@ -73,7 +73,7 @@ pub(super) fn trash_roots(
     Ok(users.into_iter().filter(|user| user.is_directory).map(root).collect())
 }
 
-/// What is in a directory; nothing, if there is no such directory.
+/// Entries of a directory; empty if there is no such directory.
 pub(super) fn entries(
     dispatcher: &Dispatcher,
     volume: &str,

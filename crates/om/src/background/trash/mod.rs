@@ -16,12 +16,12 @@ use crate::background::BackgroundError;
 use crate::background::while_leading::LeaderWork;
 use crate::dispatch::Dispatcher;
 
-/// How the emptier works.
+/// Settings of the emptier.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrashOptions {
-    /// How long a checkpoint is kept.
+    /// Time for which a checkpoint is kept.
     keep: Duration,
-    /// How often there is one.
+    /// Interval of checkpoints.
     every: Duration,
 }
 
@@ -37,7 +37,7 @@ impl TrashOptions {
     }
 }
 
-/// What was done since the start.
+/// Counts since the start.
 #[derive(Debug, Default)]
 struct Counts {
     roots: AtomicU64,
@@ -72,8 +72,8 @@ impl TrashEmptier {
         Arc::new(Self { dispatcher, options, counts })
     }
 
-    /// Deletes what has been kept long enough, then makes a checkpoint of what is new. Whatever
-    /// fails does not keep the trash of others full.
+    /// Deletes expired checkpoints, then makes a checkpoint of new contents. A failure in one trash
+    /// does not keep others full.
     async fn empty_all(&self) -> Result<Progress, BackgroundError> {
         let mut progress = Progress::idle();
         let (buckets, skipped) = files::buckets(&self.dispatcher)?;
