@@ -65,8 +65,8 @@ pub(super) async fn submit_for_answer(
     Ok(carry_out(dispatcher, request, 1).await?.answer)
 }
 
-/// Has a request carried out that must succeed.
 /// Runs a request that must succeed.
+///
 /// # Errors
 /// As [`submit_for_answer`], and when it is refused.
 pub(super) async fn submit(

@@ -1,7 +1,7 @@
-//! Who is let in: how many requests are worked on at once, and whose turn is next when more come.
+//! Admission: the number of concurrent requests, and the order of queued ones.
 //!
 //! Reads, writes and long lists of clients have bounds of their own, and so have OM's own writes:
-//! none of them takes what the others wait for. Within each the order is that of
+//! none of them uses the permits of another. Within each the order is that of
 //! [`limits::CallQueue`].
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use namespace::Route;
 use service::{ClientLoad, Hours};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Bounds of admission. What is beyond them is refused at once: a client that is told so backs
-/// off, one that waits for an answer does not.
+/// Bounds of admission. Requests beyond them are refused at once: a refused client backs off, one
+/// that waits for an answer does not.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     /// Reads at once. Most never wait; the bound is for those that ask SCM or the leader.
@@ -119,9 +119,9 @@ impl Admission {
         OwnWork { began: Instant::now() }
     }
 
-    /// Whether background services make way for clients now, in this hour of the day: clients use
+    /// Returns `true` if background services pause for clients in this hour of the day: clients use
     /// OM, and the hour is not off peak. Reads count, too: they need the processor. A piece of work
-    /// is shorter than the time between two requests, so what came meanwhile says little.
+    /// is shorter than the time between two requests, so arrivals during it are no measure.
     pub(crate) fn makes_way(&self, now: Instant, hour: u32) -> bool {
         let is_used = self.clients.is_used(now) || self.busy() > 0;
         let makes_way = self.share < 100 && is_used && !self.off_peak.contains(hour);
@@ -129,13 +129,13 @@ impl Admission {
         makes_way
     }
 
-    /// Whether the last piece of background work made way for clients.
+    /// Returns `true` if the last piece of background work paused for clients.
     pub(crate) fn made_way(&self) -> bool {
         self.made_way.load(Ordering::Relaxed)
     }
 
-    /// How long a background service that makes way leaves the log and the processor to clients
-    /// after a piece of work.
+    /// Time for which a background service leaves the log and the processor to clients after a
+    /// piece of work.
     pub(crate) fn rest(&self, work: &OwnWork) -> Duration {
         work.took().saturating_mul(100 - self.share) / self.share
     }

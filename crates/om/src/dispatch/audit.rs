@@ -27,7 +27,7 @@ impl Note {
     }
 }
 
-/// What is to be said of `request`.
+/// The audit entry of `request`.
 pub(super) fn note(request: &OmRequest) -> Note {
     let (op, params) = namespace::audit(request);
     Note { op, params }

@@ -1,15 +1,15 @@
-//! What a read must show before it may be answered here.
+//! Consistency of reads: the state that one must show before this OM may answer it.
 //!
-//! * On the **leader**: everything, which its lease says without a message.
+//! * On the **leader**: everything; its lease proves it without a message.
 //! * On **another OM**, for clients that ask for `LINEARIZABLE_ALLOW_FOLLOWER`: everything as well;
-//!   it asks the leader how far that is, once for all reads that wait, and waits until it has
-//!   applied it.
-//! * On **another OM**, for clients that ask for `LOCAL_LEASE`: what it has, unless it knows of too
-//!   many entries that it lacks, or cannot tell that it had everything a bounded time ago. To have
-//!   heard of the leader is not enough: an OM whose disk is full or whose tables hang hears of it
-//!   all the time. One that has just started cannot tell anything yet, and asks as above.
+//!   it requests the commit index from the leader, once for all waiting reads, and waits until it
+//!   has applied that.
+//! * On **another OM**, for clients that ask for `LOCAL_LEASE`: its own tables, unless it lacks too
+//!   many known entries, or cannot prove that it had everything a bounded time ago. Contact
+//!   with the leader is no proof: an OM whose disk is full or whose tables hang has contact
+//!   all the time. One that has just started has no proof yet, and asks the leader as above.
 //!
-//! A client that says up to where it has written sees that much, whichever way.
+//! A client that sends the index of its last write sees that write, whichever way.
 
 use std::time::Duration;
 
@@ -19,22 +19,22 @@ use proto::ozone::{OmRequest, ReadConsistencyHint, ReadConsistencyProto as Consi
 use super::Dispatcher;
 use super::write::not_leader;
 
-/// How long a read waits for the writes of its own client, or for what an OM that has just started
-/// lacks.
+/// Time for which a read waits for the writes of its own client, or for entries that an OM lacks
+/// after its start.
 const OWN_WRITES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// When an OM that does not lead may answer from what it has.
+/// Conditions for answers of an OM that does not lead from its own tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalReads {
     /// At all.
     pub(crate) enabled: bool,
     /// Entries that it may lack.
     pub(crate) entries: u64,
-    /// Milliseconds that it may be behind.
+    /// Milliseconds that it may lag.
     pub(crate) millis: u64,
 }
 
-/// What becomes of a read of what this OM has.
+/// Decision on a read of this OM's own tables.
 enum Local {
     Answer,
     /// Nothing has proved yet what it has: it has just started, or leads without a lease.

@@ -13,11 +13,11 @@ use super::Dispatcher;
 use super::outcome::refusal;
 use crate::members::Member;
 
-/// How long a transfer of the leadership may take.
+/// Timeout of a leader transfer.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Dispatcher {
-    /// What a member is called in lists of roles.
+    /// Name of a member's role in lists of roles.
     pub(crate) fn role_of(&self, raft_id: Uuid, leads: bool) -> &'static str {
         let role = self.parts.group.membership().find(raft_id).map(|m| m.role);
         match role {
@@ -29,7 +29,7 @@ impl Dispatcher {
         }
     }
 
-    /// How this OM stands.
+    /// Raft state of this OM.
     pub(crate) fn state(&self) -> OmStateResponse {
         let (group, members) = (&self.parts.group, &self.parts.facts.members);
         let state = group.leader();

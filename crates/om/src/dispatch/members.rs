@@ -10,16 +10,16 @@ use super::write::not_leader;
 use crate::ids::name_uuid;
 use crate::members::Member;
 
-/// Why the members are as they were.
+/// Reason for which the members did not change.
 pub(crate) enum NotChanged {
-    /// It cannot be done.
+    /// The change is not possible.
     Refused(String),
-    /// Another OM is to be asked, or this one later.
+    /// The client must call another OM, or this one later.
     Elsewhere(Status),
 }
 
 impl Dispatcher {
-    /// Lets another OM into the service; gives its members then.
+    /// Admits another OM to the service; returns the members.
     pub(crate) async fn bootstrap(
         &self,
         request: &BootstrapOmRequest,
@@ -48,7 +48,7 @@ impl Dispatcher {
             _ => Change::Add(peer),
         };
         self.change(change).await?;
-        tracing::info!(om = id, host = request.host_address, port, "an OM joins the service");
+        tracing::info!(om = id, host = request.host_address, port, "OM joined");
         Ok(self.parts.group.membership())
     }
 
@@ -68,7 +68,7 @@ impl Dispatcher {
             return Err(NotChanged::Refused(format!("OM {id} does not belong to the service")));
         }
         self.change(Change::Remove(node)).await?;
-        tracing::info!(om = id, "an OM was removed from the service");
+        tracing::info!(om = id, "OM removed");
         Ok(())
     }
 
@@ -83,7 +83,8 @@ impl Dispatcher {
     }
 }
 
-/// Whether an OM is at an address; names are resolved. When that cannot be said it may be.
+/// Returns `true` if an OM is at an address; names are resolved. An unresolvable name counts as
+/// one.
 async fn is_at(member: &Member, address: &str) -> bool {
     let host = member.rpc.connect().host;
     if host == address {

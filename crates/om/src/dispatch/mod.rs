@@ -1,10 +1,10 @@
-//! Where every endpoint leads: one dispatcher for all requests, whatever protocol brought them.
+//! The one dispatcher for requests of all endpoints and protocols.
 //!
 //! A request is admitted (bounded, deadline), then takes one of three ways: a **read** is
 //! answered from the tables where it stands; a **write** is decided by the leader, proposed, and
-//! answered by the state machine ([`write`]); a question about the server itself is answered by
-//! [`server`]. Reads never wait behind writes. A refusal by the rules is an answer; only what
-//! keeps this OM from answering at all is a [`Status`].
+//! answered by the state machine ([`write`]); a request about the server itself is answered by
+//! [`server`]. Reads never wait for writes. A refusal by the rules is an answer; only a failure
+//! of this OM to answer at all is a [`Status`].
 
 mod admission;
 mod audit;
@@ -61,11 +61,11 @@ const COMMANDS: usize = 256;
 /// The caller, as the endpoint saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// Where the request came from.
+    /// Address that the request came from.
     pub(crate) ip: IpAddr,
     /// The user of the connection, where a protocol names one for all requests.
     pub(crate) user: Option<Arc<str>>,
-    /// Which call it is, where a protocol sends calls again under the same number.
+    /// Identity of the call, if the protocol retries calls under the same number.
     pub(crate) call: Option<CallKey>,
     /// When it was received.
     pub(crate) received: Instant,
@@ -89,12 +89,12 @@ impl Caller {
     }
 }
 
-/// What the dispatcher is made of.
+/// Parts of the dispatcher.
 pub(crate) struct DispatcherParts {
     pub(crate) current: Arc<CurrentTables>,
     pub(crate) group: Group<OmStateMachine>,
     pub(crate) raft: Handle<OmStateMachine>,
-    /// The entry behind which writes are refused, while OM is prepared for another version.
+    /// Entry after which writes are refused while OM is prepared for another version.
     pub(crate) prepared: watch::Receiver<Option<u64>>,
     pub(crate) scm: ScmClient,
     pub(crate) pool: Arc<BlockPool>,
@@ -111,9 +111,9 @@ pub(crate) struct DispatcherParts {
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
     pub(crate) compactor: Arc<OmCompactor>,
-    /// How old entries of the log are.
+    /// Ages of entries of the log.
     pub(crate) deletion_ages: Ages,
-    /// How long blocks of deleted keys, and deleted snapshots, are kept for readers.
+    /// Time for which blocks of deleted keys, and deleted snapshots, are kept for readers.
     pub(crate) keep_deleted: Duration,
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
@@ -144,7 +144,7 @@ pub(crate) fn decode(encoded: Bytes) -> Result<Box<OmRequest>, Status> {
     }
 }
 
-/// What is measured of a command.
+/// Metrics of a command.
 struct Verb {
     calls: RpcMethod,
     stages: StagesOfVerb,
@@ -253,7 +253,7 @@ impl Dispatcher {
         }
     }
 
-    /// Who asks, for the queues in front of the work.
+    /// The requesting user, for the queues before the work.
     fn asks<'a>(&self, command: i32, user: &'a str, caller: &'a Caller) -> Asks<'a> {
         let of_connection = match self.parts.admission.identity() {
             Identity::Caller => None,
@@ -282,8 +282,8 @@ impl Dispatcher {
         self.parts.current.get().ok_or_else(closed)
     }
 
-    /// Whether this replica leads and has applied what was committed before: background services
-    /// work there only.
+    /// Returns `true` if this replica leads and has applied all earlier commits: background
+    /// services work there only.
     pub(crate) fn is_leader(&self) -> bool {
         let state = self.parts.group.leader();
         state.ready && state.leader == Some(self.parts.facts.members.me.raft_id)

@@ -1,5 +1,5 @@
-//! How an answer ended, read off its first bytes: answers of the state machine come encoded, and
-//! are not decoded only to be counted and audited.
+//! Result of an answer, read from its first bytes: answers of the state machine come encoded, and
+//! are not decoded only for metrics and audit.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl<'a> Outcome<'a> {
         Self { success: false, message: Cow::Borrowed("") }
     }
 
-    /// Of an encoded OMResponse. Only fields 1 to 5 are looked at; they come first.
+    /// Result of an encoded OMResponse. Only fields 1 to 5 are read; they come first.
     pub(crate) fn of(response: &'a Bytes) -> Self {
         let mut status = Status::Ok as i32;
         let mut success = true;

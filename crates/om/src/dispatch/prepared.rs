@@ -1,4 +1,4 @@
-//! What is asked of an OM that is prepared for another version, or is to be.
+//! Requests to an OM that is or will be prepared for another version.
 
 use bytes::Bytes;
 use framed::Status;
@@ -9,7 +9,7 @@ use super::outcome::refusal;
 use super::{Dispatcher, unsupported};
 
 impl Dispatcher {
-    /// Which entry OM is prepared at.
+    /// Entry at which OM is prepared.
     pub(super) fn prepared(&self) -> Option<u64> {
         *self.parts.prepared.borrow()
     }
@@ -22,7 +22,7 @@ impl Dispatcher {
         Some(refusal(request.cmd_type, request.trace_id.clone(), status, message))
     }
 
-    /// How far this OM is with that; any OM answers for itself.
+    /// Progress of the preparation of this OM; any OM answers for itself.
     pub(super) async fn prepare_status(&self, request: &OmRequest) -> Result<Bytes, Status> {
         let group = &self.parts.group;
         let prepared = self.prepared();

@@ -43,7 +43,7 @@ struct Status {
     started_ms: u64,
     finished_ms: u64,
     error: String,
-    /// What was wrong, by bucket.
+    /// Differences, by bucket.
     differences: BTreeMap<String, (i64, i64)>,
 }
 
@@ -146,10 +146,10 @@ impl Dispatcher {
         Ok(found)
     }
 
-    /// What is wrong with the counters of which bucket.
+    /// Counts the differences of the counters of each bucket.
     fn count(&self, buckets: &[String]) -> Result<Vec<BucketQuotaCount>, RepairError> {
         let tables = self.tables()?;
-        // Counters and what they count must be of one moment.
+        // Counters and the rows they count must be of one moment.
         let snapshot = SnapshotView::of(&tables);
         let mut wrong = Vec::new();
         for (volume, bucket) in named(&snapshot, buckets)? {
@@ -164,9 +164,9 @@ impl Dispatcher {
     }
 }
 
-/// Volume and bucket of each name, or of every bucket there is. Each comes once, however often and
-/// under whichever names it was named: what is wrong is added to its counters once. A link stands
-/// for its source, which has the counters.
+/// Volume and bucket of each name, or of every existing bucket. Each comes once, even if it was
+/// named several times: a difference is added to its counters once. A link stands for its source,
+/// which has the counters.
 fn named(view: &dyn View, names: &[String]) -> Result<Vec<(String, String)>, RepairError> {
     let split = |name: &str| {
         let (volume, bucket) = name.trim_matches('/').split_once('/')?;

@@ -16,8 +16,8 @@ use super::write::not_leader;
 use super::{Caller, Dispatcher};
 use crate::state::SnapshotView;
 
-/// Entries that are listed where the request stands; longer lists go to a thread of their own,
-/// so that the requests behind them on the connection need not wait.
+/// Entries of a list on the connection's own task; longer lists run on a thread of their own, so
+/// that later requests on the connection need not wait.
 const SHORT_LIST: i64 = 64;
 
 impl Dispatcher {
@@ -58,7 +58,7 @@ impl Dispatcher {
         }
     }
 
-    /// The answer, and when the user's rights had been looked at.
+    /// The answer, and the end of the check of the user's rights.
     fn read_tables(
         &self,
         request: &OmRequest,
@@ -71,13 +71,13 @@ impl Dispatcher {
         Ok((answer, clock.stopped()))
     }
 
-    /// What tells when rights have been looked at; it stands still where nobody looks at them.
+    /// Clock of the check of rights; it never runs if rights are not checked.
     pub(super) fn authorization_clock(&self) -> AuthorizationClock {
         let enabled = self.parts.settings.authorization.enabled;
         AuthorizationClock { enabled, stopped: Cell::new(None) }
     }
 
-    /// What `read` sees of the tables as they are at one moment.
+    /// Runs `read` on the tables as they are at one moment.
     fn with_view<T>(
         &self,
         request: &OmRequest,
@@ -88,7 +88,7 @@ impl Dispatcher {
         let groups = self.groups_of(user);
         let settings = &self.parts.settings;
         if is_list(request) || namespace::reads_snapshot(request) {
-            // Files and directories are in two tables, and what is created counts, too. What a
+            // Files and directories are in two tables, and keys being created count, too. The state that a
             // snapshot shows is in the layers or in the row, and moves from one to the other.
             let snapshot = SnapshotView::of(&tables);
             return Ok(read(&ReadContext { view: &snapshot, user, groups: &groups, settings }));
@@ -136,7 +136,7 @@ impl Dispatcher {
     }
 }
 
-/// When the rights of a user had been looked at.
+/// End of the check of a user's rights.
 pub(super) struct AuthorizationClock {
     enabled: bool,
     stopped: Cell<Option<Instant>>,
@@ -154,17 +154,17 @@ impl AuthorizationClock {
     }
 }
 
-/// What a client wants to know of the places of a key's blocks.
+/// Requested details of the locations of a key's blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocationWish {
-    /// Ask SCM even for what is remembered.
+    /// Request cached locations from SCM again.
     pub(super) refresh: bool,
     /// Order the nodes by their distance from the client.
     pub(super) sort: bool,
 }
 
-/// Whether the answer is to name places, and how; `None` for requests without blocks and for
-/// clients that only want a key's attributes.
+/// Requested block locations; `None` for requests without blocks and for clients that only want a
+/// key's attributes.
 fn located_key(request: &OmRequest) -> Option<LocationWish> {
     let args = match Type::try_from(request.cmd_type).ok()? {
         Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,
@@ -180,7 +180,7 @@ fn located_key(request: &OmRequest) -> Option<LocationWish> {
     })
 }
 
-/// Whether the answer lists what a bucket has.
+/// Returns `true` if the answer lists contents of a bucket.
 fn is_list(request: &OmRequest) -> bool {
     matches!(
         Type::try_from(request.cmd_type),

@@ -1,5 +1,5 @@
-//! Questions about the server itself: which servers there are, SCM's safe mode, quota repair, and
-//! what can be said of features that are not there.
+//! Requests about the server itself: the list of servers, SCM's safe mode, quota repair, and
+//! answers about unsupported features.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,12 +20,12 @@ use crate::members::{Member, Members};
 /// that Ozone's 2.2 clients know.
 const OM_VERSION: i32 = 12;
 
-/// What this server tells of itself.
+/// Facts about this server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFacts {
     /// The OMs of the service.
     pub(crate) members: Members,
-    /// Where this one is bound, which its configured address need not say.
+    /// RPC port that it is bound to; its configured address may differ.
     pub(crate) rpc_port: u16,
     /// Known once the status page is served.
     pub(crate) http_port: OnceLock<u16>,
@@ -153,13 +153,13 @@ impl Dispatcher {
         Err(refusal(request.cmd_type, request.trace_id.clone(), status, message))
     }
 
-    /// Whether a user administers this OM; everybody does where requests are not judged by user.
+    /// Returns `true` if a user administers this OM; all users do if requests are not authorized.
     pub(crate) fn is_admin(&self, user: &str) -> bool {
         let policy = &self.parts.settings.authorization;
         !policy.enabled || policy.admins.include(user, &self.parts.groups.of(user))
     }
 
-    /// Whether a user is a read-only administrator of this OM.
+    /// Returns `true` if a user is a read-only administrator of this OM.
     pub(crate) fn may_see_all(&self, user: &str) -> bool {
         let policy = &self.parts.settings.authorization;
         policy.read_only_admins.include(user, &self.parts.groups.of(user))

@@ -1,5 +1,5 @@
-//! Where the time of a request goes. Each moment of it belongs to one stage, so that the stages
-//! add up to the whole.
+//! Time of a request by stage. Each moment of it belongs to one stage, so that the stages add up to
+//! the whole.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 pub(crate) enum Stage {
     /// From its receipt until it was let in.
     Queue,
-    /// Who may do this: groups, ACLs.
+    /// Authorization: groups, ACLs.
     Auth,
-    /// What is read from the tables: the answer of a read, what the leader decides about a write.
+    /// Reads of the tables: the answer of a read, the leader's decision on a write.
     Prepare,
     /// Waiting for SCM: blocks, places of containers.
     Scm,
@@ -20,7 +20,7 @@ pub(crate) enum Stage {
     Replicate,
     /// The round of the state machine that the write was in.
     Apply,
-    /// What is left: answer, audit line. A read of tables alone has none where no line is written.
+    /// The rest: answer, audit line. A read of tables alone has none where no line is written.
     Answer,
 }
 
@@ -67,7 +67,7 @@ impl Timer {
         now
     }
 
-    /// The same for a stage that ended at that time, if that is behind the last one.
+    /// The same for a stage that ended at that time, if that is after the last one.
     pub(crate) fn end_at(&mut self, stage: Stage, at: Instant) {
         let took = at.saturating_duration_since(self.last);
         if let Some(sum) = self.took.get_mut(stage as usize) {
@@ -76,7 +76,7 @@ impl Timer {
         self.last = self.last.max(at);
     }
 
-    /// The tables were read, after the user's rights had been looked at, where anybody did.
+    /// The tables were read, after the user's rights had been checked, if they were.
     pub(crate) fn end_read(&mut self, authorized: Option<Instant>) {
         if let Some(at) = authorized {
             self.end_at(Stage::Auth, at);

@@ -1,4 +1,4 @@
-//! What was written since a copy of the tables, for Recon; and the list of services for people.
+//! Updates since a copy of the tables, for Recon; and the list of services for people.
 
 use namespace::tables::{TRANSACTION_INFO_KEY, parse_transaction_info};
 use namespace::{Table, View};
@@ -12,7 +12,7 @@ use super::Dispatcher;
 const NO_SEQUENCE: u64 = u64::MAX;
 
 impl Dispatcher {
-    /// What came after a sequence number, or that a new copy has to be taken.
+    /// Updates after a sequence number, or a request to take a new copy.
     pub(super) fn updates(&self, wish: &DbUpdatesRequest) -> DbUpdatesResponse {
         let feed = self.parts.current.feed();
         let limit = wish.limit_count().max(1);
@@ -35,7 +35,7 @@ impl Dispatcher {
         }
     }
 
-    /// How far in the log the tables are.
+    /// Index of the last applied log entry.
     fn applied_index(&self) -> Option<u64> {
         let tables = self.parts.current.get()?;
         let position = tables.get(Table::TransactionInfoTable, TRANSACTION_INFO_KEY).ok()??;

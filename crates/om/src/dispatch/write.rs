@@ -125,8 +125,8 @@ impl Dispatcher {
         Ok(answer.response)
     }
 
-    /// A refusal is an answer, and not one from the log: what it was judged by must be all that was
-    /// acknowledged, so this replica must have led until now.
+    /// A refusal is an answer, and not one from the log: it must be based on all acknowledged
+    /// writes, so this replica must have led until now.
     async fn still_led(&self, term: u64) -> Result<(), Status> {
         let group = &self.parts.group;
         if !group.holds_lease() {
@@ -135,13 +135,13 @@ impl Dispatcher {
         if group.leader().term == term { Ok(()) } else { Err(not_leader(self)) }
     }
 
-    /// An answer of the state machine, which knows containers, with where their blocks are.
+    /// Adds the locations of blocks to an answer of the state machine, which has only containers.
     async fn with_places(&self, answer: Bytes, caller: &Caller) -> Result<Bytes, Status> {
         let mut response =
             OmResponse::decode(answer).map_err(|e| Status::internal(format!("own answer: {e}")))?;
         response.leader_om_node_id = Some(self.parts.facts.members.me.node_id.clone());
         if response.written_at.is_none() {
-            // An answer that was kept does not say where it is; it is not behind this.
+            // A cached answer has no log position; its position is not after this.
             response.written_at = Some(self.parts.group.applied());
         }
         let wish = LocationWish { refresh: false, sort: false };
@@ -248,7 +248,7 @@ fn location(block: &FreshBlock, size: u64) -> KeyLocation {
     }
 }
 
-/// What a client is told when SCM gives no blocks.
+/// Status for a client if SCM gives no blocks.
 fn scm_status(e: &ScmError) -> OmStatus {
     match e {
         ScmError::SafeMode(_) => OmStatus::ScmInSafeMode,

@@ -4,7 +4,7 @@
 use metastore::{Preset, Table as StoreTable, TableSpec};
 use namespace::Table;
 
-/// A column family of our own that no rule knows: answers of writes that may come again.
+/// A column family of our own that the rules do not use: answers of writes that clients may retry.
 pub(crate) const RETRY_TABLE: &str = "trioxideRetryTable";
 
 /// Layout of a table. Rows that are found by their full key lie in small blocks; rows that are
@@ -27,8 +27,8 @@ const fn preset(table: Table) -> Preset {
     }
 }
 
-/// What the database is opened with: all of Ozone's column families, used yet or not, so that
-/// its tools find what they expect, and our own.
+/// Column families of the database: all of Ozone's, used yet or not, so that its tools find them,
+/// and our own.
 pub(crate) fn specs() -> Vec<TableSpec> {
     let ozones = Table::ALL.iter().map(|t| {
         let spec = TableSpec::new(t.name(), preset(*t));

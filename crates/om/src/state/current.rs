@@ -14,9 +14,9 @@ use super::{CacheSizes, Tables, UpdateFeed};
 use crate::error::Error;
 use crate::state::column_families;
 
-/// How long readers of the old database may take to finish.
+/// Time for readers of the old database to finish.
 const READERS_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long they may take at a shutdown, which then does not wait for them any longer.
+/// Time for them at a shutdown, which then continues without them.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The database in use, none for the moment that a replacement takes.
@@ -65,7 +65,7 @@ impl CurrentTables {
         };
         self.places.retire()?;
         if let Err(error) = self.places.clear() {
-            tracing::warn!(%error, "an old database is removed at the next start or snapshot");
+            tracing::warn!(%error, "cannot remove an old database; the next start or snapshot will");
         }
         Ok(unopened)
     }
@@ -81,14 +81,14 @@ impl CurrentTables {
         self.tables.load_full()
     }
 
-    /// What was written lately.
+    /// Recent writes.
     pub(crate) fn feed(&self) -> &UpdateFeed {
         &self.feed
     }
 
-    /// Lets go of the database, for a shutdown, and waits until nothing uses it any more, so that
-    /// the next one to open the directory finds it free: work in the background, and requests that
-    /// read, go on to the end of what they are at.
+    /// Releases the database, for a shutdown, and waits until nothing uses it any more, so that the
+    /// next one to open the directory finds it free: background work and reading requests continue
+    /// to their end.
     pub(crate) async fn close(&self) {
         let Some(tables) = self.tables.swap(None) else { return };
         let database = self.places.database();
@@ -101,7 +101,7 @@ impl CurrentTables {
             }
         };
         if let Err(error) = tokio::task::spawn_blocking(close).await {
-            tracing::error!(%error, "{DATABASE} was not closed properly");
+            tracing::error!(%error, "closing {DATABASE} failed");
         }
     }
 
@@ -114,7 +114,7 @@ impl CurrentTables {
         let staged = self.places.stage(source, at, &self.options);
         if let Err(error) = staged.and_then(|()| self.wait_for_readers()) {
             if let Err(left) = self.places.discard_staged() {
-                tracing::warn!(error = %left, "a snapshot that was not installed is removed at the next start");
+                tracing::warn!(error = %left, "cannot remove a snapshot that was not installed; the next start will");
             }
             return Err(error);
         }

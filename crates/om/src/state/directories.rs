@@ -6,7 +6,7 @@
 //! since, so that an old row never replaces a new one.
 //!
 //! Entries are in two generations. The young one becomes the old one when it has half of the
-//! bytes allowed, and what was old until then goes; what is used moves to the young one.
+//! allowed bytes, and the former old one is dropped; used entries move to the young one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ impl Generation {
     }
 }
 
-/// What an entry counts. The message in memory is about twice its encoding.
+/// Weight of an entry. The message in memory is about twice its encoding.
 fn weight(row: &[u8], directory: &DirectoryInfo) -> usize {
     ENTRY_BYTES + row.len() + 2 * directory.encoded_len()
 }
@@ -106,7 +106,7 @@ impl DirectoryCache {
         }
     }
 
-    /// Notes what a round did to directories: their new values, `None` for those that are gone.
+    /// Records changes of directories in a round: their new values, `None` for removed ones.
     pub(crate) fn changed(&self, rows: Vec<(Vec<u8>, Option<DirectoryInfo>)>) {
         if rows.is_empty() {
             return;

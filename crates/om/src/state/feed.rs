@@ -1,14 +1,13 @@
-//! What was written lately, for those who keep a copy of the tables (Recon).
+//! Recent writes, for clients that keep a copy of the tables (Recon).
 //!
-//! Ozone's OM answers from RocksDB's log, which there is none of here: the Raft log is the log, and
-//! its entries are commands, not rows. So the rows of the last rounds are kept in memory, from the
-//! moment somebody has taken a copy, within bounds, and until nobody asks any more.
+//! Ozone's OM answers from RocksDB's log, which does not exist here: the Raft log is the log, and
+//! its entries are commands, not rows. So the rows of the last rounds are kept in memory, within
+//! bounds, from the first copy of the tables until no client requests updates any more.
 //!
 //! A copy is named by a sequence number: that of its own database, which grows by one with each
-//! change that it applies. Such a number says nothing by itself (after a crash, or on another OM,
-//! the same number stands for other rows), so it counts only when this feed has given it out, with
-//! a copy or with earlier updates. Any other number has no updates, and its holder takes a new
-//! copy.
+//! change that it applies. Such a number alone is ambiguous (after a crash, or on another OM, the
+//! same number stands for other rows), so it counts only when this feed has returned it, with a
+//! copy or with earlier updates. Any other number has no updates, and its owner takes a new copy.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,10 +17,10 @@ use parking_lot::Mutex;
 
 /// Numbers that are remembered: each copy has the last one it was given.
 const MOST_COPIES: usize = 64;
-/// How long nobody may ask before the rows are given up.
+/// Time without requests after which the rows are dropped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// The feed. It costs one look at a lock for each round while nobody has a copy.
+/// The feed. It costs one lock check for each round while no client has a copy.
 pub(crate) struct UpdateFeed {
     most_bytes: usize,
     inner: Mutex<Option<Kept>>,
@@ -40,7 +39,7 @@ pub(crate) struct Round {
     pub(crate) batch: Bytes,
 }
 
-/// What came after a copy.
+/// Updates after a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Updates {
     /// The number of the copy once these are applied.
@@ -78,7 +77,7 @@ impl UpdateFeed {
         kept.asked = Instant::now();
     }
 
-    /// Whether rounds are kept now.
+    /// Returns `true` if rounds are kept now.
     pub(crate) fn is_wanted(&self) -> bool {
         self.inner.lock().is_some()
     }
@@ -104,16 +103,16 @@ impl UpdateFeed {
         }
     }
 
-    /// Notes that a copy of what is applied up to `index` was given out, with this number.
+    /// Records that a copy of the tables up to `index` was returned, with this number.
     pub(crate) fn copied(&self, sequence: u64, index: u64) {
         if let Some(kept) = self.inner.lock().as_mut() {
             kept.note(sequence, index);
         }
     }
 
-    /// What was written since the copy of this number, up to about `changes` changes and `bytes`
-    /// bytes; `applied` is how far the tables are. `None` when that is not known any more: a new
-    /// copy has to be taken.
+    /// Updates since the copy of this number, up to about `changes` changes and `bytes` bytes;
+    /// `applied` is the index of the last applied entry. `None` if they were dropped: the client
+    /// has to take a new copy.
     pub(crate) fn since(
         &self,
         sequence: u64,
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!((some.sequence, some.latest, batches(&some)), (102, 106, vec![8]));
         let rest = feed.since(102, 11, 10, 100).unwrap();
         assert_eq!((rest.sequence, rest.latest, batches(&rest)), (106, 106, vec![11]));
-        // It may ask again for what it could not apply.
+        // A client may repeat its request after a failed apply.
         assert_eq!(batches(&feed.since(100, 11, 10, 100).unwrap()), [8, 11]);
         assert_eq!(batches(&feed.since(100, 11, 10, 5).unwrap()), [8], "by bytes");
     }

@@ -1,14 +1,13 @@
-//! What Raft drives: committed entries become rows and responses.
+//! The state machine of Raft: committed entries become rows and responses.
 //!
-//! A round of entries is applied over an overlay, so that later ones see what earlier ones did,
-//! and written as one RocksDB batch together with the position of the last one. The batch does
-//! not go through RocksDB's own log: the Raft log is the log, and it is trimmed only behind what
-//! [`Machine::flush`] made durable.
+//! A round of entries is applied over an overlay, so that later ones see changes of earlier ones,
+//! and written as one RocksDB batch together with the position of the last one. The batch does not
+//! go through RocksDB's own log: the Raft log is the log, and it is trimmed only up to the position
+//! that [`Machine::flush`] made durable.
 //!
-//! Every entry is answered, whatever is in it: one that does not decode, whose command this release
-//! does not know, or whose application panics ([`contain`](super::contain)) changes nothing, and
-//! its refusal is its answer. An entry that stopped the machine would stop every OM, at every
-//! start.
+//! Every entry is answered: one that does not decode, whose command is unknown to this release, or
+//! whose application panics ([`contain`](super::contain)) changes nothing, and its refusal is its
+//! answer. An entry that stopped the machine would stop every OM, at every start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +44,7 @@ const LEADER_FIELD: u32 = 6;
 /// Number of the field `writtenAt` of an answer.
 const WRITTEN_AT_FIELD: u32 = 20_006;
 
-/// What the machine answers a write with.
+/// Response of the machine to a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WriteAnswer {
     /// The encoded `OMResponse`; empty when this replica did not propose the write.
@@ -83,7 +82,7 @@ impl PartialEq for Round {
 
 impl Eq for Round {}
 
-/// What others want to know of the machine's doings.
+/// Events of the machine for other parts of OM.
 #[derive(Debug, Default)]
 pub(crate) struct MachineEvents {
     /// Blocks came into the deletedTable.
@@ -102,7 +101,7 @@ pub(crate) struct MachineEvents {
     pub(crate) panics: AtomicU64,
     /// Entries that do not decode, or whose command this release does not know.
     pub(crate) unknown: AtomicU64,
-    /// The entry behind which writes are refused, while OM is prepared for another version.
+    /// Entry after which writes are refused while OM is prepared for another version.
     pub(crate) prepared: watch::Sender<Option<u64>>,
 }
 
@@ -127,14 +126,14 @@ pub(crate) fn discard_sent(snapshots: &Path) -> Result<(), Error> {
 pub(crate) struct OmStateMachine {
     current: Arc<CurrentTables>,
     events: Arc<MachineEvents>,
-    /// Where checkpoints for lagging replicas are made.
+    /// Directory of checkpoints for lagging replicas.
     snapshots: PathBuf,
     /// The end of every answer to a write: which replica leads.
     signature: Vec<u8>,
     applied: LogPosition,
     /// As [`MachineEvents::prepared`], for the round that is being applied.
     prepared: Option<u64>,
-    /// What applies a command; a test puts a bug in.
+    /// Applies a command; a test puts a bug in.
     pub(crate) rules: Rules,
 }
 
@@ -248,7 +247,7 @@ impl OmStateMachine {
         self.events.unknown.fetch_add(1, Ordering::Relaxed);
         tracing::error!(
             index = at.index, term = at.term, %what,
-            "a log entry that this release does not know is refused; if another member applied it, this one's tables differ"
+            "refusing unknown log entry; if another member applied it, the tables of this one differ"
         );
     }
 
@@ -261,8 +260,8 @@ impl OmStateMachine {
         Bytes::from(signed)
     }
 
-    /// The batch for those who keep a copy of the tables, if anybody does. Answers to calls are
-    /// nobody's but this OM's.
+    /// The batch for clients that keep a copy of the tables, if there are any. Answers to calls
+    /// belong to this OM only.
     fn record(
         &self,
         tables: &Tables,
@@ -277,8 +276,7 @@ impl OmStateMachine {
         Ok(Some(feed::Round { after, index, changes, batch: Bytes::from(encoded) }))
     }
 
-    /// Whether the tables take writes: for a machine that takes the place of one for which there
-    /// was no room.
+    /// Checks that the tables take writes: for a machine that replaces one that had no room.
     ///
     /// # Errors
     /// When they do not.
@@ -439,7 +437,7 @@ fn told(error: impl Into<Error>) -> MachineError {
     if full { NoRoom(error.to_string()).into() } else { error.into() }
 }
 
-/// The directory of a changed row; `None` when it is gone.
+/// The directory of a changed row; `None` if it was removed.
 fn directory(row: &[u8], change: &RowChange) -> Result<Option<DirectoryInfo>, ViewError> {
     let Some(value) = change.value() else { return Ok(None) };
     DirectoryInfo::decode(value).map(Some).map_err(|e| ViewError::Damaged {

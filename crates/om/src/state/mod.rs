@@ -1,10 +1,10 @@
 //! The replicated state: the tables and how the log changes them.
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
-//! [`OmStateMachine`] what Raft drives, [`retries`] the answers of writes that may come again,
-//! [`UpdateFeed`] what was written lately, for those who keep a copy. [`column_families`] says how
-//! the tables lie on disk, [`compaction`] which ranges of them are compacted, [`takeover`] takes
-//! over a database of Apache Ozone's.
+//! [`OmStateMachine`] the state machine of Raft, [`retries`] the answers of writes that clients may
+//! retry, [`UpdateFeed`] the recent writes, for clients that keep a copy. [`column_families`] defines
+//! the tables on disk, [`compaction`] chooses ranges of them to compact, [`takeover`] converts
+//! a database of Apache Ozone's.
 
 pub(crate) mod column_families;
 pub(crate) mod compaction;

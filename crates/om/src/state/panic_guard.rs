@@ -14,10 +14,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use namespace::{Applied, TransactionPosition, View, ViewError};
 use proto::ozone::{OmRequest, OmResponse, Status};
 
-/// What applies an entry: [`namespace::apply`], or a test's.
+/// Applies an entry: [`namespace::apply`], or a test's function.
 pub(crate) type Rules = fn(OmRequest, TransactionPosition, &dyn View) -> Result<Applied, ViewError>;
 
-/// What became of a command.
+/// Result of a command.
 pub(super) enum Outcome {
     /// It was applied, or refused by the rules.
     Applied(Applied),
@@ -47,7 +47,7 @@ pub(super) fn apply(
                 term = at.term,
                 cmd_type,
                 cause = cause.unwrap_or("unknown"),
-                "a command could not be applied because of a bug; it changed nothing, its caller is told"
+                "command failed because of a bug; it changed nothing and was refused"
             );
             Ok(Outcome::Panicked(refusal(cmd_type, trace_id)))
         }

@@ -51,7 +51,7 @@ fn upload_of(part: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether the table has no row of `upload` but `parts`, which are sorted.
+/// Returns `true` if the table has no row of `upload` but `parts`, which are sorted.
 fn are_all(
     tables: &Tables,
     upload: &[u8],

@@ -1,18 +1,18 @@
-//! Where the database is, and what it is replaced by.
+//! Location of the database, and of its replacements.
 //!
 //! The order of a replacement, each step durable before the next:
 //!
-//! 1. [`stage`](Places::stage): the snapshot is moved beside the database, opened, and told its
-//!    position. One that does not open disturbs nobody.
+//! 1. [`stage`](Places::stage): the snapshot is moved next to the database, opened, and given its
+//!    position. One that does not open has no effect.
 //! 2. [`set_aside`](Places::set_aside): the old database gets another name.
 //! 3. [`put_in_place`](Places::put_in_place): the new one gets its name.
 //! 4. The new one is opened. If that fails the old one is [`put_back`](Places::put_back).
-//! 5. [`retire`](Places::retire): the old one gets a name under which nothing looks for it, since
-//!    half of a database must never be taken for one.
+//! 5. [`retire`](Places::retire): the old one gets a name under which no start searches for it,
+//!    since half of a database must never be taken for one.
 //! 6. [`clear`](Places::clear): it is removed.
 //!
-//! After a crash behind 1 or 2 a start has the old database, behind 3 or later the new one. The
-//! Raft log, which follows a snapshot only when the tables hold it, goes with both.
+//! After a crash following 1 or 2 a start has the old database, following 3 or later the new one.
+//! The Raft log, which follows a snapshot only when the tables hold it, matches both.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const OUTGOING: &str = "om.db.outgoing";
 const RETIRED: &str = "om.db.retired";
 /// A snapshot that did not open in its place.
 const UNOPENED: &str = "om.db.unopened";
-/// How long a database that nobody uses may take to close.
+/// Time for an unused database to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Names in OM's directory.
@@ -71,13 +71,13 @@ impl Places {
         self.remove(STAGED)?;
         // Another one comes: that the last one did not open is in the log.
         if let Err(error) = self.remove_all(UNOPENED) {
-            tracing::warn!(%error, "a snapshot that did not open is removed before the next one is installed");
+            tracing::warn!(%error, "cannot remove a snapshot that did not open; the next installation will");
         }
         if fs::rename(source, &staged).is_err() {
             // Another file system.
             copy_files(source, &staged).map_err(|e| Error::io(&staged, e))?;
         }
-        // What has none would be opened as a new database, without a row.
+        // Without it the snapshot would be opened as a new database, without a row.
         if !staged.join("CURRENT").is_file() {
             return Err(Error::SnapshotKind);
         }
@@ -123,7 +123,7 @@ impl Places {
         self.rename(STAGED, DATABASE)
     }
 
-    /// Whether the old database is still there, beside the one in its place.
+    /// Returns `true` if the old database still exists, next to the one in its place.
     pub(super) fn has_old(&self) -> bool {
         self.dir.join(OUTGOING).join("CURRENT").exists()
     }
@@ -140,7 +140,7 @@ impl Places {
         let unopened = self.dir.join(&name);
         tracing::error!(
             %error, kept = %unopened.display(),
-            "the snapshot of the leader does not open; the database before it is used again, and this one is kept for a look at it"
+            "cannot open the snapshot of the leader; restored the previous database and kept the snapshot for inspection"
         );
         self.rename(DATABASE, &name)?;
         self.rename(OUTGOING, DATABASE)
@@ -177,7 +177,7 @@ impl Places {
         for left in [STAGED, INCOMING] {
             let path = self.dir.join(left);
             if path.exists() {
-                tracing::warn!(path = %path.display(), "removing a snapshot of the leader that was not put in place");
+                tracing::warn!(path = %path.display(), "removing a snapshot of the leader that was not installed");
                 self.remove(left)?;
             }
         }
@@ -190,7 +190,7 @@ impl Places {
         self.sync()
     }
 
-    /// A name under which nothing is, after what had it was removed, or beside what cannot be.
+    /// An unused name, after the removal of its file, or with a number if that cannot be removed.
     fn free_name(&self, name: &str) -> String {
         let is_free = |name: &String| {
             self.remove(name).is_ok() && !self.dir.join(name).try_exists().unwrap_or(true)

@@ -6,9 +6,9 @@
 //! the next leader answers the call and does not do it again.
 //!
 //! The answers of a round of entries are one row, named after the last of them, so that keeping
-//! them costs little beside what the entries do. Rows that are too far behind go as others come:
-//! what is kept is bounded. Answers are kept without what differs between replicas (places of
-//! blocks, the name of the leader).
+//! them costs little compared with the entries. Rows that lag too far are deleted as others come:
+//! their number is bounded. Answers are kept without parts that differ between replicas (locations
+//! of blocks, the name of the leader).
 //!
 //! Which entries make a round differs from replica to replica, and whether an answer still counts
 //! must not: one replica would answer a call that comes again, and another one do it again. So no
@@ -32,7 +32,7 @@ pub(super) const SPAN: u64 = 4_096;
 /// Longest answer that is kept. Longer ones list what failed of many, and can be asked for again.
 const LONGEST: usize = 64 << 10;
 
-/// Which call: the client's id (a UUID), and the call's number.
+/// Identity of a call: the client's id (a UUID), and the call's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct CallKey {
     pub(crate) client: [u8; 16],
@@ -85,7 +85,8 @@ impl State {
     }
 }
 
-/// Whether the answer of an entry, or the answers of a row, no longer count at a later entry.
+/// Returns `true` if the answer of an entry, or the answers of a row, no longer count at a later
+/// entry.
 fn is_past(index: u64, now: u64) -> bool {
     index / SPAN + ENTRIES / SPAN < now / SPAN
 }
@@ -95,7 +96,7 @@ fn is_past(index: u64, now: u64) -> bool {
 pub(crate) struct Retries(Mutex<State>);
 
 impl Retries {
-    /// Reads which calls the table knows.
+    /// Reads the calls in the table.
     pub(crate) fn load(&self, store: &Store) -> Result<(), Error> {
         let mut fresh = State::default();
         let mut rows = store.iter(StoreTable::named(RETRY_TABLE), IterRange::all())?;
@@ -136,7 +137,7 @@ impl Retries {
     pub(crate) fn known(&self, call: CallKey, store: &Store) -> Result<Option<Bytes>, Error> {
         let Some(row) = self.0.lock().calls.get(&call).copied() else { return Ok(None) };
         let value = store.get(StoreTable::named(RETRY_TABLE), &row.to_be_bytes())?;
-        // The row may have gone since.
+        // The row may have been deleted since.
         let found = value.and_then(|value| {
             let mut answers = Answers(&value);
             answers.find(|(known, _)| *known == call).map(|(_, a)| Bytes::copy_from_slice(a))

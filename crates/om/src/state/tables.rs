@@ -18,7 +18,7 @@ use super::retries::{CallKey, Retries};
 use crate::error::Error;
 use crate::state::column_families::stored;
 
-/// Decoded buckets kept, and volumes. When more buckets are in use the cache starts anew: a miss
+/// Decoded buckets kept, and volumes. When more buckets are in use the cache is cleared: a miss
 /// costs a point read, and clusters have fewer hot buckets than this.
 const MOST_BUCKETS: usize = 10_000;
 
@@ -33,7 +33,7 @@ pub(crate) struct Tables {
     snapshots: RwLock<Arc<Chains>>,
 }
 
-/// Bounds of what is kept decoded.
+/// Bounds of the caches of decoded rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheSizes {
     /// Bytes of directories.
@@ -173,7 +173,7 @@ impl View for Tables {
             }
             range = range.until(end);
         }
-        // Of a snapshot, so that tombstones in the way are gone over and noted.
+        // Of a snapshot, so that tombstones on the way are skipped and counted.
         let snapshot = self.store.snapshot();
         let mut cursor = snapshot.iter(stored(table), range).map_err(|e| failed(table, e))?;
         cursor.first();

@@ -1,4 +1,4 @@
-//! The machine goes on behind every entry.
+//! The machine continues after every entry.
 
 mod replacement;
 
@@ -112,8 +112,7 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     }
     assert_eq!(follower.volumes(), leader.volumes());
 
-    // The call that comes again gets its answer again, also when the bug is gone by then: it was
-    // refused.
+    // The retried call gets its answer again, even if the bug is fixed by then: it was refused.
     leader.machine.rules = namespace::apply;
     let answers = leader.lead(4, vec![call(2, create_volume(BUG)), call(9, create_volume("two"))]);
     assert_eq!(status(&answers[0]), Status::InternalError);
@@ -175,7 +174,7 @@ fn a_call_that_comes_again_much_later_is_the_same_to_all_replicas_whatever_their
             one.lead(index, vec![request]);
         }
         other.lead(10, first());
-        // What is too old goes with a round that has answers, and not in the middle of one.
+        // Expired answers are deleted with a round that has answers, and not in the middle of one.
         let before = call(3, create_volume("three"));
         one.lead(again - 1, vec![before.clone()]);
         let here = one.lead(again, vec![created()]);

@@ -8,7 +8,7 @@ use proto::ozone::{DiffReportEntryProto, SnapshotDiffReportProto, SnapshotDiffRe
 
 use super::page::Page;
 
-/// What a client that submits a job is told: how the job was that there was, QUEUED when it is new.
+/// Text for a client that submits a job: the status of the existing job, QUEUED for a new one.
 pub(super) fn submitted(was: JobStatusProto, reason: Option<&str>, wait: Duration) -> String {
     let wait = wait.as_millis();
     match was {
@@ -40,7 +40,7 @@ pub(super) fn submitted(was: JobStatusProto, reason: Option<&str>, wait: Duratio
     }
 }
 
-/// What a client that cancels a job is told.
+/// Text for a client that cancels a job.
 pub(super) fn cancelled(was: Option<JobStatusProto>) -> &'static str {
     match was {
         None => "Snapshot diff job doesn't exist for given parameters.",

@@ -16,22 +16,22 @@ const MOST_ENTRIES: usize = 5_000_000;
 /// Jobs kept; the oldest finished ones go.
 const MOST_JOBS: usize = 1_000;
 
-/// How diffs are made.
+/// Settings of diffs.
 #[derive(Debug, Clone)]
 pub(crate) struct DiffOptions {
     /// Entries of one page.
     pub(crate) page: usize,
     /// Jobs at a time.
     pub(crate) running: usize,
-    /// When a client is told to ask again.
+    /// Time after which a client is to retry.
     pub(crate) wait: Duration,
-    /// How long a report is kept.
+    /// Time for which a report is kept.
     pub(crate) keep: Duration,
     /// Rows that may have changed.
     pub(crate) most_changes: usize,
 }
 
-/// Why a job failed.
+/// Reason for which a job failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotMade {
     #[error(transparent)]
@@ -61,7 +61,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// Whether somebody still wants it.
+    /// Returns `true` if the job is still wanted.
     pub(super) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
@@ -122,7 +122,7 @@ impl DiffJobs {
         Some(Making { id, stop, ended })
     }
 
-    /// What came of a job.
+    /// Stores the result of a job.
     pub(super) fn end(
         &self,
         key: &str,
@@ -140,7 +140,7 @@ impl DiffJobs {
                 }
                 Err(error) => {
                     let reason = error.to_string();
-                    tracing::warn!(key, reason, "a snapshot diff was not made");
+                    tracing::warn!(key, reason, "snapshot diff failed");
                     job.status = JobStatusProto::Failed;
                     job.reason = Some(reason);
                 }

@@ -1,5 +1,5 @@
-//! Snapshot diffs: jobs that the OM that leads makes from its tables and keeps for a while. Another
-//! leader makes them anew; a client that asks it for a report learns that there is none.
+//! Snapshot diffs: jobs that the OM that leads makes from its tables and keeps for a while. A new
+//! leader makes them again; a client that requests a report from it learns that there is none.
 
 mod answer;
 mod jobs;
@@ -26,12 +26,12 @@ use super::outcome::refusal;
 use crate::ids::now_ms;
 use crate::state::SnapshotView;
 
-/// How long the question for a report waits for a job that is being made.
+/// Time for which a request for a report waits for a running job.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most jobs of one page of a list.
 const JOBS_PAGE: usize = 1000;
 
-/// Why a question about diffs is refused.
+/// Reason for which a request for a diff is refused.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
     #[error(transparent)]
@@ -69,7 +69,7 @@ impl Dispatcher {
         })
     }
 
-    /// What `read` sees of the tables as they are.
+    /// Runs `read` on the current tables.
     async fn with_tables<T>(
         &self,
         request: &OmRequest,

@@ -4,7 +4,7 @@
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::{DiffReportEntryProto, SnapshotDiffRequest};
 
-/// What is wrong with a page that is asked for, in Ozone's words.
+/// Error of a requested page, in Ozone's words.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WrongPage {
     #[error("Page size (given: 0) should be a positive number > 0.")]
@@ -20,7 +20,7 @@ pub(super) enum WrongPage {
     Number { token: String, number: String },
 }
 
-/// Which part of a report is wanted.
+/// Requested part of a report.
 #[derive(Debug)]
 pub(super) struct Page {
     token: String,
@@ -28,7 +28,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// What a request wants, of at most `most` entries.
+    /// The page of a request, with at most `most` entries.
     pub(super) fn of(wanted: &SnapshotDiffRequest, most: usize) -> Result<Self, WrongPage> {
         let size = match wanted.page_size {
             None => most,

@@ -12,21 +12,21 @@ use proto::om_admin::RangeCompactionRunRequest;
 use super::groups;
 use crate::state::Tables;
 
-/// Where the places of looks are kept, in OM's directory.
+/// File of the positions of scans, in OM's directory.
 const PLACES: &str = "range-compaction.places";
 
-/// How ranges are compacted.
+/// Settings of the compaction of ranges.
 #[derive(Debug, Clone)]
 pub(crate) struct CompactionOptions {
-    /// Whether it is done by itself.
+    /// True if it runs by itself.
     pub(crate) enabled: bool,
     /// Time between two looks at the tables.
     pub(crate) interval: Duration,
-    /// What makes a range worth it.
+    /// Conditions for the compaction of a range.
     pub(crate) limits: Limits,
 }
 
-/// What somebody asked for is not done.
+/// Reason for which a requested compaction is not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotCompacted {
     /// There is no such table.
@@ -55,7 +55,7 @@ pub(crate) enum NotCompacted {
 pub(crate) struct OmCompactor {
     pub(crate) ranges: RangeCompactor,
     pub(crate) options: CompactionOptions,
-    /// A look is to be taken before its time.
+    /// True if a scan was requested before its time.
     pub(crate) asked: AtomicBool,
 }
 
@@ -119,7 +119,7 @@ impl OmCompactor {
     }
 }
 
-/// Whether a table has enough tombstones for any range to be worth it.
+/// Returns `true` if a table has enough tombstones for the compaction of any range.
 fn has_deletions(tables: &Tables, table: StoreTable, limits: &Limits) -> bool {
     let store = tables.store();
     let in_files = || -> u64 {

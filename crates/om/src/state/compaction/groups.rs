@@ -1,7 +1,7 @@
-//! Which tables take deletions, and where they may be cut into ranges.
+//! Tables with deletions, and their boundaries of ranges.
 //!
 //! Rows of flat tables begin with `/volume/bucket/`, rows of trees with `/volumeId/bucketId/` and
-//! the id of the directory. What a bucket that is gone has left counts to the bucket before it.
+//! the id of the directory. Remains of a deleted bucket count to the bucket before it.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ pub(super) fn all() -> impl Iterator<Item = StoreTable> {
     ozones.map(stored).chain([StoreTable::named(RETRY_TABLE)])
 }
 
-/// How one of them is cut.
+/// Ranges of one of them.
 pub(super) fn plan<'a>(tables: &'a Tables, table: StoreTable) -> TablePlan<'a> {
     let flat = FLAT.iter().any(|t| t.name() == table.name());
     let tree = TREE.iter().any(|t| t.name() == table.name());
@@ -47,7 +47,7 @@ pub(super) fn plan<'a>(tables: &'a Tables, table: StoreTable) -> TablePlan<'a> {
     };
     let starts = starts.unwrap_or_else(|error| {
         // Without its buckets a table is one group.
-        tracing::warn!(%error, table = table.name(), "ranges of a table are cut without its buckets");
+        tracing::warn!(%error, table = table.name(), "dividing a table into ranges without its buckets");
         Vec::new()
     });
     TablePlan { table, cut, groups: Box::new(starts.into_iter()) }
@@ -99,8 +99,7 @@ fn tree_bucket(volume: u64, bucket: u64) -> Vec<u8> {
     format!("/{}/{}/", volume.cast_signed(), bucket.cast_signed()).into_bytes()
 }
 
-/// What the rows of a bucket begin with in a table; `None` when they do not begin with it, or there
-/// is no such bucket.
+/// Prefix of the rows of a bucket in a table; `None` if they have none, or there is no such bucket.
 pub(super) fn bucket_prefix(
     tables: &Tables,
     table: StoreTable,

@@ -1,4 +1,4 @@
-//! What the compactor has done: for administrators, the status page and metrics.
+//! Work of the compactor: for administrators, the status page and metrics.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -1,18 +1,18 @@
 //! The first start on a directory that Apache Ozone's OM has written: `om.db` is taken over.
 //!
-//! Tables, key formats and messages are Ozone's, so nearly all rows stay as they are. What is done:
+//! Tables, key formats and messages are Ozone's, so nearly all rows stay as they are. Steps:
 //!
-//! 1. The Ratis log is looked at, not read: commands in it that are not in the tables would be
+//! 1. The Ratis log is checked, not read: commands in it that are not in the tables would be
 //!    lost, so OM does not start then.
 //! 2. Snapshots of buckets are separate databases that this OM does not read: it does not start
 //!    while there are any.
 //! 3. Parts of multipart uploads become rows of their own ([`uploads`]).
-//! 4. The Raft log begins behind what the tables hold ([`replicated::takeover`]).
+//! 4. The Raft log begins after the last entry in the tables ([`replicated::takeover`]).
 //!
 //! A database is Ozone's when it lacks the table that this OM adds. That table is made when all of
 //! this is done and durable; until then a start that ends begins again. A database without a single
-//! row is nobody's: a first start, of either OM, ended before it had made all tables. Only the
-//! Ratis log counts there.
+//! row belongs to neither: a first start, of either OM, ended before it had made all tables. Only
+//! the Ratis log counts there.
 //!
 //! Nothing that Ozone needs is removed, but its OM must not be started on the directory again: it
 //! would go on with its own log.
@@ -31,7 +31,7 @@ use crate::state::column_families::RETRY_TABLE;
 
 /// Name of the database within OM's directory.
 const DATABASE: &str = "om.db";
-/// Where Ozone's OM has its Ratis log by default, below its metadata directory.
+/// Directory of the Ratis log of Ozone's OM by default, below its metadata directory.
 const RATIS: &str = "om.ratis";
 
 /// Takes over the database in `dir`, if Ozone wrote it. `home` is the locked directory of this OM;

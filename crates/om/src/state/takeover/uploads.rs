@@ -21,7 +21,7 @@ pub(super) enum ConvertError {
     Damaged { row: String, reason: String },
 }
 
-/// What is wrong with a row.
+/// Defect of a row.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Damage(String);
@@ -44,7 +44,7 @@ pub(super) fn convert(store: &OfflineStore) -> Result<usize, ConvertError> {
                     break;
                 }
                 seen += 1;
-                // Behind this row, which stays where it is.
+                // After this row, which remains.
                 from = [row, &[0]].concat();
                 let damaged = |reason: String| ConvertError::Damaged {
                     row: String::from_utf8_lossy(row).into_owned(),
@@ -102,7 +102,7 @@ fn names(row: &[u8], upload_id: &str) -> Result<(String, String, String), Damage
     }
 }
 
-/// What is known of a part, less where its blocks are: SCM says that.
+/// Row of a part, without the locations of its blocks, which SCM has.
 fn part_row(part: PartKeyInfo) -> MultipartPartInfo {
     let key = part.part_key_info;
     let e_tag = key.metadata.iter().find(|kv| kv.key == "ETag").and_then(|kv| kv.value.clone());
