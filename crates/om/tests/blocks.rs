@@ -58,7 +58,7 @@ async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
     *world.scm.places.lock().unwrap() = places(7, vec![place]);
     let mut keys = 0..;
     testkit::until("the new SCM to be asked", async || {
-        // As soon as OM has heard of it.
+        // As soon as OM has received it.
         om.put("vol", "bkt", &format!("k{}", keys.next().unwrap()), 10).await;
         new.allocate_calls.load(Ordering::Relaxed) > 0
     })
@@ -100,7 +100,7 @@ async fn what_a_client_excludes_is_neither_given_to_it_nor_kept_for_others() {
     assert_ne!(given, bad);
     assert_eq!(world.scm.excludes.lock().unwrap().as_slice(), [exclude]);
     let before = world.scm.allocated.load(Ordering::Relaxed);
-    // What is left in the pool avoids the pipeline, too, until SCM is asked again.
+    // The rest of the pool avoids the pipeline, too, until OM calls SCM again.
     while world.scm.allocated.load(Ordering::Relaxed) == before {
         let (_, args) = om.open(key_args("vol", "bkt", "other", 10)).await;
         if world.scm.allocated.load(Ordering::Relaxed) > before {

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::support::requests::*;
 use crate::support::{TestOm, World};
 
-/// What a path of OM's web port answers, without its headers.
+/// Response of a path of OM's web port, without its headers.
 async fn get(om: &TestOm, path: &str) -> (String, Vec<u8>) {
     let address = om.handle.addresses().http.unwrap();
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();

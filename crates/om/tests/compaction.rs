@@ -1,4 +1,4 @@
-//! What deletions leave in the tables goes, and administrators see it.
+//! Compaction removes the remains of deletions from the tables, and administrators see it.
 
 use framed::{Client, ClientOptions};
 use prost::Message;
@@ -115,7 +115,7 @@ async fn administrators_see_and_start_compactions() {
     assert!(start.ends_with(&format!("/{id}/")), "{start}");
     assert!(told.took_ms.is_some() && told.failure.is_none());
 
-    // What is worth it, in all tables.
+    // Compaction of all ranges worth it, in all tables.
     assert_eq!(run(&om, None, None).await, None);
     shown(&om, "all is clean", |s| tombstones(s, "keyTable") < 100).await;
     assert!(status(&om).await.looked_at.is_some());
@@ -125,7 +125,7 @@ async fn administrators_see_and_start_compactions() {
     om.handle.shutdown().await;
 }
 
-/// A list finds what lives behind what is deleted, without stepping through it each time.
+/// A list finds live rows after deleted ones, without stepping through them each time.
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_go_over_deleted_keys() {
     let world = World::new().await;

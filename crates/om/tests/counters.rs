@@ -152,7 +152,7 @@ async fn hand_over(service: &Service, n: usize) {
     .await;
 }
 
-/// Everything ends at once: what comes back is what the files have now, of tables that were not
+/// Everything ends at once: only the current contents of files survive, of tables that were not
 /// flushed for it, and the logs.
 async fn end_all(service: &mut Service) {
     let images: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();

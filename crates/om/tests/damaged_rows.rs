@@ -1,4 +1,4 @@
-//! Rows that nobody can read stop no background service, and clients cannot have such rows written.
+//! Unreadable rows stop no background service, and clients cannot have such rows written.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ async fn a_client_cannot_ask_for_what_om_does_by_itself() {
     ] {
         assert_eq!(om.refused(request(command)).await, Status::PermissionDenied);
     }
-    // What is deleted after it comes to SCM, and nothing else.
+    // Only blocks deleted after it reach SCM.
     let dead = blocks(&om.put("vol", "bkt", "dead", 10).await);
     om.ok(delete_key("vol", "bkt", "dead")).await;
     let deleted = || world.scm.deleted_blocks.lock().unwrap().clone();

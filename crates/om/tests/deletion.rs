@@ -1,4 +1,4 @@
-//! Deleted keys on their way to SCM, and what nobody finished.
+//! Deleted keys on their way to SCM, and abandoned writes.
 
 use std::collections::HashSet;
 

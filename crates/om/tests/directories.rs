@@ -32,7 +32,7 @@ async fn a_deleted_directory_is_taken_apart_and_its_blocks_reach_scm() {
     let om = world.start().await;
     om.ok(create_volume("vol")).await;
     om.tree("vol", "tree").await;
-    // More than one portion in one directory, and directories in directories.
+    // More than one batch in one directory, and directories in directories.
     for i in 0..600 {
         touch(&om, &format!("top/many/f{i}"), 1).await;
     }

@@ -1,4 +1,4 @@
-//! What was acknowledged is there, however OM ended.
+//! Acknowledged writes survive every end of OM.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -195,7 +195,7 @@ async fn kill_nine_loses_no_acknowledged_key() {
     om.handle.shutdown().await;
 }
 
-/// Writes keys until the server is gone; those that were acknowledged.
+/// Writes keys until the server is down; returns the acknowledged ones.
 async fn write_until(
     client: Client,
     dead: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Numbers that no key can have: refused, and nobody else is the worse for it.
+//! Numbers that no key can have: refused, without an effect on other requests.
 
 use proto::ozone::{KeyArgs, Status};
 

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{TIMEOUT, TestOm, World, requests};
 
-/// What its web port answers.
+/// Response of its web port.
 async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -34,7 +34,7 @@ async fn volume(om: &TestOm, name: &str) {
     .await;
 }
 
-/// Makes the OM's group panic. A group that failed for good is gone: there is nothing to ask then.
+/// Makes the OM's group panic. A permanently failed group was removed: no call reaches it.
 fn panic(om: &TestOm) {
     let raft = om.handle.raft();
     if let Some(group) = raft.groups().first() {
@@ -61,7 +61,7 @@ async fn an_om_whose_group_panics_comes_back_and_has_everything() {
     let status = get(http, "/status.json").await;
     assert!(status.contains("\"restarts after a failure\":\"3\""), "{status}");
     om.handle.shutdown().await;
-    // What came back is on disk, too.
+    // The survivors are on disk, too.
     let om = world.start().await;
     om.ok(requests::info_volume("after2")).await;
     om.handle.shutdown().await;
@@ -88,7 +88,7 @@ async fn an_om_whose_group_panics_again_and_again_stops_and_says_why() {
     om.handle.shutdown().await;
 }
 
-/// RocksDB can make no file any more: the first flush fails, and so does every round behind it.
+/// RocksDB can make no file any more: the first flush fails, and so does every later round.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_om_whose_tables_are_gone_stops_and_says_why() {
     let world = World::new().await.with("ozone.om.ratis.snapshot.auto.trigger.threshold", 5);

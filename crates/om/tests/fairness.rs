@@ -60,7 +60,7 @@ impl Flood {
     }
 }
 
-/// How many of the flood's requests were answered during each of the light user's, sorted.
+/// Number of the flood's requests answered during each of the light user's, sorted.
 async fn seen_by_light(world: &World) -> Vec<u64> {
     let om = world.start().await;
     om.bucket("vol", "bkt").await;

@@ -1,4 +1,4 @@
-//! What is answered about features that this OM does not have.
+//! Answers about features that this OM does not have.
 
 use bytes::Bytes;
 use hadoop_rpc::{Client, ClientOptions, Identity};

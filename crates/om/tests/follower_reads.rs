@@ -30,7 +30,7 @@ async fn ask_one(service: &Service, n: usize, asked: &OmRequest) -> Result<OmRes
     }
 }
 
-/// An OM answers as soon as it knows a leader.
+/// An OM answers as soon as it has a leader.
 async fn answered_soon(service: &Service, n: usize, asked: &OmRequest) {
     let answer = testkit::until("an answer", async || {
         let asked = ask_one(service, n, asked).await;

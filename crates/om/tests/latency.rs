@@ -1,4 +1,4 @@
-//! Where the time of requests goes, as OM tells it.
+//! Time of requests by stage, as OM reports it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Synced keys: their recovery, and what OM does when nobody closes them.
+//! Synced keys: their recovery, and their closing by OM if no client closes them.
 
 use proto::ozone::*;
 
@@ -89,7 +89,7 @@ async fn a_synced_file_that_nobody_closes_is_closed_wherever_it_has_moved() {
     om.handle.shutdown().await;
 }
 
-/// Waits until nobody writes to the key any more; then it is what was synced.
+/// Waits until no client writes to the key any more; its contents are the synced ones.
 async fn closed(om: &TestOm, bucket: &str, key: &str) {
     testkit::until("it to be closed", async || {
         om.info("vol", bucket, key).await.metadata.is_empty()

@@ -1,5 +1,5 @@
-//! Concurrent clients of one directory tree: for what they saw there must be an order, compatible
-//! with which response came before which request, in which a file system of one thread would have
+//! Concurrent clients of one directory tree: their results must have an order, compatible with the
+//! order of responses and later requests, in which a file system of one thread would have
 //! answered the same (Wing and Gong's check).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -22,12 +22,12 @@ const HISTORIES: u64 = 40;
 enum Op {
     Mkdir(&'static str),
     Create(&'static str),
-    /// Of the file that the client created just before; the number tells which creation.
+    /// Of the file that the client created just before; the number identifies the creation.
     Commit(&'static str, u64),
     Rename(&'static str, &'static str),
     Delete(&'static str, bool),
     IsDirectory(&'static str),
-    /// What is in the directory.
+    /// Entries of the directory.
     List(&'static str),
     /// All that is in the bucket.
     ListAll,
@@ -192,7 +192,7 @@ impl Model {
         })
     }
 
-    /// What is in directory `id`, which is at `path`, and all below it.
+    /// Entries of directory `id`, which is at `path`, and all below it.
     fn names_below(&self, id: u64, path: &str, all: &mut Vec<String>) {
         all.extend(self.names(id, path));
         let base = if path.is_empty() { String::new() } else { format!("{path}/") };
@@ -203,7 +203,7 @@ impl Model {
         }
     }
 
-    /// What is in directory `id`, which is at `path`.
+    /// Entries of directory `id`, which is at `path`.
     fn names(&self, id: u64, path: &str) -> Vec<String> {
         let base = if path.is_empty() { String::new() } else { format!("{path}/") };
         let directories = self.directories.keys().filter(|(parent, _)| *parent == id);
@@ -249,7 +249,7 @@ impl Model {
     }
 }
 
-/// Whether the events can be put in an order. `done` has the ones that are, one bit each.
+/// Returns `true` if the events can be put in an order. `done` has the ordered ones, one bit each.
 fn orders(events: &[Event], done: u32, model: &Model, seen: &mut HashSet<(u32, Model)>) -> bool {
     if done.count_ones() as usize == events.len() {
         return true;

@@ -1,4 +1,4 @@
-//! End-to-end tests of OM: over its endpoints, with a fake SCM behind it.
+//! End-to-end tests of OM: over its endpoints, with a fake SCM.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod acl;

@@ -85,7 +85,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
         })
     })
     .await;
-    // The leader goes; the caller is sent on to the next one.
+    // The leader stops; the caller is redirected to the next one.
     let leader = service.leader().await;
     let gone = service.node(leader).to_owned();
     service.write_file(&[&gone]);
@@ -113,7 +113,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     for n in 0..written.load(Ordering::Acquire) {
         ok(&client, requests::info_volume(&format!("written{n}"))).await;
     }
-    // What was changed is still so after a restart of all.
+    // The change survives a restart of all.
     service.revive(next).await;
     for n in service.up() {
         service.kill(n).await;
@@ -154,7 +154,7 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
     let mut service = Service::start(World::new().await).await;
     let (fourth, fifth) = (service.grow("om4"), service.grow("om5"));
     service.write_file(&[]);
-    // It ended while it looked for somebody to let it in.
+    // It stopped while it searched for an OM to admit it.
     let majority: Vec<usize> = service.up().into_iter().take(2).collect();
     for n in &majority {
         service.kill(*n).await;
@@ -183,7 +183,7 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
     std::fs::create_dir_all(service.dir(fifth).join("om/ratis")).unwrap();
     service.revive(fifth).await;
     testkit::until("the fifth votes", async || votes(5).await).await;
-    // They count: two of five may go.
+    // They count: two of five may stop.
     for _ in 0..2 {
         let leader = service.leader().await;
         service.kill(leader).await;

@@ -93,7 +93,7 @@ async fn counters_of_a_bucket_are_exact_after_concurrent_changes() {
     let bucket = om.bucket_info("vol", "bkt").await;
     assert_eq!(bucket.used_namespace, Some(names.len() as u64));
     assert_eq!(bucket.used_bytes, Some(bytes));
-    // 10 shared; of each writer's 10 own keys those at i % 7 == 3 and odd (3, 17) are gone.
+    // 10 shared; of each writer's 10 own keys those at i % 7 == 3 and odd (3, 17) were removed.
     assert_eq!(names.len(), 10 + 8 * 8);
 }
 

@@ -21,7 +21,7 @@ impl Numbers {
     }
 }
 
-/// Repairs, and tells what was wrong.
+/// Repairs, and returns the differences.
 async fn repair(om: &TestOm, buckets: &[&str]) -> serde_json::Value {
     let buckets = buckets.iter().map(|b| (*b).to_owned()).collect();
     let start = StartQuotaRepairRequest { buckets };

@@ -43,7 +43,7 @@ async fn snapshots(om: &TestOm) -> Vec<SnapshotInfo> {
     om.ok(list_snapshots()).await.list_snapshot_response.unwrap().snapshot_info
 }
 
-/// What two snapshots and the bucket show, key by key.
+/// Keys of two snapshots and the bucket, one by one.
 async fn shown(om: &TestOm) -> Vec<KeyInfo> {
     let mut keys = Vec::new();
     for prefix in [".snapshot/old/", ".snapshot/new/", ""] {
@@ -137,8 +137,8 @@ async fn no_snapshot_has_blocks_after_a_crash_that_scm_was_told_to_delete() {
     om.handle.shutdown().await;
 }
 
-/// An overwrite puts what it was given and did not use into a row of the deletedTable. The version
-/// that it replaced comes to the same row once the snapshot that shows it has gone.
+/// An overwrite puts its unused new blocks into a row of the deletedTable. The version that it
+/// replaced is added to the same row after the deletion of the snapshot that shows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_version_that_comes_to_a_row_that_is_purged_meanwhile_is_deleted_too() {
     let world = World::new().await.with("trioxide.om.key.deleting.service.interval", "20ms");
@@ -176,7 +176,7 @@ async fn a_version_that_comes_to_a_row_that_is_purged_meanwhile_is_deleted_too()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
-    // Rows of the layer: two for each key, several portions of the service.
+    // Rows of the layer: two for each key, several batches of the service.
     const KEYS: usize = 1_200;
     let world = World::new()
         .await

@@ -1,4 +1,4 @@
-//! Starting: what is there, and what is refused.
+//! Starts: the initial state, and refused configurations.
 
 use om::{Error, Om, OmOptions, RootCredentials};
 use proto::ozone::*;

@@ -27,7 +27,7 @@ async fn trash(om: &TestOm, bucket: &str, expected: &[&str]) {
             }
             *name = parts.join("/");
         }
-        // Directories stand for what is in them.
+        // Directories stand for their contents.
         names.retain(|name| !name.ends_with('/'));
         names.sort();
         if names == expected {
@@ -41,7 +41,8 @@ async fn trash(om: &TestOm, bucket: &str, expected: &[&str]) {
 const LAYOUTS: [(&str, BucketLayoutProto); 2] =
     [("tree", BucketLayoutProto::FileSystemOptimized), ("legacy", BucketLayoutProto::Legacy)];
 
-/// OM makes checkpoints after so many minutes and keeps them for an hour; 0: nothing is emptied.
+/// OM makes checkpoints every `checkpoint` minutes and keeps them for an hour; 0: nothing is
+/// emptied.
 fn emptied(world: World, checkpoint: f64) -> World {
     let interval = if checkpoint > 0.0 { 60 } else { 0 };
     world.with("fs.trash.interval", interval).with("ozone.fs.trash.checkpoint.interval", checkpoint)
@@ -66,7 +67,7 @@ async fn empties_the_trash(world: World) {
         om.put("vol", name, ".Trash/ann/200101000000/old", 10).await;
     }
     om.handle.shutdown().await;
-    // Checkpoints, but only the one from long ago is old enough to go.
+    // Checkpoints, but only the one from long ago is old enough to be deleted.
     let world = emptied(world, 0.005);
     let om = world.start().await;
     for (name, _) in LAYOUTS {

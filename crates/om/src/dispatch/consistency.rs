@@ -73,7 +73,7 @@ impl Dispatcher {
         read.map(|_| ()).map_err(|e| self.read_status(&e))
     }
 
-    /// Whether this OM is near enough to its leader, by its own bounds and the client's.
+    /// Decides if this OM is close enough to its leader, by its own bounds and the client's.
     fn local(&self, hint: Option<&ReadConsistencyHint>) -> Local {
         let own = &self.parts.local_reads;
         if !own.enabled {

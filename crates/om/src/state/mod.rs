@@ -2,9 +2,9 @@
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
 //! [`OmStateMachine`] the state machine of Raft, [`retries`] the answers of writes that clients may
-//! retry, [`UpdateFeed`] the recent writes, for clients that keep a copy. [`column_families`] defines
-//! the tables on disk, [`compaction`] chooses ranges of them to compact, [`takeover`] converts
-//! a database of Apache Ozone's.
+//! retry, [`UpdateFeed`] the recent writes, for clients that keep a copy. [`column_families`]
+//! defines the tables on disk, [`compaction`] chooses ranges of them to compact, [`takeover`]
+//! converts a database of Apache Ozone's.
 
 pub(crate) mod column_families;
 pub(crate) mod compaction;

@@ -2,8 +2,8 @@
 //!
 //! The rules are pure: the same entry over the same tables takes the same way through them, so a
 //! panic in them happens on every replica, now and whenever the log is replayed. To stop for it
-//! would stop all OMs for ever. A command that panics therefore changes nothing, what it did so far
-//! is dropped with it, and the call gets `INTERNAL_ERROR`. The answer is the same text everywhere,
+//! would stop all OMs for ever. A command that panics therefore changes nothing, its changes so far
+//! are dropped with it, and the call gets `INTERNAL_ERROR`. The answer is the same text everywhere,
 //! since it is kept for the case that the call comes again.
 //!
 //! A row that cannot be read is another matter: that is this disk's trouble, not the command's, and

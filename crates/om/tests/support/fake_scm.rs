@@ -1,4 +1,4 @@
-//! An SCM as OM sees it: gives blocks, tells places, takes deletions, and remembers all of it.
+//! An SCM as OM sees it: gives blocks, returns locations, takes deletions, and records all of it.
 
 #![allow(dead_code)]
 
@@ -46,12 +46,12 @@ pub struct FakeScm {
     pub deleted_blocks: Mutex<HashSet<(i64, i64)>>,
     /// Keys containing this are refused for deletion.
     pub refuse_deleting: Mutex<Option<String>>,
-    /// Whoever holds this for writing holds up the answers to deletions.
+    /// Delays the answers to deletions while it is locked for writing.
     pub deletions: tokio::sync::RwLock<()>,
     /// It was asked to delete blocks.
     pub called_deleting: tokio::sync::Notify,
     pub excludes: Mutex<Vec<hdds::ExcludeListProto>>,
-    /// What it says of the SCMs of its service.
+    /// Its response about the SCMs of its service.
     pub places: Mutex<Option<hdds::ScmPlacesProto>>,
     next_local: AtomicI64,
     pipelines: Vec<Pipeline>,

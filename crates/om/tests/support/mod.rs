@@ -69,8 +69,8 @@ impl World {
         TestOm::new(handle)
     }
 
-    /// The directory as a crash would leave it now: its files, copied without anybody being
-    /// asked to finish.
+    /// The directory as a crash would leave it now: its files, copied without any process finishing
+    /// its work.
     pub fn crash_image(&self) -> tempfile::TempDir {
         let image = tempfile::tempdir().unwrap();
         copy(self.dir.path(), image.path());
@@ -183,7 +183,7 @@ impl TestOm {
         self.info(volume, bucket, key).await
     }
 
-    /// Like [`Self::put`], where somebody else may be faster.
+    /// Like [`Self::put`], if another client may be faster.
     pub async fn put_any(&self, volume: &str, bucket: &str, key: &str, size: u64) {
         let (session, args) = self.open(requests::key_args(volume, bucket, key, size)).await;
         self.ask(requests::commit_key(args, session)).await;

@@ -51,7 +51,7 @@ impl Service {
         service
     }
 
-    /// Where an OM keeps its files.
+    /// Directory of an OM's files.
     pub fn dir(&self, n: usize) -> PathBuf {
         self.world.dir.path().join(self.node(n))
     }
