@@ -10,7 +10,7 @@ use crate::state::layers::keep::keep;
 use crate::state::snapshot_usage::Added;
 use crate::state::view::View;
 
-/// What an entry did.
+/// Result of an entry.
 #[derive(Debug)]
 pub struct Applied {
     /// The answer to the client.

@@ -32,7 +32,7 @@ pub(crate) fn check_read(r: &OmRequest, cx: &ReadContext<'_>) -> Result<(), OmEr
     registry::judge(registry::command_of(r)?, r, &guard)
 }
 
-/// Marks are the leader's: what a client says there counts for nothing.
+/// Marks are the leader's: values from a client are ignored.
 fn clear_marks(r: &mut OmRequest) {
     if let Some(delete) = r.delete_keys_request.as_mut().and_then(|d| d.delete_keys.as_mut()) {
         delete.refused.clear();
@@ -63,7 +63,7 @@ fn mark_refused(guard: &Guard<'_>, r: &mut OmRequest) -> Result<(), OmError> {
     Ok(())
 }
 
-/// Whether a key may not be touched. Whatever else is wrong is for the command to find.
+/// Returns `true` if access to a key is denied. The command itself finds other errors.
 fn refused(verdict: Result<(), OmError>) -> bool {
     matches!(verdict, Err(OmError::PermissionDenied(_)))
 }

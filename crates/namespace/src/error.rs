@@ -1,4 +1,4 @@
-//! Why a command is refused, and the one place where that becomes a status of the protocol.
+//! Refusals of commands, and the one place that converts them to a status of the protocol.
 
 use proto::ozone::{OmResponse, Status, Type};
 use types::WireError;
@@ -14,7 +14,7 @@ pub enum ViewError {
     Store {
         /// The table being read.
         table: Table,
-        /// What the store said.
+        /// Error of the store.
         cause: String,
     },
     /// A row is no valid message of its table.
@@ -24,7 +24,7 @@ pub enum ViewError {
         table: Table,
         /// The row's key, as text.
         key: String,
-        /// What the decoder said.
+        /// Error of the decoder.
         cause: String,
     },
 }

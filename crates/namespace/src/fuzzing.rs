@@ -9,7 +9,7 @@ use crate::tables::parse_transaction_info;
 use crate::upgrade::parse_prepared_info;
 use crate::{audit, is_read, route};
 
-/// The parsers, by name and with what they are meant for.
+/// The parsers, by name and with valid inputs.
 pub fn targets() -> Vec<(&'static str, fn(&[u8]), Vec<Vec<u8>>)> {
     vec![
         ("namespace-key", key, keys()),
@@ -34,7 +34,7 @@ fn numbers(data: &[u8]) {
     let _ = (parse_transaction_info(data), parse_prepared_info(data));
 }
 
-/// What is done with a request before anything is known of it.
+/// Handles a request before it is authenticated.
 fn request(data: &[u8]) {
     if let Ok(request) = OmRequest::decode(data) {
         let _ = (route(&request), is_read(&request), audit(&request));

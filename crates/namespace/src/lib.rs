@@ -17,7 +17,7 @@
 //! `key/create.rs` and `key/commit.rs` for the life of a key.
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
-// sums saturate or are checked, and casts say what becomes of what does not fit.
+// sums saturate or are checked, and casts define the result for values out of range.
 #![cfg_attr(
     not(test),
     deny(

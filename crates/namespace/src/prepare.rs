@@ -27,8 +27,8 @@ pub fn prepare(request: OmRequest, ctx: &PrepareContext<'_>) -> Result<Prepared,
     prepare_with(request, ctx, || ())
 }
 
-/// As [`prepare`]; `authorized` is called once the user's rights have been looked at, for a caller
-/// that measures what that takes.
+/// As [`prepare`]; `authorized` is called after the check of the user's rights, for a caller that
+/// measures its duration.
 ///
 /// # Errors
 /// As [`prepare`].

@@ -17,8 +17,8 @@ pub fn read(request: &OmRequest, cx: &ReadContext<'_>) -> OmResponse {
     read_with(request, cx, || ())
 }
 
-/// As [`read`]; `authorized` is called once the user's rights have been looked at, for a caller
-/// that measures what that takes.
+/// As [`read`]; `authorized` is called after the check of the user's rights, for a caller that
+/// measures its duration.
 pub fn read_with(
     request: &OmRequest,
     cx: &ReadContext<'_>,
@@ -33,8 +33,7 @@ pub fn read_with(
     })
 }
 
-/// Calls `read` with a view that keeps what the judgement of rights looked at for what comes
-/// after it.
+/// Calls `read` with a view that caches the rows of the authorization for the read after it.
 fn remembering<T>(cx: &ReadContext<'_>, read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     if !cx.settings.authorization.enabled {
         return read(cx);

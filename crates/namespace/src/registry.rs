@@ -16,7 +16,7 @@ use crate::{
     volume,
 };
 
-/// Which OM answers a command, and how.
+/// Route of a command: the OM that answers it, and its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
     /// [`crate::read`], from the tables, without the log.
@@ -46,7 +46,7 @@ macro_rules! commands {
         server { $($server:ident = $name:literal,)* }
         unsupported { $($unsupported:ident,)* }
     ) => {
-        /// How `request`, which is of `command`, is answered.
+        /// Route of `request`, which is of `command`.
         pub(crate) fn route(command: Type, request: &OmRequest) -> Route {
             match command {
                 $(<$write as Command>::TYPE => Route::Write,)*
@@ -60,7 +60,7 @@ macro_rules! commands {
             }
         }
 
-        /// What the audit log says of a request.
+        /// The audit entry of a request.
         pub(crate) fn audit(command: Type, request: &OmRequest) -> (&'static str, AuditParams) {
             match command {
                 $(<$write as Command>::TYPE => command::audit::<$write>(request),)*
@@ -71,7 +71,7 @@ macro_rules! commands {
             }
         }
 
-        /// Whether OM alone asks for a command, in the work that it does by itself.
+        /// Returns `true` if only OM itself sends a command, as part of its own work.
         pub(crate) fn is_internal(command: Type) -> bool {
             match command {
                 $(<$write as Command>::TYPE => command::is_internal::<$write>(),)*
@@ -98,7 +98,7 @@ macro_rules! commands {
             }
         }
 
-        /// What the leader decides about a write.
+        /// Runs the leader's decision on a write.
         pub(crate) fn prepare(
             command: Type,
             request: &mut OmRequest,
@@ -113,7 +113,7 @@ macro_rules! commands {
             }
         }
 
-        /// What a replica does with an entry of the log.
+        /// Applies an entry of the log on a replica.
         pub(crate) fn apply(
             command: Type,
             request: OmRequest,
@@ -143,7 +143,8 @@ macro_rules! commands {
             }
         }
 
-        /// Whether a command is done although the OMs are prepared for another version.
+        /// Returns `true` if a command is carried out although the OMs are prepared for another
+        /// version.
         pub(crate) fn allowed_when_prepared(command: Type) -> bool {
             match command {
                 $(<$write as Command>::TYPE => <$write>::ALLOWED_WHEN_PREPARED,)*

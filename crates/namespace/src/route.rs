@@ -1,28 +1,28 @@
-//! What a server asks about a request: how it is answered, whether OM alone asks for it, whether it
-//! is done when the OMs are prepared, and what the audit log says of it.
+//! Properties of a request that a server needs: its route, whether only OM itself sends it, whether
+//! prepared OMs carry it out, and its audit entry.
 
 use proto::ozone::{OmRequest, Type};
 
 use crate::command::audit::AuditParams;
 use crate::registry::{self, Route};
 
-/// How `request` is answered.
+/// Route of `request`.
 pub fn route(request: &OmRequest) -> Route {
     Type::try_from(request.cmd_type)
         .map_or(Route::Unsupported, |command| registry::route(command, request))
 }
 
-/// Whether OM alone asks for `command`, in the work that it does by itself.
+/// Returns `true` if only OM itself sends `command`, as part of its own work.
 pub fn is_internal(command: i32) -> bool {
     Type::try_from(command).is_ok_and(registry::is_internal)
 }
 
-/// Whether `request` is answered without the log.
+/// Returns `true` if `request` is answered without the log.
 pub fn is_read(request: &OmRequest) -> bool {
     matches!(route(request), Route::Read)
 }
 
-/// Whether a write is done although the OMs are prepared.
+/// Returns `true` if a write is carried out although the OMs are prepared.
 pub fn allowed_when_prepared(request: &OmRequest) -> bool {
     Type::try_from(request.cmd_type).is_ok_and(registry::allowed_when_prepared)
 }

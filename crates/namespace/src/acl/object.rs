@@ -122,8 +122,8 @@ impl Object {
         }
     }
 
-    /// What a prefix that gets its first ACLs has from above: the default entries of the nearest
-    /// prefix that has any, else of the bucket.
+    /// ACLs that a prefix inherits with its first ACLs: the default entries of the nearest prefix
+    /// that has any, else of the bucket.
     pub fn from_above(&self, view: &dyn View) -> Result<Vec<OzoneAclInfo>, OmError> {
         let Self::Prefix { info, stored: false, .. } = self else { return Ok(Vec::new()) };
         let mut acls = Vec::new();
@@ -140,7 +140,7 @@ impl Object {
         Ok(acls)
     }
 
-    /// Whether there is nothing that ACLs could be taken from.
+    /// Returns `true` for a prefix without stored ACLs: there are none to remove.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Prefix { stored: false, .. })
     }

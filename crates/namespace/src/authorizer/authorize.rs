@@ -1,9 +1,9 @@
-//! Whether a user may do something with an object: Ozone's native authorizer.
+//! Authorization of users for objects: Ozone's native authorizer.
 //!
-//! A user needs the right on the object itself and a lesser one on
-//! what is around it: READ on the volume (WRITE to create a bucket in it), and on the bucket
-//! WRITE to create a key, READ to look, delete or see ACLs. Owners of the volume may do anything
-//! within it, owners of a bucket anything within that, administrators anything at all.
+//! A user needs the right on the object itself and a lesser one on its parents: READ on the volume
+//! (WRITE to create a bucket in it), and on the bucket WRITE to create a key, READ to look, delete
+//! or see ACLs. Owners of the volume may do anything within it, owners of a bucket anything within
+//! that, administrators anything at all.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(crate) struct Guard<'a> {
     pub policy: &'a Authorization,
     pub user: &'a str,
     pub groups: &'a [String],
-    /// Where the buckets of S3 clients are.
+    /// Volume of the buckets of S3 clients.
     pub s3_volume: &'a str,
 }
 
@@ -98,13 +98,13 @@ impl Guard<'_> {
         self.demand(target, right, bucket_owner.as_deref())
     }
 
-    /// Whether all volumes may be listed.
+    /// Checks the right to list all volumes.
     pub fn may_list_all_volumes(&self) -> Result<(), OmError> {
         let allowed = self.judged_by_name(Right::List).unwrap_or(self.policy.list_all_volumes);
         if allowed { Ok(()) } else { Err(self.refusal(Target::volume("/"), Right::List)) }
     }
 
-    /// Whether `right` on a volume is there, for lists that leave out what is not.
+    /// Returns `true` if the user has `right` on a volume, for lists that omit the others.
     pub fn may_list(&self, volume: &VolumeInfo) -> bool {
         self.judged_by_name(Right::List).unwrap_or_else(|| {
             volume.owner_name == self.user || self.grants(&volume.volume_acls, Right::List)
@@ -112,7 +112,7 @@ impl Guard<'_> {
     }
 
     /// # Errors
-    /// When a user is no administrator and wants to do what only those may.
+    /// When a user who is no administrator requests an operation of administrators.
     pub fn require_admin(&self, deed: &str) -> Result<(), OmError> {
         if self.is_admin() {
             return Ok(());
@@ -149,7 +149,7 @@ impl Guard<'_> {
         Err(OmError::LinkLoop { volume, bucket })
     }
 
-    /// What the user's name alone decides; `None` when owners and ACLs decide.
+    /// Decision by the user's name alone; `None` if owners and ACLs decide.
     fn judged_by_name(&self, right: Right) -> Option<bool> {
         let (policy, user, groups) = (self.policy, self.user, self.groups);
         if policy.blacklist.include(user, groups)
@@ -229,8 +229,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Rights on a key, or on the session in which it is written. What is not there may be looked
-    /// for and written.
+    /// Rights on a key, or on the session in which it is written. A missing key may be searched for
+    /// and written.
     fn on_key(&self, target: Target<'_>, right: Right) -> Result<bool, OmError> {
         let (volume, bucket, key) = (target.volume, target.bucket_name(), target.key_name());
         let acls = match right {

@@ -15,7 +15,7 @@ use crate::state::row::Bucket;
 const ALL: &[u8] = &[0x80];
 const READ_LIST: &[u8] = &[0x09];
 
-/// What an owner and their primary group get.
+/// Default ACLs of an owner and their primary group.
 fn defaults_of(user: &str, group: Option<&str>) -> Vec<OzoneAclInfo> {
     for_both(user, group, READ_LIST)
 }
@@ -43,7 +43,7 @@ fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
     add_defaults_of(acls, ctx.user, ctx);
 }
 
-/// Puts them behind what the client gave, as Ozone does with those of a bucket.
+/// Appends them to the client's ACLs, as Ozone does with those of a bucket.
 pub(crate) fn append_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
     for acl in defaults_of(ctx.user, ctx.groups.first().map(String::as_str)) {
         grant(acls, acl);
@@ -139,7 +139,7 @@ pub(crate) fn grant(acls: &mut Vec<OzoneAclInfo>, acl: OzoneAclInfo) -> bool {
     }
 }
 
-/// Takes rights away; false if none of them was there. An entry without rights goes.
+/// Takes rights away; false if none of them was there. An entry without rights is removed.
 pub(crate) fn revoke(acls: &mut Vec<OzoneAclInfo>, acl: &OzoneAclInfo) -> bool {
     let Some(at) = acls.iter().position(|old| same_subject(old, acl)) else { return false };
     let Some(old) = acls.get_mut(at) else { return false };

@@ -3,7 +3,7 @@
 use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::OzoneAclType;
 
-/// What a user may do with an object. The number is the bit in an ACL's rights.
+/// A right of a user on an object. The number is the bit in an ACL's rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Right {
     Read = 0,
@@ -34,7 +34,8 @@ impl Right {
         }
     }
 
-    /// Whether it only looks: what read-only administrators have and a read blacklist takes.
+    /// Returns `true` for rights to read: read-only administrators have them, a read blacklist
+    /// denies them.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::ReadAcl | Self::List)
     }
@@ -58,8 +59,8 @@ fn is_set(rights: &[u8], bit: usize) -> bool {
     rights.get(bit / 8).is_some_and(|byte| byte & (1 << (bit % 8)) != 0)
 }
 
-/// Whether `acls` give `right` to a user with these groups. Entries of either scope count, as in
-/// Ozone; those about anybody (world, anonymous) count for everybody.
+/// Returns `true` if `acls` give `right` to a user with these groups. Entries of either scope
+/// count, as in Ozone; entries of world and anonymous count for all users.
 pub(super) fn granted(acls: &[OzoneAclInfo], user: &str, groups: &[String], right: Right) -> bool {
     acls.iter().any(|acl| {
         let about = match OzoneAclType::try_from(acl.r#type) {

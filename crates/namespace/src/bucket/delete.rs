@@ -73,8 +73,8 @@ fn holds_keys(view: &dyn View, bucket: &Bucket, keys: &[u8]) -> Result<bool, OmE
             any(view, Table::KeyTable, keys)
         }
         BucketLayoutProto::FileSystemOptimized => {
-            // What is not below the bucket is below a deleted directory, which is taken apart by
-            // the ids in its row, whether the bucket is there or not.
+            // Rows outside the bucket's tree are below a deleted directory, which is taken apart by
+            // the ids in its row, even after the deletion of the bucket.
             let tree = Tree::of(view, bucket)?;
             tree.has_children(tree.bucket_id)
         }

@@ -36,8 +36,8 @@ impl Read for InfoBucket {
     }
 }
 
-/// A link shows its own names, owner and ACLs, and of its source what concerns the data. A link
-/// whose source is gone shows itself, so that it can be found out and removed.
+/// A link shows its own names, owner and ACLs, and data attributes of its source. A link whose
+/// source was removed shows itself, so that it can be found and removed.
 fn of_link(cx: &ReadContext<'_>, link: &Bucket) -> Result<BucketInfo, OmError> {
     let mut info = link.to_info();
     let (mut volume, mut bucket) = (link.volume_name.clone(), link.bucket_name.clone());

@@ -29,7 +29,7 @@ pub(super) fn check_clearing(volume: &VolumeInfo, quota: i64) -> Result<(), OmEr
     Ok(())
 }
 
-/// A volume with a space quota wants one of each of its buckets, and covers their sum.
+/// A volume with a space quota requires one of each of its buckets, and covers their sum.
 pub(super) fn check_space(
     view: &dyn View,
     volume: &VolumeInfo,

@@ -1,5 +1,5 @@
-//! What the audit log says of a request: Ozone's name of the operation and its parameters. Each
-//! command says its own; here is what several say alike.
+//! Audit entry of a request: Ozone's name of the operation and its parameters. Each command has its
+//! own; shared parts are here.
 
 use proto::hdds::{ReplicationFactor, ReplicationType};
 use proto::ozone::KeyArgs;
@@ -7,17 +7,17 @@ use proto::ozone::KeyArgs;
 /// Names and values of an operation's parameters, in the order of the line.
 pub type AuditParams = Vec<(&'static str, String)>;
 
-/// The parameters of what is done to a volume.
+/// Parameters of an operation on a volume.
 pub(crate) fn volume(volume: &str) -> AuditParams {
     vec![("volume", volume.to_owned())]
 }
 
-/// The parameters of what is done to a bucket.
+/// Parameters of an operation on a bucket.
 pub(crate) fn bucket(volume: &str, bucket: &str) -> AuditParams {
     vec![("volume", volume.to_owned()), ("bucket", bucket.to_owned())]
 }
 
-/// The parameters of what is done to a key.
+/// Parameters of an operation on a key.
 pub(crate) fn key(args: &KeyArgs) -> AuditParams {
     let mut params = Vec::with_capacity(6);
     params.push(("volume", args.volume_name.clone()));

@@ -1,5 +1,5 @@
-//! What a command is: each one implements [`Command`], and [`Write`], [`Read`] or both, in its own
-//! file. [`crate::registry`] lists them. [`mod@audit`] and [`response`] have the parts of audit
+//! The traits of commands: each one implements [`Command`], and [`Write`], [`Read`] or both, in its
+//! own file. [`crate::registry`] lists them. [`mod@audit`] and [`response`] have the parts of audit
 //! lines and answers that several commands share.
 
 pub(crate) mod audit;
@@ -42,12 +42,12 @@ pub(crate) trait Command {
 
 /// A command that goes through the log.
 pub(crate) trait Write: Command {
-    /// What the leader does before the log.
+    /// Decision of the leader before the log.
     const PREPARE: Decision<Self::Request>;
-    /// Whether it is done although the OMs are prepared for another version.
+    /// True if the command is carried out although the OMs are prepared for another version.
     const ALLOWED_WHEN_PREPARED: bool = false;
 
-    /// What every replica does with the log entry.
+    /// Applies the log entry on every replica.
     fn apply(request: Self::Request, cx: &mut ApplyContext<'_>) -> Result<OmResponse, OmError>;
 }
 
@@ -59,7 +59,7 @@ pub(crate) trait Read: Command {
 
 /// A command that is a read or a write, as the request says.
 pub(crate) trait ReadOrWrite: Read + Write {
-    /// Whether `request` is a read.
+    /// Returns `true` if `request` is a read.
     fn is_read(request: &OmRequest) -> bool;
 }
 
@@ -68,31 +68,31 @@ pub(crate) enum Rights<R> {
     /// The rights that the function requires on what the request is about. A request without its
     /// part is refused here; the other kinds do not look at it.
     Required(fn(&R, &Guard<'_>) -> Result<(), OmError>),
-    /// Anybody.
+    /// All users.
     Anybody,
-    /// Administrators. Others are told that only they are allowed to do this.
+    /// Administrators. The refusal of others names this operation.
     Admins(&'static str),
     /// OM alone, in the work that it does by itself. Such a command names rows of the tables as
     /// they are, which is not checked: from a client it could take away what is not deleted.
     Om,
 }
 
-/// What the leader decides about a write, in the request's own fields.
+/// Decision of the leader on a write, in the request's own fields.
 pub(crate) enum Decision<R> {
-    /// Nothing: the tables say it all. The part of the request is not looked at before the log.
+    /// Nothing: the tables are sufficient. The part of the request is not read before the log.
     Nothing,
-    /// What does not follow from the tables: names, times, ids.
+    /// Values that do not follow from the tables: names, times, ids.
     Fields(fn(&mut R, &PrepareContext<'_>) -> Result<(), OmError>),
     /// The same, and which blocks the request needs.
     FieldsAndBlocks(fn(&mut R, &PrepareContext<'_>) -> Result<Option<BlockDemand>, OmError>),
 }
 
-/// What the audit log says of a request of `C`.
+/// The audit entry of a request of `C`.
 pub(crate) fn audit<C: Command>(request: &OmRequest) -> (&'static str, AuditParams) {
     (C::AUDIT, C::part(request).map(C::audit).unwrap_or_default())
 }
 
-/// Whether the user of `guard` may do what `request`, which is of `C`, asks.
+/// Checks that the user of `guard` may carry out `request`, which is of `C`.
 pub(crate) fn judge<C: Command>(request: &OmRequest, guard: &Guard<'_>) -> Result<(), OmError> {
     match C::RIGHTS {
         Rights::Required(rights) => rights(C::part(request).ok_or_else(missing::<C>)?, guard),
@@ -102,7 +102,7 @@ pub(crate) fn judge<C: Command>(request: &OmRequest, guard: &Guard<'_>) -> Resul
     }
 }
 
-/// Whether OM alone asks for `C`.
+/// Returns `true` if only OM itself sends `C`.
 pub(crate) fn is_internal<C: Command>() -> bool {
     matches!(C::RIGHTS, Rights::Om)
 }

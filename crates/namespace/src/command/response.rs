@@ -42,7 +42,7 @@ pub(crate) fn encode(mut answer: OmResponse, trace_id: Option<&str>) -> Bytes {
     Bytes::from(answer.encode_to_vec())
 }
 
-/// How many bytes [`encode_ok`] writes.
+/// Number of bytes that [`encode_ok`] writes.
 pub(crate) fn ok_len(command: Type, trace_id: Option<&str>) -> usize {
     // Each of the fields has a tag of one byte, two of them a value of one byte.
     let command = encoded_len_varint(command_number(command)).saturating_add(1);

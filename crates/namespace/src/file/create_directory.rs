@@ -75,7 +75,7 @@ impl Write for CreateDirectory {
         if made {
             cx.put_bucket(bucket_key(&args.volume_name, &args.bucket_name), bucket);
         } else {
-            // To a client that wants the directory to be there, that is as good.
+            // A client that needs the directory to exist can treat this as success.
             r.status = Status::DirectoryAlreadyExists as i32;
         }
         r.create_directory_response = Some(Box::new(CreateDirectoryResponse {}));

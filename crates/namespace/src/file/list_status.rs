@@ -49,7 +49,7 @@ pub(crate) enum Directory<'a> {
 /// Takes entries until it breaks.
 pub(crate) type Each<'e> = dyn FnMut(Listed<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
 
-/// What is asked for.
+/// Requested page.
 pub(crate) struct Page<'a> {
     /// The directory, without slashes too many; the bucket itself when empty.
     pub directory: &'a str,
@@ -136,7 +136,7 @@ pub(super) fn walk(
     }
     let asked = args.key_name.as_str();
     let whole = path::normalize(asked);
-    // What is no directory or file may be the beginning of the names of some.
+    // A path without a directory or file may be a prefix of the names of some.
     let partial = request.allow_partial_prefix == Some(true)
         && !asked.ends_with('/')
         && of_path(args, cx)?.is_none();
@@ -170,7 +170,7 @@ fn start_in<'a>(directory: &str, start: &'a str) -> Option<&'a str> {
     }
 }
 
-/// Whether `start` is a path below a directory in `directory`.
+/// Returns `true` if `start` is a path below a directory in `directory`.
 fn is_below_a_child(directory: &str, start: &str) -> bool {
     let below = match directory {
         "" => Some(start),

@@ -1,4 +1,4 @@
-//! ListStatusLight: names, sizes and times of what is in a directory.
+//! ListStatusLight: names, sizes and times of a directory's children.
 
 use proto::ozone::{
     BasicKeyInfo, KeyInfo, ListStatusLightResponse, ListStatusRequest, OmResponse,

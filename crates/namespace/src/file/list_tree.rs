@@ -12,7 +12,7 @@ use crate::state::tree::Tree;
 use crate::state::tree::child::{Child, Range, children};
 use crate::state::tree::find::{Entry, find};
 
-/// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
+/// Calls `each` with the children of the directory of `page`, or with the file that has its path.
 pub(crate) fn walk(
     cx: &ReadContext<'_>,
     bucket: &Bucket,
@@ -54,7 +54,7 @@ pub(crate) fn walk(
     })
 }
 
-/// The refusal of a list of what is not there.
+/// The refusal of a list of a missing path.
 pub(crate) fn not_found(bucket: &Bucket, path: &str) -> OmError {
     OmError::FileNotFound(format!(
         "Unable to list status: volume: {} bucket: {} key: {path}",

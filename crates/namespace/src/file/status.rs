@@ -50,7 +50,7 @@ impl Read for GetFileStatus {
     }
 }
 
-/// What the path of `args` leads to.
+/// Status of the path of `args`.
 pub(crate) fn of_path(
     args: &KeyArgs,
     cx: &ReadContext<'_>,

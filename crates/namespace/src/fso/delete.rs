@@ -12,12 +12,13 @@ use crate::state::tree::find::{Entry, Found, find};
 use crate::state::tree::{Tree, directory, path};
 use crate::tables::{self, Table};
 
-/// Longest name of what is deleted with its directory. It is for people: rows are told by ids.
+/// Longest name of an entry that is deleted with its directory. It is for people: ids identify
+/// rows.
 const LONGEST_NAME: usize = 4_096;
 
-/// What `name` in a deleted directory is called, given what that is called: its path, or its name
-/// alone where the path is long. In a tree that is taken apart level by level, whole paths would be
-/// as many bytes as the square of its depth.
+/// Name of entry `name` in a deleted directory, given the name of the directory: its path, or its
+/// name alone where the path is long. In a tree that is taken apart level by level, whole paths
+/// would be as many bytes as the square of its depth.
 pub fn name_in_deleted(directory: &str, name: &str) -> String {
     let length = directory.len().saturating_add(1).saturating_add(name.len());
     if length > LONGEST_NAME { name.to_owned() } else { path::join(directory, name) }

@@ -1,14 +1,14 @@
-//! Listing a whole tree, or what is below a prefix, in the order of the paths: an object store's
-//! list. Directories are listed, too, with a slash behind their name.
+//! Listing a whole tree, or the entries below a prefix, in the order of the paths: an object
+//! store's list. Directories are listed, too, with a slash after their name.
 //!
-//! The order is that of the paths' bytes, as S3 wants it: `a-b` and `a.b` come before the
-//! directory `a/` and what is in it, though their rows come after the row of `a`. So a directory
-//! is deferred while what follows in its own directory sorts before it.
+//! The order is that of the paths' bytes, as S3 requires: `a-b` and `a.b` come before the directory
+//! `a/` and its children, though their rows come after the row of `a`. So a directory is deferred
+//! while the next entry in its own directory sorts before it.
 //!
 //! A tree may be deeper than any thread's stack, because renames put trees into each other: the
-//! directories that the walk is in are a list in memory ([`Level`]). The scan of a directory ends
-//! when the walk goes into a directory below it, and begins again behind that one, so that one
-//! scan is open at a time.
+//! directories of the walk are a list in memory ([`Level`]). The scan of a directory ends when the
+//! walk enters a directory below it, and begins again after that one, so that one scan is open at a
+//! time.
 
 use std::ops::ControlFlow;
 
@@ -32,11 +32,11 @@ pub(crate) enum ListedKey<'a> {
 /// Takes keys until it breaks.
 pub(crate) type EachKey<'e> = dyn FnMut(ListedKey<'_>) -> Result<ControlFlow<()>, OmError> + 'e;
 
-/// What is asked for.
+/// Requested range.
 pub(crate) struct KeyRange<'a> {
-    /// What paths begin with.
+    /// Prefix of paths.
     pub prefix: &'a str,
-    /// Paths are behind this one.
+    /// Paths sort after this one.
     pub after: &'a str,
 }
 
@@ -96,21 +96,21 @@ pub(crate) fn walk(
     Ok(())
 }
 
-/// What the walk does next.
+/// Next step of the walk.
 enum Step {
-    /// It goes into this directory.
+    /// Enters this directory.
     Into(DirectoryInfo),
-    /// It leaves the directory that it is in.
+    /// Leaves the current directory.
     Out,
     /// It ends.
     Ended,
 }
 
-/// What becomes of a directory that the walk comes to.
+/// Decision on a directory that the walk reaches.
 enum Enter<'l> {
-    /// It is listed from here on, empty for all of it.
+    /// Listed from here on, empty for all of it.
     At(&'l str),
-    /// Nothing in it is behind the point where the list goes on.
+    /// Nothing in it is after the point where the list continues.
     Passed,
     /// The list ends with the directory itself.
     Ended,
@@ -119,11 +119,12 @@ enum Enter<'l> {
 /// A directory that the walk is in.
 struct Level<'l> {
     id: u64,
-    /// What names begin with.
+    /// Prefix of names.
     name_prefix: &'l str,
-    /// Where the list goes on, from this directory on; empty when all of it is behind that point.
+    /// Point after which the list continues within this directory; empty if all of it is after that
+    /// point.
     after: &'l str,
-    /// Bytes of the directory's path with a slash behind it, once the walk has been here.
+    /// Bytes of the directory's path with a slash after it, after the first visit.
     base: Option<usize>,
     directories: Directories<'l>,
     /// The name from which on files are still to be listed; `None` when all are.
@@ -251,8 +252,8 @@ impl<'l> Level<'l> {
     }
 }
 
-/// Whether the paths in directory `name` are before one that begins with `next`, a name that is
-/// behind `name` in its directory.
+/// Returns `true` if the paths in directory `name` are before one that begins with `next`, a name
+/// after `name` in its directory.
 fn is_before(name: &str, next: &str) -> bool {
     match next.strip_prefix(name) {
         Some(rest) => rest.as_bytes().first().is_none_or(|byte| *byte > b'/'),

@@ -1,5 +1,5 @@
-//! What commands do in the tree of a FILE_SYSTEM_OPTIMIZED bucket ([`crate::state::tree`]), and how
-//! its keys are listed.
+//! Commands in the tree of a FILE_SYSTEM_OPTIMIZED bucket ([`crate::state::tree`]), and the listing
+//! of its keys.
 
 pub(crate) mod delete;
 pub(crate) mod list_keys;

@@ -1,8 +1,7 @@
-//! Entries of a tree whose directory is not there, for `repair om fso-tree`: which those are, and
-//! how they become garbage. Ozone: `FSORepairTool`.
+//! Entries of a tree whose directory is missing, for `repair om fso-tree`: their detection, and
+//! their move to the garbage. Ozone: `FSORepairTool`.
 //!
-//! No command leaves such entries behind: what is here is for tables that were damaged from
-//! outside.
+//! No command leaves such entries: this module is for tables that were damaged from outside.
 
 use bytes::Bytes;
 use proto::ozone::{DirectoryInfo, KeyInfo, RepeatedKeyInfo};
@@ -15,7 +14,7 @@ use crate::state::tree::directory;
 use crate::state::usage;
 use crate::tables::{self, Table};
 
-/// Where an entry belongs.
+/// Place of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// In the tree: its directories lead to the bucket.
@@ -51,7 +50,7 @@ impl Reaches {
         }
     }
 
-    /// Where an entry of the directory with that object id belongs.
+    /// Place of an entry of the directory with that object id.
     pub fn of_entry_in(&mut self, parent: u64) -> Reach {
         let mut way = Vec::new();
         let mut at = parent;
@@ -65,7 +64,8 @@ impl Reaches {
             if let Some(known) = self.known.get(&at) {
                 break *known;
             }
-            // Directories that lead to each other lead nowhere: what is met again is known so.
+            // Directories that lead to each other are orphaned: a directory met again has this
+            // result.
             self.known.insert(at, Reach::Orphaned);
             way.push(at);
             match self.parents.get(&at) {
@@ -81,7 +81,7 @@ impl Reaches {
 /// A row that changes.
 pub type OrphanChange = (Table, Vec<u8>, RowChange);
 
-/// Deletes the directory at `row`: what is in it is deleted in the background.
+/// Deletes the directory at `row`: its children are deleted in the background.
 pub fn delete_orphaned_directory(
     bucket: &mut Bucket,
     row: Vec<u8>,

@@ -1,6 +1,6 @@
-//! PurgeDirectories: deleted directories are taken apart, a portion at a time. Files go to the
-//! deletedTable, sub-directories to the deletedDirectoryTable, and a directory with nothing left
-//! in it goes for good.
+//! PurgeDirectories: deleted directories are taken apart, a batch at a time. Files move to the
+//! deletedTable, sub-directories to the deletedDirectoryTable, and an empty directory is removed
+//! permanently.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -65,8 +65,8 @@ impl Write for PurgeDirectories {
 
 struct Purge {
     names: Vec<BucketNameInfo>,
-    /// Buckets by id, and where to put them when they are through; a bucket that is gone, or whose
-    /// row is damaged, has counters that are not read.
+    /// Buckets by id, with the keys of their rows; `None` for a deleted bucket, or one with a
+    /// damaged row, whose counters are not read.
     buckets: BTreeMap<u64, (Option<Vec<u8>>, Bucket)>,
     /// Rows that this transaction took away, which the view still shows.
     done: HashSet<Vec<u8>>,

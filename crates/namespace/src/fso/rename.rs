@@ -22,7 +22,7 @@ pub(crate) struct Pair<'a> {
     pub index: u64,
 }
 
-/// Where what is renamed goes.
+/// Target of the rename.
 struct Target<'a> {
     parent_id: u64,
     name: &'a str,
@@ -30,7 +30,7 @@ struct Target<'a> {
     parent: Option<Arc<DirectoryInfo>>,
 }
 
-/// What a rename does.
+/// Result of a rename.
 pub(crate) struct Renamed {
     pub effects: Vec<Effect>,
     /// The bucket is the parent of one of the ends: its modification time is the rename's.
@@ -126,7 +126,7 @@ fn touch(tree: &Tree<'_>, directory: &Arc<DirectoryInfo>, now: u64, index: u64) 
     put(Table::DirectoryTable, row, &touched)
 }
 
-/// Whether `path` is below `directory`.
+/// Returns `true` if `path` is below `directory`.
 fn is_within(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }

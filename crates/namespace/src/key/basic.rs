@@ -12,7 +12,7 @@ use types::StoragePolicy;
 
 use crate::state::metadata::ETAG;
 
-/// Why a row cannot be read.
+/// Reason for which a row cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BasicError {
     #[error("the message ends within a field")]
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
         Self(message)
     }
 
-    /// Goes past a field: its number and its wire type; `None` behind the last one.
+    /// Skips a field; returns its number and its wire type, `None` after the last one.
     ///
     /// # Errors
     /// When the field is malformed, or a group.
@@ -299,7 +299,7 @@ mod tests {
         key.encode_to_vec()
     }
 
-    /// What lists show of a key, by the full decoder.
+    /// List attributes of a key, by the full decoder.
     fn full(row: &[u8]) -> Option<BasicKeyInfo> {
         let key = KeyInfo::decode(row).ok()?;
         let value_of = |name: &str| {

@@ -1,4 +1,4 @@
-//! CommitKey: what was written becomes the key, at once and as a whole.
+//! CommitKey: the written data becomes the key, at once and as a whole.
 
 use std::collections::HashSet;
 
@@ -143,7 +143,7 @@ impl Write for CommitKey {
     }
 }
 
-/// What an overwritten key passes on: it stays the same object to a client that watches it.
+/// Copies attributes of an overwritten key: it stays the same object to a client that watches it.
 fn inherit(key: &mut KeyInfo, existing: &KeyInfo) {
     key.object_id = existing.object_id;
     key.creation_time = existing.creation_time;

@@ -93,7 +93,7 @@ pub(crate) fn check_path(
     Ok(())
 }
 
-/// What the leader decides for a key that will be new: its ACLs, replication and blocks.
+/// Decision of the leader for a new key: its ACLs, replication and blocks.
 pub(crate) fn claim(
     args: &mut KeyArgs,
     bucket: &Bucket,
@@ -117,8 +117,8 @@ pub(crate) fn claim(
     }))
 }
 
-/// Whether a rewrite asks for the replication that the key has. The key may have been written
-/// before that was refused; moved to other disks it stays what it was.
+/// Returns `true` if a rewrite requests the key's current replication. The key may have been
+/// written before that was refused; moved to other disks it keeps its replication.
 fn keeps_replication(args: &KeyArgs, ctx: &PrepareContext<'_>) -> Result<bool, OmError> {
     let Some(generation) = args.expected_data_generation.filter(|generation| *generation > 0)
     else {
@@ -209,8 +209,8 @@ pub(crate) fn begin(
     Ok(key)
 }
 
-/// Conditions and quotas, as far as they can be told before the data is there. The existing key
-/// is read only if one of them needs it.
+/// Checks conditions and quotas, as far as possible before the data is there. The existing key is
+/// read only if one of them needs it.
 pub(crate) fn admit(
     args: &KeyArgs,
     key_row: &KeyRow,

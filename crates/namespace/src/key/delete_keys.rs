@@ -107,8 +107,8 @@ fn refused(name: &str) -> DeleteKeyError {
     }
 }
 
-/// Deletes the key at `row`, if there is one. The view does not show what this transaction did to
-/// a key that is named twice: `done` has the rows that are gone.
+/// Deletes the key at `row`, if there is one. The view does not show this transaction's changes of
+/// a key that is named twice: `done` has the removed rows.
 fn delete_key(
     cx: &mut ApplyContext<'_>,
     bucket: &mut Bucket,

@@ -37,7 +37,7 @@ impl Write for DeleteOpenKeys {
             _ => KeyTables::Flat,
         };
         for in_bucket in request.open_keys_per_bucket {
-            // The bucket may be gone: its open keys still have blocks.
+            // The bucket may have been deleted: its open keys still have blocks.
             let bucket_key = tables::bucket_key(&in_bucket.volume_name, &in_bucket.bucket_name);
             let bucket = view::unless_damaged(cx.view.bucket(&bucket_key))?;
             let bucket_id = bucket.and_then(|b| b.object_id).unwrap_or_default();
@@ -49,7 +49,7 @@ impl Write for DeleteOpenKeys {
     }
 }
 
-/// Whether `/session` is an upload's: those of clients are numbers.
+/// Returns `true` if `/session` is an upload's: those of clients are numbers.
 fn is_upload(session: &[u8]) -> bool {
     let number = std::str::from_utf8(session).ok().and_then(|s| s.get(1..)?.parse::<i64>().ok());
     number.is_none()
@@ -69,7 +69,7 @@ fn abandon(
     // Without the session's id, the row is the committed key's.
     let slash = open_key.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
     let (row, session) = (open_key[..slash].to_vec(), &open_key[slash..]);
-    // The row of an upload under way, which goes with its upload.
+    // The row of an upload under way, which is removed with its upload.
     if is_upload(session) {
         return Ok(());
     }
@@ -92,7 +92,7 @@ fn abandon(
         let deleted = match key_tables {
             KeyTables::Flat => tables::deleted_key(&open_key, object_id),
             KeyTables::Tree => {
-                // Named by what is known: the directory it was in may have moved.
+                // Named by the stored name: its directory may have moved.
                 let mut named =
                     tables::object_key(&open.volume_name, &open.bucket_name, &open.key_name);
                 named.extend_from_slice(session);

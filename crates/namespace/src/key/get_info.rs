@@ -41,7 +41,7 @@ fn rights(request: &OmRequest, guard: &Guard<'_>) -> Result<(), OmError> {
     guard.require_in_bucket(volume, &args.bucket_name, &args.key_name, Right::Read)
 }
 
-/// What the client asks.
+/// The client's request.
 fn asked(request: &OmRequest) -> Result<&GetKeyInfoRequest, OmError> {
     let get = request.get_key_info_request.as_deref();
     get.ok_or_else(|| OmError::missing("GetKeyInfoRequest"))
@@ -85,7 +85,7 @@ fn context<'a>(
     if get.assume_s3_context != Some(true) {
         return Ok((&get.key_args.volume_name, info));
     }
-    // A client of S3 knows buckets only; it learns the volume on the way.
+    // A client of S3 has bucket names only; the answer contains the volume.
     info.volume_info = Some(volume::find(cx.view, &cx.settings.s3_volume)?);
     info.user_principal = Some(s3_context::principal(request, cx).to_owned());
     Ok((&cx.settings.s3_volume, info))

@@ -117,10 +117,10 @@ pub(crate) fn encode(
     Ok(out.end(truncated))
 }
 
-/// What a list does with a key.
+/// Handler of a listed key.
 type Each<'a> = dyn FnMut(&Bucket, Listed<'_>) -> Result<(), ViewError> + 'a;
 
-/// What a page has room for.
+/// Room left in a page.
 struct Left {
     keys: usize,
     name_bytes: usize,
@@ -131,7 +131,7 @@ impl Left {
         Self { keys, name_bytes: PAGE_NAME_BYTES }
     }
 
-    /// Takes room for a key whose name has so many bytes: the last one may be of any length.
+    /// Takes room for a key with a name of `name_bytes` bytes: the last one may be of any length.
     fn take(&mut self, name_bytes: usize) -> bool {
         if self.keys == 0 || self.name_bytes == 0 {
             return false;

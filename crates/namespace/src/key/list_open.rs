@@ -67,8 +67,8 @@ impl Read for ListOpenFiles {
     }
 }
 
-/// Where the rows below `path` are and what they begin with: everything, or a bucket, or names in
-/// a bucket; of a tree, the names in one of its directories.
+/// Tables and prefixes of the rows below `path`: everything, or a bucket, or names in a bucket; of
+/// a tree, the names in one of its directories.
 fn ranges_of(path: &str, cx: &ReadContext<'_>) -> Result<Vec<(KeyTables, Vec<u8>)>, OmError> {
     let path = path.trim_start_matches('/');
     if path.is_empty() {

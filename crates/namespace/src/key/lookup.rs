@@ -1,4 +1,4 @@
-//! LookupKey, and what it has in common with GetKeyInfo.
+//! LookupKey, and code that it shares with GetKeyInfo.
 
 use bytes::Bytes;
 use proto::ozone::{KeyArgs, KeyInfo, LookupKeyRequest, LookupKeyResponse, OmResponse, Type};
@@ -70,7 +70,7 @@ pub(crate) enum Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// What is at `key_row`, with the versions and parts that `args` wants.
+    /// The key at `key_row`, with the versions and parts that `args` requests.
     ///
     /// # Errors
     /// When there is no such key, or its row cannot be read.
@@ -90,13 +90,13 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The key that `args` names in `volume`, with the versions and parts that it wants.
+/// The key that `args` names in `volume`, with the requested versions and parts.
 pub(crate) fn key(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result<KeyInfo, OmError> {
     let key_row = find(args, volume, cx)?;
     narrowed(key_row.committed(cx.view)?, &key_row, args, cx)
 }
 
-/// Where the key is that `args` names in `volume`.
+/// Row of the key that `args` names in `volume`.
 ///
 /// # Errors
 /// When it has no name, or there is no such bucket or directory.
@@ -110,7 +110,7 @@ pub(crate) fn find(args: &KeyArgs, volume: &str, cx: &ReadContext<'_>) -> Result
     }
 }
 
-/// What `args` wants of the key that was found at `key_row`: without one the directory there.
+/// The requested part of the key that was found at `key_row`: without one the directory there.
 fn narrowed(
     key: Option<KeyInfo>,
     key_row: &KeyRow,
@@ -128,7 +128,7 @@ fn not_found(args: &KeyArgs) -> OmError {
     OmError::KeyNotFound(format!("Key:{} not found", args.key_name))
 }
 
-/// Leaves of a key the versions and parts that `args` wants.
+/// Removes versions and parts that `args` does not request from a key.
 pub(crate) fn narrow(key: &mut KeyInfo, args: &KeyArgs) {
     if args.latest_version_location == Some(true) {
         key.key_location_list = key.key_location_list.pop().into_iter().collect();

@@ -10,13 +10,13 @@ use proto::ozone::Type;
 
 use crate::command::response;
 
-/// Where the parts of an answer are.
+/// Positions of the parts of an answer.
 pub(super) struct PageFields {
     /// The list's response in `OMResponse`.
     pub response: u32,
     /// An entry in it.
     pub entry: u32,
-    /// Whether there are more, in it.
+    /// Field of the flag that more follow.
     pub is_truncated: u32,
 }
 
@@ -42,7 +42,7 @@ impl PageBytes {
         Self { fields, head, body, room }
     }
 
-    /// Begins an entry of so many bytes, which the caller writes.
+    /// Begins an entry of `len` bytes, which the caller writes.
     pub fn entry(&mut self, len: usize) -> &mut Vec<u8> {
         encode_key(self.fields.entry, WireType::LengthDelimited, &mut self.body);
         encode_varint(len as u64, &mut self.body);

@@ -1,4 +1,4 @@
-//! PurgeKeys: the blocks of deleted keys are handed to SCM, so their rows may go.
+//! PurgeKeys: SCM has the blocks of deleted keys, so their rows may be removed.
 
 use std::collections::BTreeMap;
 
@@ -31,9 +31,9 @@ impl Command for PurgeKeys {
     }
 }
 
-/// A service that proposes a purge need not say how much it frees: the leader adds it up. It does
-/// so as well when a row has gone since the service read it, by a purge that took long to be
-/// applied or by another leader: what a row frees is to be counted once.
+/// A service that proposes a purge need not compute how much it frees: the leader adds it up. It
+/// does so as well if a row was removed after the service read it, by a purge that took long to be
+/// applied or by another leader: each row must be counted once.
 fn prepare(request: &mut PurgeKeysRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     if !request.bucket_purge_keys_size.is_empty() && are_there(request, ctx.view)? {
         return Ok(());
@@ -64,12 +64,12 @@ fn are_there(request: &PurgeKeysRequest, view: &dyn View) -> Result<bool, OmErro
 pub struct Purged(BTreeMap<(u64, String, String), (i64, i64)>);
 
 impl Purged {
-    /// A row of the deletedTable goes.
+    /// Counts a removed row of the deletedTable.
     pub fn add(&mut self, row: &RepeatedKeyInfo) {
         self.add_but(row, &[]);
     }
 
-    /// What others free.
+    /// Adds sizes that others free.
     pub fn extend(&mut self, other: Self) {
         for (bucket, (bytes, names)) in other.0 {
             let sum = self.0.entry(bucket).or_default();
@@ -77,7 +77,7 @@ impl Purged {
         }
     }
 
-    /// The row at `key` goes, but for the versions `kept`.
+    /// Counts the removal of the row at `key`, except for the versions `kept`.
     fn add_row_at(&mut self, view: &dyn View, key: &str, kept: &[KeyInfo]) -> Result<(), OmError> {
         let row = view::get::<RepeatedKeyInfo>(view, Table::DeletedTable, key.as_bytes())?;
         if let Some(row) = row {
@@ -154,7 +154,7 @@ fn release(cx: &mut ApplyContext<'_>, size: &BucketPurgeKeysSize) -> Result<(), 
         return Ok(());
     };
     let key = tables::bucket_key(volume, bucket);
-    // A bucket that was deleted since, and perhaps made anew, has no such bytes.
+    // A bucket that was deleted since, and perhaps recreated, has no such bytes.
     let found = view::unless_damaged(cx.view.bucket(&key))?;
     let Some(mut found) = found.filter(|b| b.object_id == name.bucket_id) else {
         return Ok(());

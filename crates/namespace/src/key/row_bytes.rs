@@ -1,7 +1,7 @@
 //! A key's row as the KeyInfo of an answer, without decoding it.
 //!
-//! What a client is told of a key is nearly always what its row has, byte by byte. So the row is
-//! walked once, field by field, to see that this is so; what differs is decoded instead.
+//! The client's KeyInfo is nearly always equal to the row, byte by byte. So the row is walked once,
+//! field by field, to check this; other rows are decoded instead.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl<'a, R: AsRef<[u8]>> RowBytes<'a, R> {
     /// The KeyInfo of `row`, under `name` if that is another than the row's.
     ///
     /// # Errors
-    /// The row, if it is to be decoded: it is malformed, or `args` wants less than it has.
+    /// The row, if it is to be decoded: it is malformed, or `args` requests only part of it.
     pub(crate) fn of(row: R, name: Option<&'a [u8]>, args: &KeyArgs) -> Result<Self, R> {
         let Some((versions, at)) = walk(row.as_ref()) else { return Err(row) };
         let wants_part = args.multipart_number.is_some_and(|part| part > 0);
@@ -69,8 +69,8 @@ impl<'a, R: AsRef<[u8]>> RowBytes<'a, R> {
         out.extend_from_slice(row.get(at.end..).unwrap_or_default());
     }
 
-    /// The encoded `OMResponse` whose `field` has this key in `key_field`, and behind it what
-    /// `rest`, the same message without the key, has.
+    /// The encoded `OMResponse` whose `field` has this key in `key_field`, followed by the contents
+    /// of `rest`, the same message without the key.
     pub(crate) fn answer(
         &self,
         command: Type,
@@ -99,8 +99,8 @@ fn field_len(field: u32, len: usize) -> usize {
     key_len(field).saturating_add(encoded_len_varint(len as u64)).saturating_add(len)
 }
 
-/// How many versions a row has, and where its name is, tag and length included; `None` when it is
-/// no KeyInfo, or has several names.
+/// Number of versions of a row, and range of its name, tag and length included; `None` if it is no
+/// KeyInfo, or has several names.
 fn walk(row: &[u8]) -> Option<(usize, Range<usize>)> {
     let mut fields = Fields::new(row);
     let (mut versions, mut name) = (0_usize, None);
@@ -190,7 +190,7 @@ mod tests {
         assert!(of(twice.into(), Some(b"a/c")).is_err(), "it has two names");
         let row = row(1);
         for len in 0..row.len() {
-            // Cut between two fields it is a row, of what is before.
+            // Cut between two fields it is a row of the preceding fields.
             let cut = row.slice(..len);
             if KeyInfo::decode(cut.clone()).is_err() {
                 assert!(of(cut, None).is_err(), "cut after {len} bytes");

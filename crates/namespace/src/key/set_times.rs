@@ -1,4 +1,4 @@
-//! SetTimes: the modification time as a client wants it. Access times are not kept.
+//! SetTimes: sets the modification time that a client requests. Access times are not kept.
 
 use proto::ozone::{OmResponse, SetTimesRequest, SetTimesResponse, Type};
 

@@ -19,7 +19,7 @@ use crate::state::usage;
 use crate::state::view;
 use crate::tables::{self, Table};
 
-/// A checksum with the name of its algorithm has at most so many bytes.
+/// Bytes of the longest checksum with the name of its algorithm.
 const LONGEST_CHECKSUM: usize = 128;
 
 pub(crate) struct CommitMultiPartUpload;
@@ -136,8 +136,8 @@ fn not_open(open_key: &[u8]) -> OmError {
     ))
 }
 
-/// The upload is gone, aborted or completed: so must be the part's blocks. In a tree the way to
-/// the session's row may be gone, too; the cleanup of open keys finds it then.
+/// The upload was aborted or completed: the part's blocks must be deleted, too. In a tree the path
+/// to the session's row may no longer exist, either; the cleanup of open keys finds the row then.
 fn throw_away(cx: &mut ApplyContext<'_>, args: &KeyArgs, client_id: u64) -> Result<(), OmError> {
     let key_row = match KeyRow::of_args(cx.view, args) {
         Err(OmError::DirectoryNotFound(_)) => return Ok(()),

@@ -153,7 +153,7 @@ impl Write for CompleteMultiPartUpload {
         cx: &mut ApplyContext<'_>,
     ) -> Result<OmResponse, OmError> {
         let args = request.key_args;
-        // Entries of a release that knew nothing of it make the ETag that they made then.
+        // Entries of an earlier release, without this field, get the ETag of that release.
         let of_digests = request.e_tag_of_digests == Some(true);
         check_order(&request.parts_list)?;
         let upload_id = upload::id(&args)?;
@@ -163,7 +163,7 @@ impl Write for CompleteMultiPartUpload {
         let open = began
             .open(cx.view, &open_row)?
             .ok_or_else(|| upload::no_such_upload(upload_id, &args))?;
-        // The directories may have gone since the upload began.
+        // The directories may have been deleted since the upload began.
         let (mut key_row, parents) = of_new(&args, args.recursive == Some(true), cx)?;
         let existing = key_row.committed(cx.view)?;
         atomic::check(&args, existing.as_ref())?;
@@ -192,7 +192,7 @@ impl Write for CompleteMultiPartUpload {
         key.creation_time = key.modification_time;
         key.update_id = Some(cx.tx.index);
         key.committed_at = committed_at(cx, &key_row.bucket)?;
-        // What is known only now, such as a checksum over the parts' checksums.
+        // Values that exist only now, such as a checksum over the parts' checksums.
         for entry in &args.metadata {
             metadata::set(&mut key.metadata, entry.clone());
         }

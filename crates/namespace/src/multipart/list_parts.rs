@@ -34,7 +34,7 @@ fn rights(request: &MultipartUploadListPartsRequest, guard: &Guard<'_>) -> Resul
         guard.require_content(volume, bucket, key, &[Right::Read])?;
         guard.require_in_bucket(volume, bucket, key, Right::Read)
     };
-    // Who completes an upload has to know its parts.
+    // A user who may complete an upload needs its parts.
     read().or_else(|refusal| {
         guard.require_in_bucket(volume, bucket, key, Right::Write).map_err(|_| refusal)
     })

@@ -16,7 +16,7 @@ use crate::tables::{Table, object_key};
 /// Directories above a path that there are not, from above.
 pub(crate) struct Parents(Vec<String>);
 
-/// What stands in the way of a path.
+/// Obstacle on a path.
 enum Above {
     /// Nothing; these directories are missing.
     Missing(Vec<String>),
@@ -55,7 +55,7 @@ fn is_directory(view: &dyn View, args: &KeyArgs) -> Result<bool, OmError> {
 }
 
 impl Parents {
-    /// What a new file at the path of `args` needs.
+    /// Directories that a new file at the path of `args` needs.
     ///
     /// # Errors
     /// When there is a directory, or a file where a directory would be needed.
@@ -69,7 +69,7 @@ impl Parents {
         }
     }
 
-    /// How many there are.
+    /// Number of directories.
     pub fn len(&self) -> usize {
         self.0.len()
     }

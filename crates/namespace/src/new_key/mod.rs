@@ -1,4 +1,4 @@
-//! Where a new key goes, and the directories that it needs.
+//! Row of a new key, and the directories that it needs.
 
 pub(crate) mod legacy;
 pub(crate) mod parents;
@@ -25,7 +25,7 @@ pub(crate) enum NewParents {
 }
 
 impl NewParents {
-    /// How many there are to make.
+    /// Number of directories to create.
     pub fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -57,8 +57,7 @@ impl NewParents {
     }
 }
 
-/// Where the new key of `args` goes. `legacy_paths`: a LEGACY bucket has directories for this
-/// command.
+/// Row of the new key of `args`. `legacy_paths`: a LEGACY bucket has directories for this command.
 ///
 /// # Errors
 /// When there is a directory already, or a file where a directory would be needed.

@@ -16,7 +16,7 @@ use crate::tables::Table;
 /// Most objects of one transaction: the low eight bits of an object id tell them apart.
 pub(crate) const MOST_PARENTS: usize = 255;
 
-/// What new directories get besides their name.
+/// Attributes of new directories besides their name.
 pub(crate) struct Origin<'a> {
     pub now: u64,
     pub owner: Option<&'a str>,
@@ -35,7 +35,7 @@ impl<'a> Origin<'a> {
 }
 
 /// The missing directories of a lookup, with the ids that they will have: the transaction's own
-/// number is for what is at the end of the path, the following ones for its parents from above.
+/// number is for the end of the path, the following ones for its parents from above.
 pub(crate) struct Parents {
     nearest: Option<Arc<DirectoryInfo>>,
     nearest_id: u64,
@@ -60,7 +60,7 @@ impl Parents {
         })
     }
 
-    /// How many there are.
+    /// Number of directories.
     pub fn len(&self) -> usize {
         self.names.len()
     }

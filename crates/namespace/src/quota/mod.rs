@@ -1,4 +1,4 @@
-//! Counters of buckets, counted anew.
+//! Counters of buckets, counted again.
 
 mod recount;
 pub(crate) mod repair;

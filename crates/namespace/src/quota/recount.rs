@@ -1,4 +1,4 @@
-//! What a bucket's counters should say, from the rows they count.
+//! Correct values of a bucket's counters, from the rows they count.
 
 use std::ops::ControlFlow;
 
@@ -15,8 +15,8 @@ use crate::state::usage::replicated_size;
 use crate::state::view::{self, View};
 use crate::tables::{Table, bucket_key, object_key, prefix_end, volume_key};
 
-/// How far the counters of a bucket are off: what to add to them. `view` must not change while it
-/// is read; what is written meanwhile changes the counters and what they count alike.
+/// Corrections of the counters of a bucket: values to add to them. `view` must not change while it
+/// is read; concurrent writes change the counters and the counted rows alike.
 ///
 /// # Errors
 /// When there is no such bucket, or the tables cannot be read.

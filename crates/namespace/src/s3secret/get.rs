@@ -37,7 +37,7 @@ impl ReadOrWrite for GetS3Secret {
     }
 }
 
-/// What the client asks.
+/// The client's request.
 fn asked(request: &OmRequest) -> Result<&GetS3SecretRequest, OmError> {
     let get = request.get_s3_secret_request.as_deref();
     get.ok_or_else(|| OmError::missing("GetS3SecretRequest"))

@@ -88,8 +88,8 @@ impl Dispatcher {
         let groups = self.groups_of(user);
         let settings = &self.parts.settings;
         if is_list(request) || namespace::reads_snapshot(request) {
-            // Files and directories are in two tables, and keys being created count, too. The state that a
-            // snapshot shows is in the layers or in the row, and moves from one to the other.
+            // Files and directories are in two tables, and keys being created count, too. The state
+            // that a snapshot shows is in the layers or in the row, and moves from one to the other.
             let snapshot = SnapshotView::of(&tables);
             return Ok(read(&ReadContext { view: &snapshot, user, groups: &groups, settings }));
         }

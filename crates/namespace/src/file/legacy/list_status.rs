@@ -1,5 +1,5 @@
-//! Listing one directory of a LEGACY bucket: keys with one more name than its own. What is below
-//! a sub-directory is skipped by one seek.
+//! Listing one directory of a LEGACY bucket: keys with one more name than its own. Keys below a
+//! sub-directory are skipped by one seek.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use crate::state::scan::try_scan;
 use crate::state::tree::child::name_in;
 use crate::tables::{Table, object_key, prefix_end};
 
-/// Calls `each` with what is in the directory of `page`, or with the file that is there instead.
+/// Calls `each` with the children of the directory of `page`, or with the file that has its path.
 pub(crate) fn list_status(
     cx: &ReadContext<'_>,
     bucket: &Bucket,

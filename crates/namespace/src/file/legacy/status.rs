@@ -1,4 +1,4 @@
-//! What a path of a LEGACY bucket is.
+//! Status of a path of a LEGACY bucket.
 
 use std::ops::ControlFlow;
 
