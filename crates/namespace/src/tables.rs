@@ -214,7 +214,7 @@ pub fn part_key(upload_id: &str, part_number: u32) -> Vec<u8> {
     key
 }
 
-/// What the rows of all parts of an upload begin with.
+/// Prefix of the rows of all parts of an upload.
 pub fn part_prefix(upload_id: &str) -> Vec<u8> {
     // Room for the part's number.
     let mut key = Vec::with_capacity(upload_id.len().saturating_add(5));

@@ -178,7 +178,7 @@ fn each_command_needs_its_rights_and_no_more() {
                 assert_eq!(status(&answer), Status::PermissionDenied, "{name}: {v} {b} {k}");
             }
         }
-        // Everything but what is asked for helps nobody.
+        // All other rights together are not sufficient.
         let answer = bob_with(0, 0xff, 0xff).submit(request.clone());
         assert_eq!(status(&answer), Status::PermissionDenied, "{name}");
     }
@@ -306,7 +306,7 @@ fn of_many_keys_those_that_may_not_be_touched_stay() {
     om.put("other", 1);
     om.be("bob", "users");
     let mut delete = delete_keys(&["k", "other", "none"]);
-    // What a client says of refusals counts for nothing.
+    // Refusals in a client's request are ignored.
     let args = delete.delete_keys_request.as_mut().unwrap().delete_keys.as_mut().unwrap();
     args.refused = vec!["k".to_owned()];
     let response = om.submit(delete);

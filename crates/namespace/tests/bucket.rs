@@ -130,7 +130,7 @@ fn a_bucket_does_not_become_encrypted() {
 #[test]
 fn nothing_is_written_into_a_bucket_that_is_encrypted_already() {
     let mut om = Om::new();
-    // As a release wrote it that did not refuse it: what is in the log is applied.
+    // An entry of a release that did not refuse it: logged entries are applied.
     let mut entry = om.prepared(create_bucket(VOL, "secret")).unwrap();
     let info = &mut entry.create_bucket_request.as_mut().unwrap().bucket_info;
     info.beinfo = Some(encrypted());

@@ -1,5 +1,5 @@
-//! A tree that renames made deeper than any stack: what is done with it needs no recursion, and
-//! memory for what is there, not for all of its paths.
+//! A tree that renames made deeper than any stack: commands on it need no recursion, and memory for
+//! its entries only, not for all of its paths.
 
 use namespace::{DiffEnds, Table, diff, recount};
 use proto::ozone::*;

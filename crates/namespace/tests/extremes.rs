@@ -124,7 +124,7 @@ fn submit(om: &mut Om, request: OmRequest, admitted: bool) {
     }
 }
 
-/// Everything that clients do still works, in buckets that nobody has quarrelled with.
+/// All commands of clients still work, in buckets without earlier errors.
 fn still_works(om: &mut Om) {
     om.be("carol", "carols");
     let volume = "fresh-volume";

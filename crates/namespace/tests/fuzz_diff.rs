@@ -1,5 +1,5 @@
-//! What snapshots are read from with arbitrary bytes in place of one row: a diff and the reads of
-//! snapshots are answered or refused, and the bucket as it is now answers as before.
+//! Snapshot tables with arbitrary bytes in place of one row: a diff and the reads of snapshots are
+//! answered or refused, and the current bucket answers as before.
 
 use namespace::{DiffEnds, Effect, MemoryTables, Table, View, diff};
 use prost::bytes::Bytes;

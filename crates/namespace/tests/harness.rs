@@ -128,7 +128,7 @@ impl Om {
 
     pub fn log_and_apply(&mut self, entry: OmRequest) -> OmResponse {
         let tx = TransactionPosition { term: 1, index: self.log.len() as u64 + 1 };
-        // What is applied is what came out of the log.
+        // The applied entry is the decoded one from the log.
         let decoded = OmRequest::decode(entry.encode_to_vec().as_slice()).unwrap();
         self.log.push((tx, entry));
         let applied = apply(decoded, tx, &self.tables).unwrap();

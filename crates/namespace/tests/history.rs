@@ -50,7 +50,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
-/// What a history needs to remember besides the tables.
+/// State that a history needs besides the tables.
 #[derive(Default)]
 struct Sessions {
     open: Vec<(String, u64, Vec<KeyLocation>)>,
@@ -140,7 +140,7 @@ fn run(om: &mut Om, s: &mut Sessions, step: Step) {
             let found = om.prepared(purge(rows.clone())).unwrap().purge_keys_request.unwrap();
             let sizes = said.into_sizes();
             assert_eq!(sizes, found.bucket_purge_keys_size);
-            // What was read before another purge of the rows frees nothing more.
+            // Sizes read before another purge of the rows free nothing more.
             let mut said = purge(rows);
             said.purge_keys_request.as_mut().unwrap().bucket_purge_keys_size = sizes;
             om.ok(said.clone());

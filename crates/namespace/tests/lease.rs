@@ -1,4 +1,4 @@
-//! Keys that are synced before they are closed, and their recovery from a writer that is gone.
+//! Keys that are synced before they are closed, and their recovery from a writer that disappeared.
 
 use proto::ozone::*;
 
@@ -14,7 +14,7 @@ fn recover_in(bucket: &str, key: &str, force: bool) -> OmRequest {
         bucket_name: Some(bucket.to_owned()),
         key_name: Some(key.to_owned()),
         force: Some(force),
-        // What a client says here counts for nothing.
+        // A client's value is ignored.
         now: Some(u64::MAX),
         soft_limit: Some(0),
     };
@@ -42,7 +42,7 @@ fn close(key: &str, id: u64, size: u64, blocks: &[KeyLocation]) -> OmRequest {
     commit(BUCKET, key, id, size, used(blocks.to_vec(), size))
 }
 
-/// The commit of a recovery, which knows no session.
+/// The commit of a recovery, which has no session.
 fn finish(key: &str, size: u64, blocks: &[KeyLocation]) -> OmRequest {
     let mut request = close(key, 0, size, blocks);
     request.commit_key_request.as_mut().unwrap().recovery = Some(true);

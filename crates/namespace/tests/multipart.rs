@@ -282,7 +282,7 @@ fn what_is_known_of_checksums_is_told_with_the_parts() {
     let noted = |text| vec![entry("s3:upload-checksum", text)];
     let r = om.ok(initiate(KeyArgs { metadata: noted(agreed), ..args(BUCKET, "k") }));
     let upload = r.initiate_multi_part_upload_response.unwrap().multipart_upload_id;
-    // Who writes a part learns what the upload was created with.
+    // The writer of a part gets the settings of the upload.
     let of_part = KeyArgs { metadata: noted(lie), ..of_part("k", &upload, 9) };
     let opened = om.ok(create_key(of_part)).create_key_response.unwrap();
     assert_eq!(opened.key_info.unwrap().metadata, noted(agreed));

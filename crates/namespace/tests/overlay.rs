@@ -79,7 +79,7 @@ proptest! {
             let exists = overlay.exists(Table::MetaTable, &[key]).unwrap();
             prop_assert_eq!(exists, map.contains_key(&key));
         }
-        // What is written is what was seen.
+        // The written rows are the visible ones.
         let changed = overlay.len();
         let changes: Vec<_> = overlay.drain_changes().collect();
         prop_assert_eq!(changes.len(), changed);

@@ -74,7 +74,8 @@ fn what_is_not_allowed_is_refused_wherever_it_is_asked_for() {
     }
 }
 
-/// What was allowed when the bucket was made is its keys' still; directories take no space.
+/// A replication that was allowed at the creation of the bucket stays valid for its keys;
+/// directories take no space.
 #[test]
 fn keys_that_ask_for_nothing_get_what_their_bucket_has() {
     let mut om = Om::with_paths();
@@ -98,7 +99,8 @@ fn keys_that_ask_for_nothing_get_what_their_bucket_has() {
     }
 }
 
-/// A mover rewrites keys as they are; what was written before the setting stays what it was.
+/// A mover rewrites keys as they are; earlier keys keep their replication after a change of the
+/// setting.
 #[test]
 fn a_rewrite_keeps_the_replication_that_its_key_has() {
     for bucket in [BUCKET, TREE] {

@@ -57,7 +57,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..90)
 }
 
-/// What a bucket shows: all keys and directories by path.
+/// Contents of a bucket: all keys and directories by path.
 type Copied = BTreeMap<String, KeyInfo>;
 
 struct Snapshot {
@@ -80,7 +80,7 @@ struct World {
     om: Om,
     snapshots: Vec<Snapshot>,
     sessions: Vec<Session>,
-    /// Blocks that went to SCM to be deleted, each as often as it went.
+    /// Blocks that SCM received for deletion, each with the number of times.
     reclaimed: BTreeMap<i64, usize>,
 }
 
@@ -244,7 +244,7 @@ impl World {
             let allocated = self.submit(allocate_block(args, session.id));
             let block = allocated.allocate_block_response.and_then(|r| r.key_location);
             if let Some(mut block) = block {
-                // What was synced stays, and more is written.
+                // Synced blocks stay, and more is written.
                 session.blocks = used(session.blocks, session.size);
                 block.length = 5;
                 session.size += 5;
@@ -328,7 +328,7 @@ impl World {
         true
     }
 
-    /// What OM says would be free if the snapshot went, plain and with all copies.
+    /// Space that OM reports as freed by a deletion of the snapshot, plain and with all copies.
     fn exclusive(&mut self, number: usize) -> (u64, u64) {
         let snapshot = &self.snapshots[number];
         let (volume_name, bucket_name) = snapshot_names(snapshot.tree);
@@ -377,7 +377,7 @@ impl World {
         self.om.ok(purge(rows));
     }
 
-    /// Blocks that somebody can read or will write.
+    /// Blocks that a client can read or will write.
     fn referenced(&self) -> BTreeSet<i64> {
         let mut all = BTreeSet::new();
         for table in [Table::KeyTable, Table::FileTable, Table::OpenKeyTable, Table::OpenFileTable]
@@ -456,8 +456,8 @@ fn changes(report: &[DiffReportEntryProto]) -> Changes {
     set
 }
 
-/// Without what is in directories that were created: whether those entries are there depends on
-/// whether the work behind a deletion has touched the rows, as in Ozone.
+/// Without the children of created directories: their presence depends on
+/// whether the background work of a deletion has touched the rows, as in Ozone.
 fn above(changes: Changes, tree: bool) -> Changes {
     let created =
         |path: &str| changes.contains(&(DiffTypeProto::Create as i32, path.to_owned(), None));
@@ -468,7 +468,7 @@ fn above(changes: Changes, tree: bool) -> Changes {
     kept.cloned().collect()
 }
 
-/// What changed from one copy to another, told by ids.
+/// Changes from one copy to another, identified by ids.
 fn naive(from: &Snapshot, to: &Snapshot) -> Changes {
     let by_id = |copied: &Copied| -> BTreeMap<u64, (String, KeyInfo)> {
         copied.iter().map(|(path, key)| (key.object_id(), (path.clone(), key.clone()))).collect()
@@ -481,7 +481,7 @@ fn naive(from: &Snapshot, to: &Snapshot) -> Changes {
     let mut set = Changes::new();
     for (id, (path, key)) in &old {
         let Some((new_path, new_key)) = new.get(id) else {
-            // A directory is deleted with what is in it.
+            // A directory is deleted with its children.
             let above = path.match_indices('/').map(|(at, _)| &path[..at]);
             let gone = |above: &str| {
                 from.copied.get(above).is_some_and(|key| !new.contains_key(&key.object_id()))
@@ -527,7 +527,7 @@ fn run(steps: Vec<Step>) {
     }
     world.check_snapshots();
     assert!(world.om.replay(7) == world.om.tables);
-    // In the end everything goes.
+    // In the end everything is deleted.
     while !world.sessions.is_empty() {
         world.close(0, false);
     }
@@ -599,7 +599,7 @@ fn allocated(om: &Om) -> BTreeSet<i64> {
     all
 }
 
-/// What is below a directory that was moved into one that was deleted went with it, although its
+/// The children of a directory that was moved into a deleted one were deleted with it, although its
 /// row stays until that one is purged.
 #[test]
 fn a_directory_that_is_deleted_with_another_is_one_change() {

@@ -1,5 +1,5 @@
-//! Snapshots beside rows that are damaged, their number, and the bounds of a diff. What they show
-//! is tested over random histories in snapshot_history.rs.
+//! Snapshots and damaged rows, the number of snapshots, and the bounds of a diff. Their contents
+//! are tested over random histories in snapshot_history.rs.
 
 use namespace::{DiffEnds, Table, View, diff};
 use proto::ozone::*;
@@ -136,7 +136,7 @@ fn a_snapshot_whose_row_is_damaged_is_missing_alone_and_goes_all_the_same() {
         list.snapshot_info.into_iter().map(|info| info.name.unwrap()).collect()
     };
     assert_eq!(listed(&mut om), ["two"]);
-    // What is kept for the oldest snapshot goes for good with it: it is counted there.
+    // Versions kept for the oldest snapshot are deleted permanently with it: they count there.
     let kept = rows_of(&om, Table::SnapshotGarbageTable);
     assert_eq!(kept.len(), 3);
     damage(&mut om, Table::SnapshotGarbageTable, kept[0].clone());

@@ -36,7 +36,7 @@ fn is_directory(om: &mut Om, path: &str) -> Option<bool> {
     }
 }
 
-/// What the deleting service does in one run.
+/// One run of the deleting service.
 pub fn purge_all_directories(om: &mut Om, most: usize) -> usize {
     let mut done = 0;
     for row in om.rows(Table::DeletedDirectoryTable) {
@@ -144,7 +144,7 @@ fn a_name_is_a_file_or_a_directory() {
     let (session, blocks) = om.open(TREE, "late", 1);
     om.ok(mkdir(tree("late")));
     assert_eq!(om.refused(commit(TREE, "late", session, 1, used(blocks, 1))), Status::NotAFile);
-    // The directory of a file that is written goes away: so does the file.
+    // The directory of an open file is deleted: so is the file.
     let (session, blocks) = om.open(TREE, "gone/f", 1);
     om.ok(delete_key(KeyArgs { recursive: Some(true), ..tree("gone") }));
     let r = om.refused(commit(TREE, "gone/f", session, 1, used(blocks, 1)));

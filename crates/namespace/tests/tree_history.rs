@@ -172,7 +172,7 @@ fn run(om: &mut Om, model: &mut Model, step: Step) -> (Status, Status) {
     }
 }
 
-/// What the lists show, read directory by directory.
+/// Contents of the lists, read directory by directory.
 fn contents(om: &mut Om) -> BTreeMap<String, Option<u64>> {
     let mut found = BTreeMap::new();
     let mut left = vec![String::new()];
@@ -233,7 +233,7 @@ proptest! {
         for round in [1, 3, 1000] {
             prop_assert!(om.replay(round) == om.tables, "rounds of {}", round);
         }
-        // In the end, everything that was deleted goes.
+        // In the end, all deleted entries are purged.
         while purge_all_directories(&mut om, 2) > 0 {}
         let rows = om.rows(Table::DeletedTable);
         om.ok(purge(rows));

@@ -1,4 +1,4 @@
-//! DeleteSnapshot: nobody sees the snapshot any more; what it kept goes in the background.
+//! DeleteSnapshot: hides the snapshot from clients; its rows are deleted in the background.
 
 use proto::ozone::{
     DeleteSnapshotRequest, DeleteSnapshotResponse, OmResponse, SnapshotStatusProto, Type,

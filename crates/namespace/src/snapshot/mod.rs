@@ -1,5 +1,5 @@
-//! Snapshots of buckets: the commands on them, reads of what they show, and what changed between
-//! two. How they are kept is said in [`crate::state::layers`].
+//! Snapshots of buckets: the commands on them, reads of their contents, and the changes between
+//! two. [`crate::state::layers`] describes their storage.
 
 pub(crate) mod create;
 pub(crate) mod delete;
@@ -14,7 +14,7 @@ pub(crate) mod rename;
 
 use crate::command::audit::AuditParams;
 
-/// What the audit log shows of a request about a snapshot.
+/// Audit entry of a request about a snapshot.
 pub(crate) fn audit(
     volume: &Option<String>,
     bucket: &Option<String>,

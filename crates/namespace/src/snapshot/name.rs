@@ -1,4 +1,4 @@
-//! Which names snapshots may have, and the name that one gets when nobody gives it one.
+//! Valid names of snapshots, and the default name of one without a name.
 
 use crate::error::OmError;
 use crate::state::names;
@@ -22,7 +22,7 @@ pub(crate) fn generated(now_ms: u64) -> String {
     format!("s{year:04}{month:02}{day:02}-{hour:02}{minute:02}{:02}.{millis:03}", second % 60)
 }
 
-/// Year, month and day of so many days after 1970-01-01.
+/// Year, month and day of the day `days` days after 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
     // Years are counted from March of the year 0, so that a leap day is the last day of a year:
     // 719,468 days before 1970; an era is 400 years of 146,097 days.

@@ -21,7 +21,7 @@ pub(crate) struct Aimed<'a> {
     prefix: String,
 }
 
-/// Whether `request` is a read of a snapshot: it needs the tables as of one moment.
+/// Returns `true` if `request` is a read of a snapshot: it needs the tables as of one moment.
 pub fn reads_snapshot(request: &OmRequest) -> bool {
     target(request).is_some_and(|(_, _, key)| split(key).is_some())
 }

@@ -1,6 +1,6 @@
-//! SnapshotPurge: a deleted snapshot is taken apart, a step at a time. What its layer has goes to
-//! the layer of the snapshot before it, where that one needs it, and goes for good otherwise; when
-//! nothing is left the snapshot's own rows go.
+//! SnapshotPurge: a deleted snapshot is taken apart, a step at a time. Rows of its layer move to
+//! the layer of the snapshot before it, if that one needs them, and are removed permanently
+//! otherwise; when none is left the snapshot's own rows are removed.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -74,7 +74,7 @@ impl Write for SnapshotPurge {
     }
 }
 
-/// What one entry does to a layer.
+/// Effect of one entry on a layer.
 struct Step {
     /// Index of the layer.
     layer: u64,
@@ -85,7 +85,7 @@ struct Step {
 }
 
 impl Step {
-    /// Whether there is room for one more row.
+    /// Counts one more row, or stops at the limit.
     fn take(&mut self) -> ControlFlow<()> {
         match self.left.checked_sub(1) {
             Some(left) => {
@@ -167,7 +167,7 @@ impl Step {
                 Some(row) => row,
                 None => match view::get::<RepeatedKeyInfo>(cx.view, Table::DeletedTable, place.row)
                 {
-                    // What is there stays as it is.
+                    // The existing row remains.
                     Err(ViewError::Damaged { .. }) => {
                         cx.effects.push(damaged_version(&place, value));
                         continue;
@@ -195,7 +195,7 @@ fn damaged_version(place: &GarbageKey<'_>, value: bytes::Bytes) -> Effect {
     Effect::Put { table: Table::DeletedTable, key, value }
 }
 
-/// Whether a layer has nothing any more.
+/// Returns `true` if a layer has no rows any more.
 fn is_empty(cx: &ApplyContext<'_>, layer: u64) -> Result<bool, OmError> {
     let (first, end) = rows::layer_range(layer);
     let mut empty = true;
@@ -208,7 +208,7 @@ fn is_empty(cx: &ApplyContext<'_>, layer: u64) -> Result<bool, OmError> {
     Ok(empty)
 }
 
-/// The snapshot's own rows go; the snapshots behind it name the one before it as theirs.
+/// Removes the snapshot's own rows; the later snapshots get the one before it as their predecessor.
 fn forget(
     cx: &mut ApplyContext<'_>,
     chains: &Chains,

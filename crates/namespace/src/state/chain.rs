@@ -1,5 +1,5 @@
-//! Which snapshots there are: for each bucket a chain of layers, the oldest first. Rows of the
-//! trioxideSnapshotTable, of which views keep the decoded form at hand.
+//! The snapshots: for each bucket a chain of layers, the oldest first. Rows of the
+//! trioxideSnapshotTable, which views cache decoded.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Layer {
     /// Index of the log entry that made the snapshot.
     pub index: u64,
-    /// Whether it shows anything to anybody: a deleted snapshot does not.
+    /// True if clients can read it: false for a deleted snapshot.
     pub active: bool,
     /// The snapshot's UUID.
     pub id: [u8; 16],
@@ -49,7 +49,7 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Whether no bucket has a snapshot.
+    /// Returns `true` if no bucket has a snapshot.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

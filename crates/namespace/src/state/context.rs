@@ -1,4 +1,4 @@
-//! What commands work with: the tables, and what the leader or the log says about a request.
+//! Contexts of commands: the tables, and facts about a request from the leader or the log.
 
 use proto::hdds::ExcludeListProto;
 use types::{ReplicationConfig, StorageType};
@@ -10,7 +10,7 @@ use crate::state::snapshot_usage::Added;
 use crate::state::view::View;
 use crate::tables::Table;
 
-/// Where the leader gets what must never repeat or be guessed.
+/// The leader's source of values that must never repeat or be guessed.
 pub trait Fresh {
     /// An id no other request gets: the session of an open key.
     fn id(&self) -> u64;
@@ -20,7 +20,7 @@ pub trait Fresh {
     fn secret(&self) -> [u8; 32];
 }
 
-/// What `prepare` decides from.
+/// Input of the decisions of `prepare`.
 pub struct PrepareContext<'a> {
     /// The leader's clock, milliseconds since 1970.
     pub now_ms: u64,
@@ -44,17 +44,17 @@ pub struct BlockDemand {
     pub replication: ReplicationConfig,
     /// The storage types of disks that they may be on, the best first.
     pub storage_types: &'static [StorageType],
-    /// How many blocks.
+    /// Number of blocks.
     pub count: u32,
     /// Bytes of one block.
     pub size: u64,
-    /// What the client wants avoided.
+    /// Nodes, pipelines and containers that the client excludes.
     pub exclude: Option<ExcludeListProto>,
     /// Owner of the containers.
     pub owner: String,
 }
 
-/// Where in the log an entry stands.
+/// Position of an entry in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TransactionPosition {
     /// Term of the leader that proposed it.
@@ -63,12 +63,12 @@ pub struct TransactionPosition {
     pub index: u64,
 }
 
-/// What a command applies to, and the effects it has had so far.
+/// Target of a command, and its effects so far.
 pub(crate) struct ApplyContext<'a> {
     pub view: &'a dyn View,
     pub tx: TransactionPosition,
     pub effects: Vec<Effect>,
-    /// Sizes of what is kept for snapshots.
+    /// Sizes of data kept for snapshots.
     pub kept: Added,
 }
 
@@ -92,7 +92,7 @@ impl ApplyContext<'_> {
     }
 }
 
-/// What a read is answered from.
+/// Input of a read.
 pub struct ReadContext<'a> {
     /// The tables.
     pub view: &'a dyn View,

@@ -1,4 +1,4 @@
-//! What a command does to the tables.
+//! Effects of a command on the tables.
 
 use bytes::Bytes;
 
@@ -25,7 +25,7 @@ pub enum Effect {
         /// Its value; [`Bucket::encode`] makes the bytes.
         bucket: Bucket,
     },
-    /// The row is gone, if it was there.
+    /// Removes the row, if it exists.
     Delete {
         /// Table of the row.
         table: Table,

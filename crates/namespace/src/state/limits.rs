@@ -1,6 +1,5 @@
-//! What a request may say at most, checked before it is logged: sizes that a key can have, and
-//! lists that every replica can go through. `apply` does not rely on it: its sums saturate,
-//! whatever an entry says.
+//! Limits of a request, checked before it is logged: sizes that a key can have, and lists that
+//! every replica can process. `apply` does not rely on it: its sums saturate for any entry.
 
 use proto::ozone::KeyArgs;
 
@@ -45,7 +44,7 @@ impl StatusPaths {
     }
 }
 
-/// Whether the sizes and lists of a key can be.
+/// Checks the sizes and lists of a key.
 ///
 /// # Errors
 /// When a size is larger than [`LARGEST`], or a list has more than [`MOST_ENTRIES`] entries.
@@ -56,7 +55,7 @@ pub(crate) fn check_key(args: &KeyArgs) -> Result<(), OmError> {
     check_entries("tags", args.tags.len())
 }
 
-/// Whether a list can be that long.
+/// Checks the length of a list.
 ///
 /// # Errors
 /// When it has more than [`MOST_ENTRIES`] entries.

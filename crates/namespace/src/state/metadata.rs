@@ -2,7 +2,7 @@
 
 use proto::hdds::KeyValue;
 
-/// MD5 of the content as S3 knows it.
+/// MD5 of the content, as in S3.
 pub(crate) const ETAG: &str = "ETag";
 /// Checksum of the content as S3 clients name it, which the S3 gateway has verified.
 pub(crate) const CHECKSUM: &str = "s3:checksum";

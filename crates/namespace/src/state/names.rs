@@ -1,4 +1,4 @@
-//! Which names volumes, buckets and keys may have.
+//! Valid names of volumes, buckets and keys.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,7 @@ pub(crate) const SNAPSHOT_DIRECTORY: &str = ".snapshot";
 /// those of [`AVOIDED_RANGE`].
 const AVOIDED_IN_KEYS: &[char] =
     &['\\', '{', '}', '^', '<', '>', '%', '~', '#', '`', '[', ']', '|', '"'];
-/// What is not ASCII in S3's guide; as in Ozone, characters beyond it are taken.
+/// Non-ASCII characters in S3's guide; as in Ozone, characters beyond it are accepted.
 const AVOIDED_RANGE: std::ops::RangeInclusive<char> = '\u{80}'..='\u{ff}';
 
 /// # Errors
@@ -39,7 +39,7 @@ pub fn validate_bucket_name(
     checked.map_err(|fault| OmError::InvalidBucketName(fault.to_string()))
 }
 
-/// What is wrong with the name of a snapshot.
+/// Error of the name of a snapshot.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct SnapshotNameFault(String);
@@ -77,7 +77,7 @@ pub fn validate_key_name(name: &str, settings: &Settings) -> Result<(), OmError>
     Ok(())
 }
 
-/// What a name may not be; the words are Ozone's.
+/// Error of a name; the words are Ozone's.
 #[derive(Debug, thiserror::Error)]
 enum NameFault<'a> {
     #[error(

@@ -19,19 +19,19 @@ use crate::state::row::Bucket;
 use crate::state::view::View;
 use crate::tables::Table;
 
-/// What became of a row.
+/// Change of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RowChange {
     /// It has this value.
     Put(Bytes),
     /// It is this bucket.
     PutBucket(Bucket),
-    /// It is gone.
+    /// The row was deleted.
     Deleted,
 }
 
 impl RowChange {
-    /// The row's new value, encoded; `None` if it is gone.
+    /// The row's new value, encoded; `None` if it was deleted.
     pub fn value(&self) -> Option<Bytes> {
         match self {
             Self::Put(value) => Some(value.clone()),
@@ -84,7 +84,7 @@ impl<V: View> Overlay<V> {
         self.rows.iter().map(FxHashMap::len).fold(0, usize::saturating_add)
     }
 
-    /// Whether nothing has changed.
+    /// Returns `true` if nothing has changed.
     pub fn is_empty(&self) -> bool {
         self.rows.iter().all(FxHashMap::is_empty)
     }

@@ -1,4 +1,4 @@
-//! Which replication a key gets: its own, else its bucket's, else the server's.
+//! Replication of a key: its own, else its bucket's, else the server's.
 
 use proto::hdds::{DefaultReplicationConfig, ReplicationType};
 use proto::ozone::{KeyArgs, KeyInfo};
@@ -45,7 +45,7 @@ pub(crate) fn complete(
     Ok(config)
 }
 
-/// Whether a request names a replication.
+/// Returns `true` if a request names a replication.
 pub(crate) fn asks(args: &KeyArgs) -> bool {
     args.r#type.is_some_and(|kind| kind != ReplicationType::None as i32)
 }

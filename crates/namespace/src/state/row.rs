@@ -41,7 +41,7 @@ pub(crate) fn encode(message: &impl Message) -> Bytes {
     Bytes::from(message.encode_to_vec())
 }
 
-/// A bucket's row. The counters, which nearly every command changes, stand beside the rest,
+/// A bucket's row. The counters, which nearly every command changes, are separate from the rest,
 /// which nearly none changes and which is shared: a changed bucket costs no copy of its names
 /// and ACLs, and is encoded once however many commands of a round changed it.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +85,7 @@ impl Bucket {
         self.volume_id
     }
 
-    /// Whether paths of the bucket's keys are resolved directory by directory.
+    /// Returns `true` if paths of the bucket's keys are resolved directory by directory.
     pub fn is_tree(&self) -> bool {
         self.layout() == BucketLayoutProto::FileSystemOptimized
     }
@@ -111,7 +111,7 @@ impl Bucket {
         encode(&self.to_info())
     }
 
-    /// Whether the bucket is a link to another.
+    /// Returns `true` if the bucket is a link to another.
     pub fn is_link(&self) -> bool {
         self.info.source_volume.is_some() && self.info.source_bucket.is_some()
     }

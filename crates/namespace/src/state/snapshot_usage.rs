@@ -45,7 +45,7 @@ impl Size {
     }
 }
 
-/// What an entry adds to the sums: by the snapshot that a version is kept for, and the newest one
+/// Sizes that an entry adds to the sums: by the snapshot for which a version is kept, and the newest one
 /// that does not show it, 0 where all do.
 #[derive(Debug, Default)]
 pub(crate) struct Added(BTreeMap<(u64, u64), Size>);

@@ -1,9 +1,9 @@
-//! Which kinds of disks a key's blocks go to: what the key's policy says, else its bucket's, else
-//! the server's.
+//! Kinds of disks for a key's blocks: those of the key's policy, else its bucket's, else the
+//! server's.
 //!
 //! A policy is an entry of the metadata of a bucket or key ([`StoragePolicy::METADATA_KEY`]), so
-//! that clients of Ozone set, keep and see it by the calls they have. A key without one of its own
-//! follows its bucket: when that changes, the mover brings the key after it.
+//! that clients of Ozone set, keep and see it by existing calls. A key without one of its own
+//! follows its bucket: when that changes, the mover moves the key.
 
 use proto::hdds::KeyValue;
 use types::{StoragePolicy, StorageType};
@@ -31,8 +31,7 @@ pub(crate) fn storage_types(
     policy.map_or(&StorageType::ANY, |policy| policy.storage_types(fallback))
 }
 
-/// Checks what a request wants to have in the metadata of a new key or bucket, and writes it as it
-/// is kept.
+/// Checks an entry for the metadata of a new key or bucket, and converts it to its stored form.
 ///
 /// # Errors
 /// When there is no such policy.
@@ -69,7 +68,7 @@ pub(crate) fn normalize(list: &mut [KeyValue]) -> Result<(), OmError> {
     Ok(())
 }
 
-/// Whether an entry takes the setting of its name away.
+/// Returns `true` if an entry removes the setting of its name.
 pub(crate) fn is_unset(entry: &KeyValue) -> bool {
     matches!(entry.key.as_str(), POLICY | FALLBACK)
         && entry.value.as_deref().unwrap_or("").is_empty()

@@ -1,8 +1,8 @@
-//! What keys count against their bucket: replicated bytes and names.
+//! Usage of a key in its bucket: replicated bytes and names.
 //!
 //! Invariant: `usedBytes` of a bucket is the sum of [`replicated_size`] over its live keys and over
 //! the parts of its multipart uploads under way; `usedNamespace` is the number of its live keys and
-//! directories, and of what is in deleted directories that are not taken apart yet. A deleted
+//! directories, and of entries of deleted directories that are not taken apart yet. A deleted
 //! directory does not count. Deleted keys move to `snapshotUsedBytes` and `snapshotUsedNamespace`
 //! until their blocks are purged.
 
@@ -27,7 +27,7 @@ pub fn replicated_size(key: &KeyInfo) -> u64 {
             .map(|location| config.replicated_size(location.length))
             .fold(0, u64::saturating_add),
         Ok(config) => config.replicated_size(key.data_size),
-        // A row without a replication that we know counts plain: the same when it goes.
+        // A row of an unknown replication counts its plain size: the same at its deletion.
         Err(_) => key.data_size,
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn reserved(config: &ReplicationConfig, blocks: &[KeyLocation]) -> u6
     sizes.map(|size| config.replicated_size(size)).fold(0, u64::saturating_add)
 }
 
-/// Whether `extra` more bytes fit into the bucket's space quota.
+/// Checks that `extra` more bytes fit into the bucket's space quota.
 pub(crate) fn check_bytes(bucket: &Bucket, extra: u64) -> Result<(), OmError> {
     let Some(quota) = limit(bucket.quota_in_bytes) else { return Ok(()) };
     let after = bucket.used_bytes.saturating_add(bucket.snapshot_used_bytes).saturating_add(extra);
@@ -57,7 +57,7 @@ pub(crate) fn check_bytes(bucket: &Bucket, extra: u64) -> Result<(), OmError> {
     )))
 }
 
-/// Whether `extra` more keys fit into the bucket's namespace quota.
+/// Checks that `extra` more keys fit into the bucket's namespace quota.
 pub(crate) fn check_namespace(bucket: &Bucket, extra: u64) -> Result<(), OmError> {
     let Some(quota) = limit(bucket.quota_in_namespace) else { return Ok(()) };
     let used = bucket.used_namespace.saturating_add(bucket.snapshot_used_namespace);
@@ -76,8 +76,8 @@ pub(crate) fn check_namespace(bucket: &Bucket, extra: u64) -> Result<(), OmError
 /// numbers of 64 bits.
 pub(crate) const LARGEST: u64 = i64::MAX.unsigned_abs();
 
-/// Adds to a counter of a bucket. At [`LARGEST`] it stays: sizes are what writers say, and a wrong
-/// one must not keep others from writing. A quota repair counts anew.
+/// Adds to a counter of a bucket. At [`LARGEST`] it stays: sizes come from writers, and a wrong one
+/// must not keep others from writing. A quota repair counts again.
 pub(crate) fn count(counter: &mut u64, more: u64) {
     *counter = counter.saturating_add(more).min(LARGEST);
 }

@@ -1,4 +1,4 @@
-//! What the rules see of the tables.
+//! The rules' view of the tables.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -35,7 +35,8 @@ pub trait View {
         each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), ViewError>;
 
-    /// Whether there is such a row. Stores that can tell without reading the value override it.
+    /// Returns `true` if there is such a row. Stores that can check without reading the value
+    /// override it.
     ///
     /// # Errors
     /// When the store fails.
@@ -138,8 +139,8 @@ pub fn read_snapshots(view: &(impl View + ?Sized)) -> Result<Chains, ViewError> 
     Ok(chains)
 }
 
-/// A view for one request, which remembers the key row that it read last: where rights are looked
-/// at, a key is read for its ACLs first and then for the answer.
+/// A view for one request, which caches the last key row that it read: if rights are checked, a key
+/// is read for its ACLs first and then for the answer.
 pub(crate) struct Remembering<'a> {
     view: &'a dyn View,
     last: RefCell<Option<Read>>,
@@ -211,8 +212,8 @@ pub(crate) fn get<M: Message + Default>(
     view.get(table, key)?.map(|value| row::decode(table, key, value)).transpose()
 }
 
-/// What was read, or nothing when its row is damaged. For what only cleans up: were it refused, it
-/// would be tried again for ever, and all that comes with it, too.
+/// The row, or `None` if it is damaged. For commands that only clean up: a refusal would be retried
+/// for ever, and all commands in the same batch, too.
 pub(crate) fn unless_damaged<T>(
     read: Result<Option<T>, ViewError>,
 ) -> Result<Option<T>, ViewError> {

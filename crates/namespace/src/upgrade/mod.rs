@@ -1,7 +1,7 @@
 //! Preparing all OMs for another version: no more writes, and nothing left in the log.
 //!
-//! Prepare is an entry of the log like any other. What comes behind it changes nothing until an
-//! entry cancels it, so that all replicas stop at the same state.
+//! Prepare is an entry of the log like any other. Later entries change nothing until an entry
+//! cancels it, so that all replicas stop at the same state.
 
 pub(crate) mod cancel_prepare;
 pub(crate) mod prepare;
@@ -10,7 +10,7 @@ use proto::ozone::OmRequest;
 
 use crate::error::command_name;
 
-/// The row of the metaTable that says behind which entry writes are refused.
+/// The row of the metaTable with the entry after which writes are refused.
 pub const PREPARED_INFO_KEY: &[u8] = b"#PREPAREDINFO";
 
 /// The index in that row.

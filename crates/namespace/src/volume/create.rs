@@ -19,7 +19,7 @@ use crate::tables::{Table, volume_key};
 /// transaction number.
 const S3_VOLUME_OBJECT_ID: u64 = 0xBFFF_FFFF_FFFF_FF00;
 
-/// Quota of what has none.
+/// Value of an unset quota.
 const UNLIMITED: i64 = -1;
 
 pub(crate) struct CreateVolume;

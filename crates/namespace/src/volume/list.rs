@@ -79,7 +79,7 @@ fn of_user(
     names.sort_unstable();
     let mut found = Vec::new();
     for name in names.iter().take(page) {
-        // A volume whose row is gone is not listed: the lists are changed with the rows.
+        // A volume without a row is not listed: the lists are changed with the rows.
         found.extend(view::get::<VolumeInfo>(cx.view, Table::VolumeTable, &volume_key(name))?);
     }
     Ok(found)
@@ -107,11 +107,11 @@ fn all(
     Ok(found)
 }
 
-/// Whether a list of volumes made for `user` shows a volume: with authorization on, a user sees
-/// those that they may list, whatever their owner.
+/// Returns `true` if a list of volumes made for `user` shows a volume: with authorization on, a
+/// user sees those that they may list, whatever their owner.
 fn lists_volume(volume: &VolumeInfo, user: &str, cx: &ReadContext<'_>) -> bool {
     let Settings { authorization: policy, s3_volume, .. } = cx.settings;
-    // The groups of somebody else are not known here.
+    // The groups of another user are not available here.
     let groups = if user == cx.user { cx.groups } else { &[] };
     Guard { view: cx.view, policy, user, groups, s3_volume }.may_list(volume)
 }

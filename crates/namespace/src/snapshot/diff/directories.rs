@@ -53,7 +53,7 @@ impl Directories {
         Ok(Self { bucket_id: Some(tree.bucket_id), entries })
     }
 
-    /// Whether the directory is the bucket or below it.
+    /// Returns `true` if the directory is the bucket or below it.
     pub fn has(&self, id: u64) -> bool {
         self.bucket_id == Some(id) || self.entries.contains_key(&id)
     }
@@ -75,8 +75,8 @@ impl Directories {
     }
 }
 
-/// Which directories are below such a one, or are one themselves. It remembers what it found, so
-/// that the way up from each directory is gone once.
+/// Directories that match or are below one that does. Results are cached, so that the path up from
+/// each directory is followed once.
 pub(super) struct Within<'d> {
     directories: &'d Directories,
     is: &'d dyn Fn(u64) -> bool,
@@ -89,7 +89,7 @@ impl<'d> Within<'d> {
         Self { directories, is, known: HashMap::new() }
     }
 
-    /// Whether the directory or one above it is such a one.
+    /// Returns `true` if the directory or one above it matches.
     pub fn has(&mut self, id: u64) -> bool {
         let mut way = Vec::new();
         let mut at = id;
@@ -125,7 +125,7 @@ fn below_bucket(
             if let Some(known) = known.get(&at) {
                 break *known;
             }
-            // Damaged rows may lead to each other: what is met again leads nowhere.
+            // Damaged rows may lead to each other: a directory met again has no path.
             known.insert(at, false);
             way.push(at);
             match entries.get(&at) {

@@ -1,10 +1,9 @@
-//! What changed between two snapshots of a bucket: the rows that the layers in between have
-//! something of, at either end. The cost is that of the changes, not of the keys; in a
-//! FILE_SYSTEM_OPTIMIZED bucket the names of directories are read besides, as far as parents of
-//! what changed did not change themselves.
+//! Changes between two snapshots of a bucket: the rows with entries in the layers in between, at
+//! either end. The cost is that of the changes, not of the keys; in a FILE_SYSTEM_OPTIMIZED bucket
+//! the names of directories are read besides, for unchanged parents of changed entries.
 //!
-//! Objects are told by their ids, as Ozone does: an id at one end only was created or deleted, one
-//! with another row was renamed.
+//! Ids identify objects, as in Ozone: an id at one end only was created or deleted, one with
+//! another row was renamed.
 
 mod directories;
 mod ends;
@@ -42,7 +41,7 @@ pub enum DiffError {
     /// The paths of what changed are more bytes than a diff may have.
     #[error("the names in the diff are more than {0} bytes: make it of snapshots that differ less")]
     TooLong(usize),
-    /// Nobody wants it any more.
+    /// No client requests it any more.
     #[error("cancelled")]
     Cancelled,
 }
@@ -50,7 +49,7 @@ pub enum DiffError {
 /// Bytes of all names in a report: it is in memory, and paths may be very long.
 const MOST_NAME_BYTES: usize = 1 << 30;
 
-/// Which snapshots are compared.
+/// Compared snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DiffEnds {
     /// Volume, links resolved.
@@ -79,14 +78,14 @@ enum Kind {
 /// Objects of one end by id.
 type Objects = BTreeMap<u64, Object>;
 
-/// The changes, in the order in which they can be carried out: what is deleted, renamed, created,
-/// modified; each by the ids of the objects.
+/// The changes, in the order in which they can be carried out: deletions, renames, creations,
+/// modifications; each by the ids of the objects.
 ///
 /// `view` shows all tables as of one moment. `most` rows may have changed; `goes_on` is asked now
 /// and then.
 ///
 /// # Errors
-/// When a snapshot is not there, too much changed, or nobody wants to know any more.
+/// When a snapshot does not exist, too much changed, or `goes_on` returned `false`.
 pub fn diff(
     view: &dyn View,
     ends: &DiffEnds,
@@ -171,7 +170,7 @@ fn object(table: Table, key: Vec<u8>, value: bytes::Bytes) -> Result<(u64, Objec
     Ok((id, Object { table, key, parent_id, kind: Kind::Key(Box::new(info)) }))
 }
 
-/// What objects are called at either end.
+/// Names of objects at either end.
 struct Names {
     old: Directories,
     new: Directories,
@@ -180,7 +179,7 @@ struct Names {
 }
 
 impl Names {
-    /// Whether an object is there, and not below a directory that is deleted.
+    /// Returns `true` if an object exists, and not below a deleted directory.
     fn has(directories: &Directories, object: &Object) -> bool {
         object.table == Table::KeyTable || directories.has(object.parent_id)
     }
@@ -200,7 +199,7 @@ impl Names {
     }
 }
 
-/// What a diff reports, in the order in which it can be carried out.
+/// Entries of a diff, in the order in which they can be carried out.
 #[derive(Default)]
 struct Report {
     deleted: Vec<DiffReportEntryProto>,
@@ -253,7 +252,7 @@ fn report(
     for id in ids {
         let was = before.get(&id).filter(|object| Names::has(&names.old, object));
         let is = after.get(&id).filter(|object| Names::has(&names.new, object));
-        // What was in a directory that is deleted went with it.
+        // The children of a deleted directory were deleted with it.
         if is.is_none() && was.is_some_and(|was| within_gone.has(was.parent_id)) {
             continue;
         }

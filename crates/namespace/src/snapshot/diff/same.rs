@@ -1,12 +1,12 @@
-//! Whether an object is another one than before but for its name and times.
+//! Comparison of two versions of an object, except for its name and times.
 
 use proto::ozone::KeyInfo;
 
 use super::{Kind, Object};
 use crate::state::locations::{block_id, of_key};
 
-/// Whether content or attributes differ. Ozone: `isKeyInfoSame` and `isBlockLocationInfoSame` for
-/// keys, the ACLs for directories.
+/// Returns `true` if content or attributes differ. Ozone: `isKeyInfoSame` and
+/// `isBlockLocationInfoSame` for keys, the ACLs for directories.
 pub(super) fn differs(was: &Object, is: &Object) -> bool {
     match (&was.kind, &is.kind) {
         (Kind::Directory(was), Kind::Directory(is)) => was.acls != is.acls,

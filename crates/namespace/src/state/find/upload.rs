@@ -17,9 +17,9 @@ const PART_NUMBERS: std::ops::RangeInclusive<u32> = 1..=10_000;
 /// The upload that `args` names, before it is logged.
 ///
 /// # Errors
-/// As [`id`], and when its id has a slash in it. No upload has such an id; with one, the row of
-/// the upload of another key would be meant: that of `a/b` by key `a` and id `b/...`, whose rights
-/// nobody looked at. `apply` does not refuse it, as older members do not.
+/// As [`id`], and when its id has a slash in it. No upload has such an id; with one, the row of the
+/// upload of another key would be meant: that of `a/b` by key `a` and id `b/...`, whose rights were
+/// not checked. `apply` does not refuse it, as older members do not.
 pub(crate) fn named(args: &KeyArgs) -> Result<&str, OmError> {
     let id = id(args)?;
     check_id(id, args)?;
@@ -88,7 +88,7 @@ pub(crate) fn parts(
     Ok(parts)
 }
 
-/// A part in the form of a key: what it counts, and what the deletedTable keeps of it.
+/// A part in the form of a key: its usage, and its entry in the deletedTable.
 pub(crate) fn as_key(
     upload: &MultipartKeyInfo,
     part: MultipartPartInfo,

@@ -8,7 +8,7 @@ use crate::state::metadata::{self, ETAG};
 /// The generation that stands for "there must be no such key".
 const MUST_NOT_EXIST: u64 = 0;
 
-/// Whether `args` has conditions at all; if not, the existing key need not be read.
+/// Returns `true` if `args` has conditions; if not, the existing key need not be read.
 pub(crate) fn conditional(args: &KeyArgs) -> bool {
     args.expected_data_generation.is_some() || args.expected_e_tag.is_some()
 }

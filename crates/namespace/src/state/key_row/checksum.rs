@@ -1,4 +1,4 @@
-//! What was said of checksums when a multipart upload began: the open key of the upload has it.
+//! Checksum settings from the start of a multipart upload, stored in the open key of the upload.
 
 use proto::ozone::{KeyArgs, MultipartKeyInfo};
 

@@ -9,7 +9,7 @@ use crate::state::locations;
 use crate::state::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::tables::Table;
 
-/// Whether a key has any block at all. One without needs no place in the deletedTable.
+/// Returns `true` if a key has any block. One without needs no row in the deletedTable.
 pub(crate) fn has_blocks(key: &KeyInfo) -> bool {
     locations::of_key(key).next().is_some()
 }

@@ -23,14 +23,14 @@ pub(crate) fn session(client_id: u64) -> String {
     client_id.cast_signed().to_string()
 }
 
-/// What happened to the synced form of an open key behind its writer's back.
+/// Change of the synced form of an open key by another client than its writer.
 #[derive(Clone, Copy)]
 pub(crate) enum Fate {
     Deleted,
     Overwritten,
 }
 
-/// Tells the writer of `key`, if it has one, that the key is not its own any more: its next
+/// Marks the open key of `key`'s writer, if it has one, as no longer its own: the writer's next
 /// commit is refused.
 pub(crate) fn disown(
     cx: &mut ApplyContext<'_>,
@@ -49,7 +49,7 @@ pub(crate) fn disown(
         Fate::Overwritten => OVERWRITTEN_HSYNC_KEY,
     };
     metadata::set_str(&mut open.metadata, marker, "true");
-    // What was synced is garbage as the key's, and must not be so once more as the session's.
+    // Synced blocks are garbage as the key's, and must not be so once more as the session's.
     let gone: HashSet<_> = locations::of_key(key).map(block_id).collect();
     for list in &mut open.key_location_list {
         list.key_locations.retain(|location| !gone.contains(&block_id(location)));

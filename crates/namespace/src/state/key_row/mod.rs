@@ -1,6 +1,6 @@
-//! Where the rows of a key are. The one place that depends on the bucket's layout: in a flat
-//! bucket the row is named after the key, in a FILE_SYSTEM_OPTIMIZED one after the directory that
-//! the path leads to. Beside it is what several commands do to those rows.
+//! Rows of a key. The one place that depends on the bucket's layout: in a flat bucket the row is
+//! named after the key, in a FILE_SYSTEM_OPTIMIZED one after the directory that the path leads to.
+//! The submodules have operations of several commands on those rows.
 
 pub(crate) mod atomic;
 pub(crate) mod checksum;
@@ -69,7 +69,7 @@ struct Node {
 }
 
 impl KeyRow {
-    /// Where `key` is, links followed.
+    /// Row of `key`, links followed.
     pub fn of(view: &dyn View, volume: &str, bucket: &str, key: &str) -> Result<Self, OmError> {
         let row = tables::object_key(volume, bucket, key);
         let bucket_key = tables::bucket_of(&row, volume, bucket);
@@ -88,12 +88,12 @@ impl KeyRow {
         Ok(Self { bucket: found, key: row, bucket_key_len, node: None })
     }
 
-    /// Where the key of `args` is.
+    /// Row of the key of `args`.
     pub fn of_args(view: &dyn View, args: &KeyArgs) -> Result<Self, OmError> {
         Self::of(view, &args.volume_name, &args.bucket_name, &args.key_name)
     }
 
-    /// Where a key of a tree is, whose parent is known, be it there or not yet.
+    /// Row of a key of a tree with this parent, be it there or not yet.
     pub fn in_tree(tree: &Tree<'_>, bucket: Bucket, key: &str, parent_id: u64) -> Self {
         let key = path::normalize(key);
         let row = tree.row(parent_id, path::split(&key).1);
@@ -103,8 +103,8 @@ impl KeyRow {
         Self { bucket, key: row, bucket_key_len, node: Some(Node { object_key, parent_id }) }
     }
 
-    /// Where the key of an upload is, and its parts while they are written: in the directory
-    /// that the upload began in, wherever that is now.
+    /// Row of the key of an upload, and of its parts while they are written: in the directory that
+    /// the upload began in, even if that was moved.
     pub fn of_upload(
         view: &dyn View,
         args: &KeyArgs,
@@ -169,7 +169,7 @@ impl KeyRow {
         node.object_key.get(self.bucket_key_len.saturating_add(1)..)
     }
 
-    /// Whether there is a committed key.
+    /// Returns `true` if there is a committed key.
     pub fn exists(&self, view: &dyn View) -> Result<bool, OmError> {
         Ok(view.exists(self.key_tables().committed(), &self.key)?)
     }
@@ -189,7 +189,7 @@ impl KeyRow {
         Ok(Some(directory::as_key(&found, &self.bucket, name)))
     }
 
-    /// Whether a directory is where the key would be, that of a LEGACY bucket included: a key
+    /// Returns `true` if the key's path is a directory, that of a LEGACY bucket included: a key
     /// whose name ends with a slash.
     pub fn is_directory(&self, view: &dyn View) -> Result<bool, OmError> {
         Ok(match self.bucket.layout() {

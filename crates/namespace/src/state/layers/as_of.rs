@@ -29,7 +29,7 @@ impl<V: View> AsOf<V> {
         Self { base, index }
     }
 
-    /// What the layers have of a row; `None` when it is as it was.
+    /// The row in the layers; `None` if it is unchanged.
     fn kept(&self, tag: u8, key: &[u8]) -> Result<Option<Option<Bytes>>, ViewError> {
         let (from, to) = (rows::row_key(tag, key, self.index), rows::row_end(tag, key));
         let mut kept = Ok(None);
@@ -40,7 +40,7 @@ impl<V: View> AsOf<V> {
         kept
     }
 
-    /// What the layers have of the next rows from `start` on, and the row to go on from.
+    /// The layers' versions of the next rows from `start` on, and the row to continue from.
     fn chunk(
         &self,
         tag: u8,
@@ -130,7 +130,7 @@ impl<V: View> View for AsOf<V> {
     }
 
     fn directory(&self, row: &[u8]) -> Result<Option<Arc<DirectoryInfo>>, ViewError> {
-        // What is decoded and at hand is the row as it is.
+        // The cache of decoded rows has the current row only.
         Ok(view::get(self, Table::DirectoryTable, row)?.map(Arc::new))
     }
 

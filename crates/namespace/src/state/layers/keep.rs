@@ -1,4 +1,4 @@
-//! What a change leaves for the snapshots behind it: the row as it was.
+//! Keeps the previous row of a change for the bucket's snapshots.
 
 use std::ops::ControlFlow;
 
@@ -44,7 +44,7 @@ pub(crate) fn keep(view: &dyn View, effects: &mut Vec<Effect>) -> Result<(), Vie
     Ok(())
 }
 
-/// Whether a layer from `index` on has something of a row.
+/// Returns `true` if a layer from `index` on has an entry for a row.
 pub(crate) fn has_from(
     view: &dyn View,
     tag: u8,
@@ -54,7 +54,7 @@ pub(crate) fn has_from(
     has_between(view, &rows::row_key(tag, key, index), &rows::row_end(tag, key))
 }
 
-/// Whether there is a row of layers between two keys.
+/// Returns `true` if there is a row of layers between two keys.
 pub(crate) fn has_between(view: &dyn View, from: &[u8], to: &[u8]) -> Result<bool, ViewError> {
     let mut found = false;
     view.scan(Table::SnapshotRowTable, from, Some(to), &mut |_, _| {

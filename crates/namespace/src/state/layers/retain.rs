@@ -10,8 +10,8 @@ use crate::state::metadata::{self, COMMITTED_KEY_DELETED};
 use crate::state::row::Bucket;
 use crate::tables::{Table, bucket_key};
 
-/// What to note of a version that becomes the key's now: since when, if snapshots are there that do
-/// not show it.
+/// Start of the life of a version that becomes the key's now, if there are snapshots that do not
+/// show it.
 pub(crate) fn committed_at(cx: &ApplyContext<'_>, bucket: &Bucket) -> Result<Option<u64>, OmError> {
     let chains = cx.view.snapshots()?;
     if chains.is_empty() {
@@ -28,8 +28,8 @@ fn since(version: &KeyInfo) -> Option<u64> {
     version.committed_at.or(was_committed.then_some(0))
 }
 
-/// Keeps those versions that a snapshot shows, of what goes to the deletedTable at `row`; gives
-/// back the others.
+/// Keeps the versions that a snapshot shows, of those that move to the deletedTable at `row`;
+/// returns the others.
 pub(crate) fn retain(
     cx: &mut ApplyContext<'_>,
     row: &[u8],
@@ -39,7 +39,7 @@ pub(crate) fn retain(
     let chains = cx.view.snapshots()?;
     let Some(first) = versions.first().filter(|_| !chains.is_empty()) else { return Ok(versions) };
     let bucket = cx.view.bucket(&bucket_key(&first.volume_name, &first.bucket_name))?;
-    // A bucket that is gone has no snapshot.
+    // A deleted bucket has no snapshot.
     let Some(bucket) = bucket.filter(|found| found.object_id == Some(bucket_id)) else {
         return Ok(versions);
     };

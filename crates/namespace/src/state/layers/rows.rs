@@ -40,14 +40,14 @@ pub(crate) fn scope_of(table: Table, key: &[u8]) -> Option<Vec<u8>> {
     Some([&[kind], key.get(..=third)?].concat())
 }
 
-/// What a layer has of a row: the table, the row's key so that order and ends stay, the index.
+/// Key of a layer's row: the table, the row's key so that order and ends stay, the index.
 pub(crate) fn row_key(tag: u8, key: &[u8], index: u64) -> Vec<u8> {
     let mut row = row_prefix(tag, key);
     row.extend_from_slice(&index.to_be_bytes());
     row
 }
 
-/// What the keys of all layers' rows for one row begin with.
+/// Prefix of the keys of all layers' rows for one row.
 pub(crate) fn row_prefix(tag: u8, key: &[u8]) -> Vec<u8> {
     let mut row = row_bound(tag, key);
     row.extend_from_slice(&[0, 1]);
@@ -61,7 +61,7 @@ pub(crate) fn row_end(tag: u8, key: &[u8]) -> Vec<u8> {
     row
 }
 
-/// Before the layers' rows of `key` and of all keys behind it, behind those of all keys before it.
+/// Before the layers' rows of `key` and of all later keys, after those of all earlier keys.
 pub(crate) fn row_bound(tag: u8, key: &[u8]) -> Vec<u8> {
     let mut row = Vec::with_capacity(key.len().saturating_add(12));
     row.push(tag);
@@ -97,8 +97,7 @@ pub(crate) fn row_value(old: Option<&Bytes>) -> Bytes {
     }
 }
 
-/// What a layer's row says: the row as it was, or that it was not there; `None` when it says
-/// neither.
+/// Decodes a layer's row: the previous row, or its absence; `None` if it is neither.
 pub(crate) fn split_row_value(value: &[u8]) -> Option<Option<&[u8]>> {
     match value.split_first()? {
         (0, []) => Some(None),

@@ -1,10 +1,10 @@
-//! How much would be free if a snapshot went: what only that one shows.
+//! Space that the deletion of a snapshot would free: versions that only that one shows.
 //!
 //! A version that is kept for snapshot S is shown by the snapshots of its bucket from its beginning
-//! up to S. Sizes are added up by S and by the newest snapshot that does not show the version: S
-//! alone shows what is added up with the snapshot before S, or with one between the two that has
-//! gone meanwhile. So a sum need not change when a snapshot before S is deleted, as in ZFS's dead
-//! lists.
+//! up to S. Sizes are added up by S and by the newest snapshot that does not show the version: only
+//! S shows the versions added up with the snapshot before S, or with one between the two that was
+//! deleted meanwhile. So a sum need not change when a snapshot before S is deleted, as in ZFS's
+//! dead lists.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -39,7 +39,7 @@ impl Alone {
         Ok(Self { places: chains.of(&scope).iter().map(place).collect() })
     }
 
-    /// Writes the sizes into what a client is told of the snapshot with that key.
+    /// Writes the sizes into the description of the snapshot with that key for a client.
     ///
     /// # Errors
     /// When the store fails.

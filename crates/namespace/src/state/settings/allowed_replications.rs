@@ -22,7 +22,7 @@ impl AllowedReplications {
     /// Those that match `pattern`; all when it is empty, as in Ozone.
     ///
     /// # Errors
-    /// When it is no regular expression, or one that wants to look ahead or back.
+    /// When it is no regular expression, or one with look-ahead or look-behind.
     pub fn new(pattern: &str) -> Result<Self, regex::Error> {
         let whole = match pattern {
             "" => String::new(),

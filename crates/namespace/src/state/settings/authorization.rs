@@ -2,14 +2,14 @@
 
 use types::Principals;
 
-/// What the native authorizer is told by the configuration.
+/// Configuration of the native authorizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorization {
-    /// Whether requests are judged at all: `ozone.acl.enabled`.
+    /// True if requests are authorized: `ozone.acl.enabled`.
     pub enabled: bool,
     /// `ozone.administrators`, and the user that OM runs as: may do everything.
     pub admins: Principals,
-    /// `ozone.s3.administrators`: may see and change everybody's S3 secrets.
+    /// `ozone.s3.administrators`: may see and change all users' S3 secrets.
     pub s3_admins: Principals,
     /// `ozone.readonly.administrators`: may see everything.
     pub read_only_admins: Principals,
@@ -17,6 +17,6 @@ pub struct Authorization {
     pub blacklist: Principals,
     /// `ozone.read.blacklist.users`: may see nothing, administrators included.
     pub read_blacklist: Principals,
-    /// `ozone.om.volume.listall.allowed`: everybody may list all volumes.
+    /// `ozone.om.volume.listall.allowed`: all users may list all volumes.
     pub list_all_volumes: bool,
 }

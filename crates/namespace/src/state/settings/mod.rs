@@ -45,8 +45,8 @@ pub struct Settings {
     /// `ozone.fs.hsync.enabled` and `ozone.hbase.enhancements.allowed`: whether keys may be synced
     /// before they are closed.
     pub hsync: bool,
-    /// `ozone.om.lease.soft.limit`, milliseconds: how long the writer of a synced key is left
-    /// alone by a client that wants to recover it.
+    /// `ozone.om.lease.soft.limit`, milliseconds: time for which a client must not recover a synced
+    /// key from its writer.
     pub lease_soft_limit_ms: u64,
     /// Rights of users.
     pub authorization: Authorization,
@@ -63,8 +63,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether the keys of `bucket` are paths with directories to every command, not only to the
-    /// ones of the file system.
+    /// Returns `true` if the keys of `bucket` are paths with directories for every command, not
+    /// only for those of the file system.
     pub(crate) fn has_paths(&self, bucket: &Bucket) -> bool {
         match bucket.layout() {
             BucketLayoutProto::FileSystemOptimized => true,

@@ -1,4 +1,4 @@
-//! What is in one directory, files and directories together in the order of their names.
+//! Children of one directory, files and directories together in the order of their names.
 //!
 //! Both tables have their rows in that order. The files are walked, and the directories, which
 //! are fewer, are fetched in chunks and merged in.
@@ -25,7 +25,7 @@ pub(crate) enum Child<'a> {
     Directory(DirectoryInfo),
 }
 
-/// Which children.
+/// Range of children.
 pub(crate) struct Range<'a> {
     /// Only names that begin like this.
     pub prefix: &'a str,
@@ -131,7 +131,7 @@ impl<'t> Directories<'t> {
             if chunk.len() < most {
                 return Ok(ControlFlow::Continue(()));
             }
-            // Right behind this row.
+            // Directly after this row.
             *next = Some([key, b"\0"].concat());
             Ok(ControlFlow::Break(()))
         })

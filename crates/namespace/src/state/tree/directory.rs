@@ -34,7 +34,7 @@ pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -
     key
 }
 
-/// The bucket itself as a directory: what is at its root.
+/// The bucket itself as a directory: the parent of its top level.
 pub(crate) fn of_bucket(bucket: &Bucket) -> KeyInfo {
     let mut key = KeyInfo {
         volume_name: bucket.volume_name.clone(),

@@ -1,4 +1,4 @@
-//! What is at the end of a path.
+//! Resolution of a path.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) enum Entry {
     Directory(Arc<DirectoryInfo>),
 }
 
-/// What is in a tree under a name.
+/// File or directory of a name in a tree.
 pub(crate) struct Found {
     /// Row key, the same in the fileTable and the directoryTable.
     pub row: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct Found {
     pub parent: Option<Arc<DirectoryInfo>>,
 }
 
-/// What `path` leads to. The path is not empty and without slashes too many.
+/// The file or directory at `path`. The path is not empty and without slashes too many.
 pub(crate) fn find(tree: &Tree<'_>, path: &str) -> Result<Option<Found>, OmError> {
     let lookup = lookup(tree, path)?;
     let Some(parent_id) = lookup.parent_id() else { return Ok(None) };

@@ -7,7 +7,7 @@ use proto::ozone::DirectoryInfo;
 use super::{Tree, path};
 use crate::error::OmError;
 
-/// How far a path leads.
+/// The existing and missing parts of a path.
 pub(crate) struct PathLookup<'p> {
     /// The deepest directory on the way that there is; `None` when it is the bucket itself.
     pub nearest: Option<Arc<DirectoryInfo>>,
@@ -46,14 +46,14 @@ impl PathLookup<'_> {
 
     /// The beginning of `path`, which this is the lookup of, up to the first directory missing.
     pub fn first_missing<'a>(&self, path: &'a str) -> &'a str {
-        // The names behind it, and the slashes before them.
+        // The names after it, and the slashes before them.
         let behind = self.missing.iter().skip(1).chain([&self.leaf]);
         let length: usize =
             behind.map(|name| name.len().saturating_add(1)).fold(0, usize::saturating_add);
         path.len().checked_sub(length).and_then(|end| path.get(..end)).unwrap_or(path)
     }
 
-    /// Whether a file stands where a directory would be needed.
+    /// Returns `true` if a file is at the path of a needed directory.
     pub fn is_blocked(&self, tree: &Tree<'_>) -> Result<bool, OmError> {
         match self.missing.first() {
             Some(name) => tree.has_file(self.nearest_id, name),

@@ -2,8 +2,8 @@
 //! of the fileTable, each under its parent's object id and its own name. So a directory is renamed
 //! or deleted with all that is in it by changing one row, and a path is resolved name by name.
 //!
-//! [`Tree`] knows the rows, [`lookup`](lookup::lookup) goes down a path, [`find`](find::find) tells
-//! what is at its end. Invariant: a name within a directory is a file or a directory, never both.
+//! [`Tree`] has the keys of rows, [`lookup`](lookup::lookup) follows a path, [`find`](find::find)
+//! returns its end. Invariant: a name within a directory is a file or a directory, never both.
 
 pub(crate) mod child;
 pub(crate) mod directory;
@@ -24,7 +24,7 @@ use crate::tables::{self, Table, volume_key};
 /// A bucket's tree in the tables.
 pub(crate) struct Tree<'a> {
     pub view: &'a dyn View,
-    /// Object id of the bucket: the parent of what is at its top.
+    /// Object id of the bucket: the parent of its top level.
     pub bucket_id: u64,
     prefix: Vec<u8>,
 }
@@ -44,13 +44,13 @@ impl<'a> Tree<'a> {
         Ok(Self::by_ids(view, volume_id, bucket.object_id.unwrap_or_default()))
     }
 
-    /// The tree of the bucket with these ids, which may be gone itself.
+    /// The tree of the bucket with these ids, which may have been deleted itself.
     pub fn by_ids(view: &'a dyn View, volume_id: u64, bucket_id: u64) -> Self {
         let prefix = tables::tree_prefix(volume_id, bucket_id);
         Self { view, bucket_id, prefix }
     }
 
-    /// What all rows of the tree begin with.
+    /// Prefix of all rows of the tree.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }
@@ -74,12 +74,12 @@ impl<'a> Tree<'a> {
         Ok(view::get(self.view, Table::FileTable, &self.row(parent_id, name))?)
     }
 
-    /// Whether there is a file of that name.
+    /// Returns `true` if there is a file of that name.
     pub fn has_file(&self, parent_id: u64, name: &str) -> Result<bool, OmError> {
         Ok(self.view.exists(Table::FileTable, &self.row(parent_id, name))?)
     }
 
-    /// Whether anything is in a directory.
+    /// Returns `true` if a directory has children.
     pub fn has_children(&self, directory_id: u64) -> Result<bool, OmError> {
         let first = self.row(directory_id, "");
         Ok(any(self.view, Table::FileTable, &first)?
@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Whether a table has a row with the prefix.
+/// Returns `true` if a table has a row with the prefix.
 pub(super) fn any(view: &dyn View, table: Table, prefix: &[u8]) -> Result<bool, OmError> {
     let mut found = false;
     view.scan(table, prefix, tables::prefix_end(prefix).as_deref(), &mut |_, _| {
