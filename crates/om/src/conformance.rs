@@ -36,7 +36,7 @@ impl conformance::Subject for Subject {
     }
 
     fn commands(&self) -> Vec<Own<OmStateMachine>> {
-        // One call comes again: it gets the same answer and changes nothing.
+        // A retried call gets the same answer and changes nothing.
         let one = || call(1, create_volume("one"));
         let others = [create_volume("two"), call(4, create_volume("bug"))];
         let [two, bug] = others;

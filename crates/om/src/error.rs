@@ -52,7 +52,7 @@ pub enum Error {
         "received a snapshot at {}#{}, older than the tables at {}#{}", at.term, at.index, here.term, here.index
     )]
     OldSnapshot {
-        /// Up to where it goes.
+        /// Position of the snapshot.
         at: LogPosition,
         /// Up to where the tables go.
         here: LogPosition,
@@ -62,7 +62,7 @@ pub enum Error {
         "snapshot is at {}#{}, but its sender reported {}#{}", held.term, held.index, at.term, at.index
     )]
     SnapshotBeyond {
-        /// Up to where it goes by its rows.
+        /// Position according to its rows.
         held: LogPosition,
         /// Position according to its sender.
         at: LogPosition,

@@ -22,7 +22,7 @@ const ROOT_ACCESS_KEY: &[u8] = b"#TRIOXIDE_ROOT_ACCESS_KEY";
 /// Characters of access keys.
 const CAPITALS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Makes what is missing at an OM that is alone.
+/// Creates missing initial state of a single OM.
 pub(crate) async fn prepare(
     dispatcher: &Arc<Dispatcher>,
     given: Option<RootCredentials>,
@@ -42,8 +42,8 @@ pub(crate) fn shared_access_key(cluster_id: &str) -> String {
     format!("O3{}", letters.take(18).map(char::from).collect::<String>())
 }
 
-/// Makes what is missing, on the leader of several OMs: the volume of S3, and the secret of the
-/// root access key, which is replicated like any other.
+/// Creates missing initial state, on the leader of several OMs: the volume of S3, and the secret of
+/// the root access key, which is replicated like any other.
 pub(crate) async fn prepare_shared(
     dispatcher: &Arc<Dispatcher>,
     given: Option<&RootCredentials>,
@@ -110,7 +110,7 @@ async fn make(
     Ok(wanted)
 }
 
-/// A decided request that gives an access key its secret, whether it has one or not.
+/// A prepared request that sets the secret of an access key, new or not.
 fn set_secret(pair: &RootCredentials, exists: bool) -> OmRequest {
     if !exists {
         return namespace::create_s3_secret_request(&pair.access_key, &pair.secret_key);

@@ -195,7 +195,7 @@ impl OmHandle {
         if let Some(tables) = running.dispatcher.parts().current.get()
             && let Err(e) = tables.store().flush()
         {
-            // Nothing is lost: the log has what the tables have not.
+            // Nothing is lost: the log has the unflushed entries.
             tracing::warn!("cannot flush the tables: {e}");
         }
         running.dispatcher.parts().current.close().await;
@@ -205,7 +205,7 @@ impl OmHandle {
     }
 }
 
-/// Stops what would go on by itself when a handle is dropped without [`OmHandle::shutdown`].
+/// Stops background work when a handle is dropped without [`OmHandle::shutdown`].
 pub(crate) struct TriggerOnDrop(pub(crate) Shutdown);
 
 impl Drop for TriggerOnDrop {

@@ -97,8 +97,8 @@ async fn fetch_cluster_id(setup: &Setup, scm: &ScmClient) -> Result<String, Erro
     }
 }
 
-/// Refuses to serve another cluster's data, if SCM is there to tell. If it is not, OM serves what
-/// it has: metadata needs no SCM.
+/// Refuses to serve another cluster's data, if SCM is reachable. If it is not, OM serves its own
+/// tables: metadata needs no SCM.
 async fn confirm(setup: &Setup, scm: &ScmClient, version: &VersionFile) -> Result<(), Error> {
     match scm.info(CONFIRM_TIMEOUT).await {
         Ok(info) => check_cluster(setup, &info, version.cluster_id().unwrap_or_default()),

@@ -1,11 +1,10 @@
 //! An OM that joins a service that runs already.
 //!
 //! An operator adds the new OM to the configuration of all and starts it with `--bootstrap`. It
-//! makes sure that the others read the same, and asks the leader to be let in: it becomes a member
-//! of the Raft group without a vote, gets the tables, and then its vote. The others need no
+//! checks that the others read the same, and requests admission from the leader: it becomes a
+//! member of the Raft group without a vote, gets the tables, and then its vote. The others need no
 //! restart.
 //!
-//! **It may end at any point of that**, and goes on when it is started again, with `--bootstrap` or
 //! **It may stop at any point of that**, and continues when it is started again, with `--bootstrap`
 //! or without. A note ([`JoinNote`]) marks it as joining from before its request until its log has
 //! the members on disk: it then sends the request again, and a member that was admitted already
@@ -120,15 +119,15 @@ async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership,
     };
     let joined = replicated::join::join(&format!("OM {}", me.node_id), &others, ask).await;
     if let Err(replicated::Error::Refused { .. }) = &joined {
-        // Nothing was begun that a later start would have to go on with.
+        // A later start has nothing to continue.
         note.remove()?;
     }
     Ok(joined?)
 }
 
-/// All members must know of this OM: they read their configuration again to tell. So must others
-/// that answer; one that does not, and that no member names as one, is still to join itself: two
-/// that join at the same time would wait for each other for ever.
+/// All members must have this OM in their configuration, which they reload for their response. So
+/// must other OMs that respond. An OM that does not, and that no member lists as one, is still to
+/// join itself: two OMs that join at the same time would wait for each other for ever.
 async fn check_configurations(me: &Member, others: &[Member]) -> Result<(), Error> {
     let asked = others.iter().map(|other| configuration(other, REQUEST_TIMEOUT));
     let answers = futures::future::join_all(asked).await;

@@ -10,13 +10,13 @@ use crate::dispatch::Dispatcher;
 use crate::first_start;
 use crate::settings::RootCredentials;
 
-/// Pause before what a new leader makes is tried again.
+/// Retry delay of the initialization by a new leader.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Watches which OM leads a group of several OMs, until `shutdown`.
 ///
-/// The leader makes what a first start has to make, which is nothing when it is there. An OM that
-/// no longer leads discards its preallocated blocks.
+/// The leader creates the initial state of a service, unless it exists. An OM that no longer leads
+/// discards its preallocated blocks.
 pub(crate) fn watch(
     dispatcher: &Arc<Dispatcher>,
     given: Option<RootCredentials>,

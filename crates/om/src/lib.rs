@@ -1,23 +1,23 @@
 //! The Ozone Manager: the namespace as a server.
 //!
-//! [`Om::start`] opens a directory and serves it; [`OmHandle`] is what runs. Inside:
+//! [`Om::start`] opens a directory and serves it; [`OmHandle`] is the running server. Inside:
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
 //! | `rpc` | the protocols: framed, Hadoop RPC, gRPC; each decodes nothing but its own framing |
 //! | `dispatch` | the one dispatcher: admission, reads, writes, audit |
 //! | `state` | the replicated state machine over `om.db`, the view the rules read |
 //! | `state::takeover` | the first start on a directory of Apache Ozone's |
-//! | `scm` | blocks held ready, places of containers, deletions |
+//! | `scm` | preallocated blocks, locations of containers, deletions |
 //! | `background` | key deletion, clean-up of open keys and uploads, compaction |
 //! | `background::prepared` | all OMs at the same state, before another version |
 //! | `checkpoint` | copies of the tables over HTTP, for Recon |
 //! | `settings` | the configuration, read once |
-//! | `status`, `metrics` | the status page, how far deletions are, metrics |
+//! | `status`, `metrics` | the status page, progress of deletions, metrics |
 //! | `start`, `identity`, `first_start`, `join` | from a directory to an open endpoint |
 //! | `members`, `leadership` | the other OMs, and tasks of a new leader |
 //!
-//! The rules themselves (what a command does to which row) are the crate `namespace`.
+//! The rules themselves (the effects of commands on rows) are the crate `namespace`.
 //!
 //! **Architecture invariants.** Rows change only by the state machine applying log entries; one
 //! round is one batch, with the position in it. A write is answered after it is durable in the

@@ -122,7 +122,7 @@ pub(crate) fn register(
     }
 }
 
-/// Registers who waits for whom.
+/// Registers metrics of queued requests.
 fn register_queues(registry: &MetricsRegistry, dispatcher: &Arc<Dispatcher>) {
     type Count = fn(&CallQueueStats) -> &AtomicU64;
     let counts: [(&str, &str, Count); 3] = [
@@ -154,7 +154,7 @@ fn register_queues(registry: &MetricsRegistry, dispatcher: &Arc<Dispatcher>) {
     });
 }
 
-/// Registers what the Hadoop RPC endpoint counts.
+/// Registers metrics of the Hadoop RPC endpoint.
 pub(crate) fn register_hadoop(registry: &MetricsRegistry, server: &hadoop_rpc::Server) {
     let of = |count: fn(&hadoop_rpc::ServerStats) -> &AtomicU64| {
         let server = server.clone();

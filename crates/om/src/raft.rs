@@ -17,8 +17,8 @@ use crate::{checkpoint, join};
 
 /// Time for which a starting OM waits to lead its group; replaying a long log takes most of it.
 pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
-/// Bytes of log after which the tables are flushed and the log trimmed: bounds what a start after
-/// a crash has to replay.
+/// Bytes of log after which the tables are flushed and the log trimmed: bounds the replay after a
+/// crash.
 const TRIM_BYTES: u64 = 64 << 20;
 /// Entries kept in a trimmed log for replicas that were away for a moment.
 const KEEP_ENTRIES: u64 = 5_000;

@@ -51,8 +51,8 @@ const MOST_UPDATE_BYTES: usize = 32 << 20;
 pub struct Om;
 
 impl Om {
-    /// Starts an OM. When this returns its endpoints are open; an OM that is alone then leads and
-    /// has what a first start makes, one of several waits for the others to elect a leader.
+    /// Starts an OM. When this returns its endpoints are open; a single OM then leads and has its
+    /// initial state, one of several waits for the others to elect a leader.
     ///
     /// # Errors
     /// When its directory cannot be used, belongs to another cluster, is damaged, or an endpoint
@@ -382,10 +382,10 @@ fn start_background(
 /// Event that wakes a service.
 type Wake = (fn(&MachineEvents) -> &Notify, &'static str);
 
-/// An OM that started without SCM asks until it has seen that SCM is of its cluster; one of
-/// another cluster would be given our blocks to delete, so it must not go on.
+/// An OM that started without SCM repeats its request until it has checked that SCM is of its
+/// cluster; one of another cluster would be given our blocks to delete, so OM must then stop.
 ///
-/// It asks again now and then where the SCMs of a service are.
+/// It also requests the addresses of the SCMs of a service at intervals.
 fn watch_scms(setup: &Setup, scm: ScmClient, cluster_id: &str, shutdown: &Shutdown) {
     let (setup, expected, stop) = (setup.clone(), cluster_id.to_owned(), shutdown.clone());
     tokio::spawn(async move {

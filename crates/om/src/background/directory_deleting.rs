@@ -45,9 +45,9 @@ pub(crate) struct DirectoryDeletingService {
 /// Position of the service.
 #[derive(Debug, Default, Clone)]
 struct Position {
-    /// Row of the deletedDirectoryTable to go on from.
+    /// Row of the deletedDirectoryTable to continue from.
     row: Vec<u8>,
-    /// Rows to go on from within that directory, when a part of it is done.
+    /// Rows to continue from within that directory, after a part of it is done.
     cursor: Option<Cursor>,
     /// True if this round through the table has found work.
     found: bool,
@@ -111,7 +111,7 @@ impl DirectoryDeletingService {
                 }
                 Next::Row(deleted) => deleted,
             };
-            // Elsewhere than remembered: the row is another one.
+            // The row differs from the stored one.
             let cursor = at.cursor.take().filter(|_| deleted.row.as_bytes() == at.row);
             let rest = purge.add(&tables, &deleted, cursor.unwrap_or_default())?;
             at.row = deleted.row.into_bytes();
@@ -163,7 +163,8 @@ impl DirectoryDeletingService {
 }
 
 impl Purge {
-    /// Adds a directory, or as much of it as there is room for: then, where it goes on.
+    /// Adds a directory, or a part of it if there is no more room; then, the position to continue
+    /// from.
     fn add(
         &mut self,
         tables: &Tables,
@@ -289,7 +290,7 @@ fn deleted(key: &[u8], value: &[u8]) -> Result<Deleted, BackgroundError> {
 /// Some children of a directory.
 struct Children {
     found: Vec<KeyInfo>,
-    /// The row to go on from, if there are more.
+    /// The row to continue from, if there are more.
     next: Option<Vec<u8>>,
     /// Rows that do not decode.
     skipped: u64,

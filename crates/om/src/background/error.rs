@@ -6,7 +6,7 @@ use proto::ozone::{OmResponse, Type};
 
 use crate::scm::ScmError;
 
-/// A background service did not get on. It tries again at its next run.
+/// A background service failed. It retries at its next run.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BackgroundError {
     /// This OM does not lead any more, or its tables are being replaced.

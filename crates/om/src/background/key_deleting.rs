@@ -136,7 +136,7 @@ impl KeyDeletingService {
         self.dispatcher.parts().admission.makes_way(Instant::now(), Hours::now())
     }
 
-    /// About how many blocks go to SCM at once.
+    /// Approximate number of blocks in one call of SCM.
     fn blocks_per_call(&self) -> usize {
         match self.makes_way() {
             true => BLOCKS_BESIDE_CLIENTS,
@@ -270,8 +270,8 @@ impl KeyDeletingService {
         }
         round.purged = round.purged.saturating_add(items);
         round.young = round.young.saturating_add(young);
-        // Meanwhile rows may have come in front of where this run began. What SCM refused alone
-        // waits for the interval.
+        // Rows may have been added before the start of this run. Rows that SCM refused alone wait
+        // for the interval.
         let again = !more && began_within && round.purged > 0 && round.young == 0;
         if more {
             *self.round.lock() = Round { last, ..round };

@@ -1,5 +1,5 @@
-//! Looks for ranges at intervals and compacts them, one after the other. One that is not to run by
-//! itself compacts what administrators ask for.
+//! Searches for ranges at intervals and compacts them, one after the other. If disabled, it
+//! compacts only ranges that administrators request.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest rest after a range while clients wait for answers.
 const MAX_REST: Duration = Duration::from_secs(20);
 
-/// Compacts what is worth it. Works on every OM.
+/// Compacts ranges worth it. Works on every OM.
 pub(crate) struct RangeCompactionService {
     dispatcher: Arc<Dispatcher>,
     compactor: Arc<OmCompactor>,
@@ -44,7 +44,7 @@ impl RangeCompactionService {
         asked || due
     }
 
-    /// Runs what blocks on the disk.
+    /// Runs work that blocks on the disk.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&OmCompactor, &Tables) -> T + Send + 'static,

@@ -14,7 +14,7 @@ const NAME: &str = "TombstoneService";
 /// Interval of checks.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Finds what lists can go over. Works on every OM, since any may answer reads.
+/// Finds tombstones that lists can skip. Works on every OM, since any may answer reads.
 pub(crate) struct TombstoneService {
     dispatcher: Arc<Dispatcher>,
 }

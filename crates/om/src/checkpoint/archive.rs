@@ -1,8 +1,8 @@
 //! A copy as a tar archive, piece by piece.
 //!
 //! Two forms, both Ozone's. The first has the files by their names. In the second files have ids,
-//! and `hardLinkFile` says which names each id stands for; so a file with several names travels
-//! once. The last entry of both says that the archive is whole.
+//! and `hardLinkFile` lists the names of each id; so a file with several names is sent once. The
+//! last entry of both marks the archive as complete.
 
 use std::fs::File;
 use std::io;
@@ -103,7 +103,7 @@ impl Out {
         self.write(Bytes::copy_from_slice(header.as_bytes())).await
     }
 
-    /// Sends as many bytes of a file as its entry says.
+    /// Sends as many bytes of a file as its entry announces.
     async fn file(&mut self, path: PathBuf, size: u64) -> Result<(), SendError> {
         let opened = tokio::task::spawn_blocking(move || File::open(path));
         let file = Arc::new(opened.await.map_err(io::Error::other)??);

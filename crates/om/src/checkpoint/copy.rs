@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::ids::now_ms;
 use crate::state::CurrentTables;
 
-/// Directory, beside the database, where copies are.
+/// Directory of copies, next to the database.
 const DIRECTORY: &str = "db.checkpoints";
 /// Prefix of the name of a copy, as in Ozone.
 const PREFIX: &str = "om.db_checkpoint_";

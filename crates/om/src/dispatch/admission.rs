@@ -82,7 +82,7 @@ impl Admission {
         }
     }
 
-    /// Whose requests are told apart.
+    /// Identity by which requests are distinguished.
     pub(crate) fn identity(&self) -> Identity {
         self.identity
     }
@@ -140,7 +140,7 @@ impl Admission {
         work.took().saturating_mul(100 - self.share) / self.share
     }
 
-    /// Says whether tasks that could go on wait for a processor.
+    /// Sets the flag that runnable tasks wait for a processor.
     pub(crate) fn set_busy(&self, busy: bool) {
         for queue in [&self.reads, &self.writes, &self.lists] {
             queue.set_busy(busy);
@@ -152,7 +152,7 @@ impl Admission {
         [("read", &self.reads), ("write", &self.writes), ("list", &self.lists)]
     }
 
-    /// The users who ask for most, with their shares of all requests.
+    /// The users with the most requests, with their shares of all requests.
     pub(crate) fn top_users(&self) -> Vec<(String, f64)> {
         self.shares.top(self.top_users)
     }

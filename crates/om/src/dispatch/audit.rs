@@ -1,5 +1,5 @@
-//! Lines of the audit log. What `namespace` says of a request is noted before the request is
-//! consumed, and only when the log is kept.
+//! Lines of the audit log. The audit entry of a request from `namespace` is noted before the
+//! request is consumed, and only when the log is kept.
 
 use std::net::IpAddr;
 

@@ -37,14 +37,14 @@ pub(crate) struct LocalReads {
 /// Decision on a read of this OM's own tables.
 enum Local {
     Answer,
-    /// Nothing has proved yet what it has: it has just started, or leads without a lease.
+    /// Its state is unproven: it has just started, or leads without a lease.
     AskLeader,
     /// Only the leader may answer.
     Refuse,
 }
 
 impl Dispatcher {
-    /// Returns when the tables show what `request` must see.
+    /// Returns when the tables are fresh enough for `request`.
     pub(super) async fn consistent(&self, request: &OmRequest) -> Result<(), Status> {
         let group = &self.parts.group;
         if let Some(at) = request.read_from.filter(|at| group.applied() < *at) {

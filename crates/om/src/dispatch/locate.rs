@@ -1,4 +1,4 @@
-//! Pipelines for the blocks of an answer: the tables know containers, clients want nodes.
+//! Pipelines for the blocks of an answer: the tables have containers, clients need nodes.
 
 use bytes::Bytes;
 use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
@@ -53,7 +53,7 @@ impl Dispatcher {
         }
     }
 
-    /// Gives `location` its pipeline, if that is remembered.
+    /// Gives `location` its pipeline, if that is cached.
     fn fill(&self, location: &mut KeyLocation, wish: LocationWish, caller: &Caller) -> bool {
         let Some(known) = self.parts.locations.get(container(location)) else { return false };
         let mut pipeline = (*known).clone();

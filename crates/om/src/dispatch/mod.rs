@@ -1,10 +1,10 @@
 //! The one dispatcher for requests of all endpoints and protocols.
 //!
 //! A request is admitted (bounded, deadline), then takes one of three ways: a **read** is
-//! answered from the tables where it stands; a **write** is decided by the leader, proposed, and
-//! answered by the state machine ([`write`]); a request about the server itself is answered by
-//! [`server`]. Reads never wait for writes. A refusal by the rules is an answer; only a failure
-//! of this OM to answer at all is a [`Status`].
+//! answered from the tables on the connection's task; a **write** is decided by the leader,
+//! proposed, and answered by the state machine ([`write`]); a request about the server itself is
+//! answered by [`server`]. Reads never wait for writes. A refusal by the rules is an answer; only a
+//! failure of this OM to answer at all is a [`Status`].
 
 mod admission;
 mod audit;
@@ -118,7 +118,7 @@ pub(crate) struct DispatcherParts {
     pub(crate) groups: Groups,
     /// The user that requests without one are taken to be from.
     pub(crate) default_user: String,
-    /// The S3 key that stands for the user that OM runs as, where requests are judged by user.
+    /// The S3 key of the user that OM runs as, if requests are authorized by user.
     pub(crate) root_access_key: OnceLock<String>,
 }
 
@@ -131,8 +131,7 @@ pub(crate) struct Dispatcher {
     verbs: Vec<OnceLock<Verb>>,
 }
 
-/// A request, decoded where it stays: it would be moved, or kept twice, by each `async fn` on its
-/// way.
+/// A request, decoded in place: each `async fn` on its way would move it, or keep it twice.
 ///
 /// # Errors
 /// The bytes are no `OMRequest`.
@@ -289,7 +288,7 @@ impl Dispatcher {
         state.ready && state.leader == Some(self.parts.facts.members.me.raft_id)
     }
 
-    /// Refuses what only the leader answers.
+    /// Refuses requests that only the leader answers.
     fn leading(&self) -> Result<(), Status> {
         let state = self.parts.group.leader();
         if state.leader != Some(self.parts.facts.members.me.raft_id) {
@@ -317,8 +316,8 @@ impl Dispatcher {
         })
     }
 
-    /// The user that asks. With security off, the one that the request names: an S3 access id, or
-    /// the user the client runs as. Where the connection says that, the request does not.
+    /// The requesting user. With security off, the one that the request names: an S3 access id, or
+    /// the user the client runs as. If the connection has the user, the request does not.
     fn identify(&self, request: &OmRequest, caller: &Caller) -> String {
         let s3 = request.s3_authentication.as_ref().and_then(|s| s.access_id.as_deref());
         let named = || request.user_info.as_ref().and_then(|u| u.user_name.as_deref());

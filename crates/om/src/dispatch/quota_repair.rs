@@ -1,4 +1,4 @@
-//! Quota repair: counts what buckets hold and puts their counters right, in the background.
+//! Quota repair: counts the contents of buckets and corrects their counters, in the background.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

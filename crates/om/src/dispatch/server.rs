@@ -143,7 +143,7 @@ impl Dispatcher {
         Ok(unsupported::encoded(&response))
     }
 
-    /// Refuses a user that is no administrator, where requests are judged by user.
+    /// Refuses a user that is no administrator, if requests are authorized by user.
     fn admit_admin(&self, request: &OmRequest, user: &str, deed: &str) -> Result<(), Bytes> {
         if self.is_admin(user) {
             return Ok(());

@@ -117,7 +117,7 @@ mod tests {
         let mut timer = Timer::new(received);
         timer.end_at(Stage::Queue, at(2));
         timer.end_at(Stage::Replicate, at(12));
-        // A clock of another thread may be a little behind.
+        // A clock of another thread may lag a little.
         timer.end_at(Stage::Apply, at(11));
         timer.end_at(Stage::Answer, at(13));
         assert_eq!(timer.total(), Duration::from_millis(13));

@@ -39,7 +39,7 @@ pub(super) fn refuse(request: &OmRequest) -> Bytes {
     refusal(request.cmd_type, request.trace_id.clone(), status, message)
 }
 
-/// Answers what can be answered without the feature; `false` when the command is none of those.
+/// Answers commands that need no such feature; `false` if the command is none of those.
 pub(super) fn answer(command: Type, response: &mut OmResponse) -> bool {
     // This release has one layout: a request to finalize it comes late.
     let finalized = || UpgradeFinalizationStatus {

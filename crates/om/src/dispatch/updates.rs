@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Dispatcher;
 
-/// The number that says "none" in Ozone's answer.
+/// The number for "none" in Ozone's answer.
 const NO_SEQUENCE: u64 = u64::MAX;
 
 impl Dispatcher {

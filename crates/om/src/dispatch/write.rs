@@ -82,8 +82,8 @@ impl Dispatcher {
             Ok(prepared) => prepared,
             Err(refused) => {
                 self.still_led(term).await?;
-                // The first attempt of a call that comes again may have been applied just now, and
-                // be what it is refused for.
+                // The first attempt of a retried call may have been applied just now, and cause
+                // this refusal.
                 if let Some(call) = call
                     && let Some(answer) = self
                         .tables()?
@@ -154,7 +154,7 @@ impl Dispatcher {
     /// Carries out a request of OM's own that is decided already.
     ///
     /// # Errors
-    /// When it is not applied here, or refused: then the status says why.
+    /// When it is not applied here, or refused: the status has the reason.
     pub(crate) async fn propose_own(&self, request: OmRequest) -> Result<(), Status> {
         let answer = self.propose(request, Vec::new()).await?;
         match Outcome::of(&answer.response) {

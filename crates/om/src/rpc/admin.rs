@@ -1,6 +1,6 @@
-//! OMAdminProtocol: what `ozone admin om` and `ozone repair` ask over Hadoop RPC, and `o3 admin om`
-//! and an OM that joins over the framed transport, of one OM rather than of the service. Whatever
-//! cannot be done is an answer that says so.
+//! OMAdminProtocol: requests of `ozone admin om` and `ozone repair` over Hadoop RPC, and of `o3
+//! admin om` and an OM that joins over the framed transport, to one OM rather than the service. The
+//! answer contains the reason of a refusal.
 
 use std::time::Duration;
 
@@ -192,7 +192,7 @@ enum CompactError {
     NoSuchTable(String),
 }
 
-/// Compacts a table, which takes as long as it takes: the answer says that it has begun.
+/// Compacts a table, for however long that takes: the answer confirms the start.
 async fn compact(dispatcher: &Dispatcher, family: String) -> Result<(), CompactError> {
     let tables = dispatcher.tables()?;
     let known = namespace::Table::ALL.iter().find(|table| table.name() == family);

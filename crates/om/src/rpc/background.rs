@@ -7,10 +7,10 @@ use service::{AccessDenied, BackgroundServices, Right, background};
 
 use crate::dispatch::Dispatcher;
 
-/// Answers what is asked of the services, whether or not this OM leads.
+/// Answers requests about the services, on the leader and on followers.
 ///
 /// # Errors
-/// When the request does not decode, or the user may not ask that.
+/// When the request does not decode, or the user lacks the right.
 pub(super) fn answer(
     dispatcher: &Dispatcher,
     services: &BackgroundServices,

@@ -10,10 +10,10 @@ use service::{AccessDenied, BackgroundServices};
 use crate::dispatch::Dispatcher;
 use crate::status::deletion;
 
-/// Answers, whether or not this OM leads.
+/// Answers on the leader and on followers.
 ///
 /// # Errors
-/// When the request does not decode, the user may not ask that, or the tables cannot be read.
+/// When the request does not decode, the user lacks the right, or the tables cannot be read.
 pub(super) async fn answer(
     dispatcher: &Arc<Dispatcher>,
     services: &BackgroundServices,

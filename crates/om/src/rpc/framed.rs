@@ -1,5 +1,5 @@
-//! The framed endpoint. A call is polled once where it was received: a read that finds everything
-//! in memory is answered without a task of its own.
+//! The framed endpoint. A call is polled once where it was received: a read of cached data is
+//! answered without a task of its own.
 
 use std::future::ready;
 use std::sync::Arc;

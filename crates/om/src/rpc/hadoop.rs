@@ -80,7 +80,7 @@ impl Service for HadoopService {
     }
 }
 
-/// The exception of a refusal of what only an administrator may ask.
+/// The exception of a refusal of an administrator's request.
 fn admin_fault(refused: admin::Refused) -> Fault {
     match refused {
         admin::Refused::Denied(message) => {

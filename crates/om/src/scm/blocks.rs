@@ -79,7 +79,7 @@ impl PreallocatedBlocks {
 /// Blocks that are alike: their replication, and the storage types that they may be on.
 type Kind = (ReplicationConfig, &'static [StorageType]);
 
-/// The preallocated blocks by kind, and what refills them.
+/// The preallocated blocks by kind, and their refill.
 pub(crate) struct BlockPool {
     scm: ScmClient,
     locations: Arc<Locations>,
@@ -148,8 +148,8 @@ impl BlockPool {
         Ok(blocks)
     }
 
-    /// `count` blocks that avoid what `exclude` names. Its nodes, pipelines and containers leave
-    /// the queues: a client had trouble with them.
+    /// `count` blocks that avoid the nodes, pipelines and containers in `exclude`. These leave the
+    /// queues: a client had trouble with them.
     pub(crate) async fn allocate_excluding(
         &self,
         kind: Kind,

@@ -1,8 +1,8 @@
 //! Calls to SCM over the framed protocol.
 //!
-//! The SCMs of a service come and go: with [`ScmClient::info`] one of them says where they all are,
-//! as of which change of members, and a later change than the last one known is taken up. It is not
-//! kept: an OM starts with what its configuration says.
+//! The SCMs of a service change: by [`ScmClient::info`] one of them returns the addresses of all,
+//! with the index of the change of members; a later change than the last one replaces it. It is not
+//! stored: an OM starts with the addresses of its configuration.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ use proto::{hdds, method};
 use tokio::time::Instant;
 use types::{ReplicationConfig, StorageType};
 
-/// SCM did not do what it was asked.
+/// Failure of a request to SCM.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ScmError {
     /// It cannot be reached, or did not answer in time.
@@ -241,7 +241,7 @@ impl ScmClient {
         Ok(answer.in_safe_mode)
     }
 
-    /// Makes SCM leave safe mode; whether it did.
+    /// Makes SCM leave safe mode; returns `true` if it did.
     pub(crate) async fn leave_safe_mode(&self) -> Result<bool, ScmError> {
         let request = ScmContainerLocationRequest {
             cmd_type: container_location::Type::ForceExitSafeMode as i32,

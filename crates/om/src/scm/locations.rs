@@ -15,16 +15,16 @@ use types::topology::{Costs, Reader};
 
 use super::{ScmClient, ScmError};
 
-/// Containers remembered; an entry takes about half a kilobyte.
+/// Most cached containers; an entry takes about half a kilobyte.
 const MOST_CONTAINERS: u64 = 100_000;
 /// Lifetime of an entry (Ozone's `ozone.om.container.location.cache.ttl`).
 const TIME_TO_LIVE: Duration = Duration::from_secs(6 * 3600);
-/// Clients whose rack is remembered.
+/// Most clients with a cached rack.
 const MOST_CLIENTS: u64 = 100_000;
 /// Lifetime of a cached client rack; its source table may change.
 const CLIENT_TIME_TO_LIVE: Duration = Duration::from_secs(600);
 
-/// The remembered locations.
+/// The cached locations.
 pub(crate) struct Locations {
     scm: ScmClient,
     known: Cache<i64, Arc<hdds::Pipeline>>,
@@ -70,12 +70,12 @@ impl Locations {
         None
     }
 
-    /// The pipeline to read `container` from, when remembered.
+    /// The pipeline to read `container` from, if cached.
     pub(crate) fn get(&self, container: i64) -> Option<Arc<hdds::Pipeline>> {
         self.known.get(&container)
     }
 
-    /// Number of remembered containers, for metrics.
+    /// Number of cached containers, for metrics.
     pub(crate) fn len(&self) -> u64 {
         self.known.entry_count()
     }
@@ -88,7 +88,7 @@ impl Locations {
         }
     }
 
-    /// Asks SCM for `containers` and remembers the answer.
+    /// Requests `containers` from SCM and caches the response.
     pub(crate) async fn fetch(&self, containers: Vec<i64>) -> Result<(), ScmError> {
         for found in self.scm.containers(containers).await? {
             let id = found.container_info.container_id;

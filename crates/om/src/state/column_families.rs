@@ -1,5 +1,4 @@
-//! Every table of `om.db`: which there are is said by [`namespace::Table`], how they lie on disk
-//! here.
+//! Column families of `om.db`: [`namespace::Table`] lists the tables, their form on disk is here.
 
 use metastore::{Preset, Table as StoreTable, TableSpec};
 use namespace::Table;

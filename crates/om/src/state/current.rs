@@ -107,9 +107,9 @@ impl CurrentTables {
 
     /// Replaces the database by the one in `source`, which is taken over and holds all up to `at`.
     ///
-    /// When this fails, and when the process ends meanwhile, the old database stays in use, or the
+    /// If this fails, or the process stops meanwhile, either the old database stays in use, or the
     /// new one is used from then on. A snapshot that is not put in place now is never put there
-    /// later: the tables go on from the old ones, and it would set them back.
+    /// later: the old tables continue, and it would set them back.
     pub(crate) fn replace(&self, source: &Path, at: LogPosition) -> Result<(), Error> {
         let staged = self.places.stage(source, at, &self.options);
         if let Err(error) = staged.and_then(|()| self.wait_for_readers()) {

@@ -1,9 +1,9 @@
-//! Decoded directories at hand, so that paths are resolved from memory.
+//! Cache of decoded directories, so that paths are resolved from memory.
 //!
-//! A directory is kept under its row: its parent's id and its name. A rename therefore changes one
-//! entry, whatever is below the directory, and nothing has to be searched for. The apply thread
-//! keeps the entries up to date; a reader adds what it read only if no round changed a directory
-//! since, so that an old row never replaces a new one.
+//! A directory is cached under its row: its parent's id and its name. A rename therefore changes
+//! one entry, whatever is below the directory, and nothing has to be searched for. The apply thread
+//! updates the entries; a reader adds a row only if no round changed a directory since its read, so
+//! that an old row never replaces a new one.
 //!
 //! Entries are in two generations. The young one becomes the old one when it has half of the
 //! allowed bytes, and the former old one is dropped; used entries move to the young one.

@@ -1,9 +1,9 @@
 //! Reads that go through directories see them as they were at one moment.
 //!
-//! A path is resolved row by row. When a directory moves or goes in between, the rows read before
-//! and after may never have been there together. New directories and files do no such harm. So
-//! the rounds that take directories away are counted, and a read during which one was written is
-//! done again; one that fails repeatedly blocks such rounds while it runs.
+//! A path is resolved row by row. When a directory is moved or deleted in between, the rows read
+//! before and after may never have existed together. New directories and files do no such harm. So
+//! the rounds that remove directories are counted, and a read during which one was written is
+//! repeated; one that fails repeatedly blocks such rounds while it runs.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Numbers that are remembered: each copy has the last one it was given.
+/// Most stored numbers: each copy has the last one it was given.
 const MOST_COPIES: usize = 64;
 /// Time without requests after which the rows are dropped.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(900);
@@ -29,7 +29,7 @@ pub(crate) struct UpdateFeed {
 /// A round of the log, as a batch of RocksDB.
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
-    /// The position that it was applied behind.
+    /// The position before it.
     pub(crate) after: u64,
     /// Its own.
     pub(crate) index: u64,
@@ -54,8 +54,8 @@ struct Kept {
     rounds: VecDeque<Round>,
     bytes: usize,
     asked: Instant,
-    /// Numbers of copies, and how far in the log each of them is. `None` for a number that stands
-    /// for two positions.
+    /// Numbers of copies, and the log position of each of them. `None` for a number that stands for
+    /// two positions.
     copies: VecDeque<(u64, Option<u64>)>,
 }
 

@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::scm::FreshBlock;
 use crate::state::column_families::{RETRY_TABLE, stored};
 
-/// Answers to calls that may come again.
+/// Answers to calls that clients may retry.
 const RETRIES: metastore::Table = metastore::Table::named(RETRY_TABLE);
 
 /// Number of the field `leaderOMNodeId` of an answer. Fields of a message may stand in any order,
@@ -49,8 +49,8 @@ const WRITTEN_AT_FIELD: u32 = 20_006;
 pub(crate) struct WriteAnswer {
     /// The encoded `OMResponse`; empty when this replica did not propose the write.
     pub(crate) response: Bytes,
-    /// It is the answer that the call got before. It lacks what was never in the log: the OM that
-    /// answers adds that.
+    /// True for the earlier answer of a retried call. It lacks parts that were never in the log:
+    /// the OM that answers adds them.
     pub(crate) repeated: bool,
     /// When it was applied, for measurements.
     pub(crate) round: Round,
@@ -138,7 +138,7 @@ pub(crate) struct OmStateMachine {
 }
 
 impl OmStateMachine {
-    /// The machine of an open database, at the position its last batch says.
+    /// The machine of an open database, at the position of its last batch.
     pub(crate) fn new(
         current: Arc<CurrentTables>,
         events: Arc<MachineEvents>,
@@ -165,7 +165,7 @@ impl OmStateMachine {
         places::position(self.tables()?.store())
     }
 
-    /// Reads whether OM is prepared.
+    /// Reads the state of the preparation of OM.
     fn load_prepared(&mut self) -> Result<(), Error> {
         let row = self.tables()?.get(Table::MetaTable, PREPARED_INFO_KEY)?;
         self.prepared = row.and_then(|value| parse_prepared_info(&value));
@@ -199,7 +199,7 @@ impl OmStateMachine {
             return Ok(WriteAnswer::repeated(self.signed(&answer, index), began));
         }
         if self.prepared.is_some() && !allowed_when_prepared(&request) {
-            // It was on its way when OM was prepared. Not kept: it may be done when it comes again.
+            // It was in flight when OM was prepared. Not kept: a retry may be carried out.
             return Ok(WriteAnswer::new(
                 self.signed(&refused_when_prepared(request), index),
                 began,
@@ -251,7 +251,7 @@ impl OmStateMachine {
         );
     }
 
-    /// An encoded answer with this leader's name and where it is in the log.
+    /// An encoded answer with this leader's name and its log position.
     fn signed(&self, answer: &[u8], index: u64) -> Bytes {
         let mut signed = Vec::with_capacity(answer.len() + self.signature.len() + 12);
         signed.extend_from_slice(answer);

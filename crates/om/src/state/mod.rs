@@ -1,4 +1,4 @@
-//! The replicated state: the tables and how the log changes them.
+//! The replicated state: the tables and their changes by the log.
 //!
 //! [`Tables`] is the database as the rules see it, [`CurrentTables`] the database in use now,
 //! [`OmStateMachine`] the state machine of Raft, [`retries`] the answers of writes that clients may

@@ -1,13 +1,13 @@
 //! A command whose application fails by a bug is a refusal, on every replica.
 //!
-//! The rules are pure: the same entry over the same tables takes the same way through them, so a
+//! The rules are pure: the same entry over the same tables takes the same path through them, so a
 //! panic in them happens on every replica, now and whenever the log is replayed. To stop for it
 //! would stop all OMs for ever. A command that panics therefore changes nothing, its changes so far
 //! are dropped with it, and the call gets `INTERNAL_ERROR`. The answer is the same text everywhere,
-//! since it is kept for the case that the call comes again.
+//! since it is kept for a retry of the call.
 //!
-//! A row that cannot be read is another matter: that is this disk's trouble, not the command's, and
-//! stops the replica.
+//! An unreadable row differs: it is a failure of this disk, not of the command, and stops the
+//! replica.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -36,7 +36,7 @@ pub(super) fn apply(
     view: &dyn View,
 ) -> Result<Outcome, ViewError> {
     let (cmd_type, trace_id) = (request.cmd_type, request.trace_id.clone());
-    // What a view remembers between reads is filled entry by entry, so it is whole after a panic.
+    // The cache of a view is filled entry by entry, so it is whole after a panic.
     match catch_unwind(AssertUnwindSafe(|| rules(request, at, view))) {
         Ok(applied) => applied.map(Outcome::Applied),
         Err(panic) => {

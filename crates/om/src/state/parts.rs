@@ -1,8 +1,9 @@
-//! The parts of an upload go as one range: an upload of ten thousand parts leaves one tombstone.
+//! The parts of an upload are deleted as one range: an upload of ten thousand parts leaves one
+//! tombstone.
 //!
-//! What a range removes that this round did not delete would be lost, so a prefix goes as a range
+//! A range would also remove rows that this round did not delete, so a prefix is deleted as a range
 //! only if the table has no other row of it. Rows of this round that were put are not in the table
-//! yet, and are written behind the range.
+//! yet, and are written after the range.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -43,7 +44,7 @@ pub(super) fn delete_parts(
 
 /// `uploadID/` of a part; all of the key when it is none.
 fn upload_of(part: &[u8]) -> &[u8] {
-    // The number behind the slash may have bytes that are slashes, too.
+    // The number after the slash may have bytes that are slashes, too.
     let slash = part.len().saturating_sub(5);
     match part.get(slash) {
         Some(b'/') => part.get(..=slash).unwrap_or(part),

@@ -57,7 +57,7 @@ impl Places {
         self.dir.join(DATABASE)
     }
 
-    /// Takes a snapshot over, which holds all up to `at`, and says so in its rows.
+    /// Takes over a snapshot at `at`, and stores this position in its rows.
     ///
     /// # Errors
     /// When it cannot be moved or opened, or holds more than that.
@@ -87,8 +87,7 @@ impl Places {
             return Err(Error::SnapshotBeyond { held, at });
         }
         // Entries that Raft itself makes, such as the first one of a leader, never reach the
-        // tables. The log begins behind `at` from now on, so the tables must say that they are
-        // there.
+        // tables. The log begins after `at` from now on, so the tables must have the position `at`.
         let mut batch = Batch::new();
         let row = transaction_info(at.term, at.index);
         batch.put(stored(Table::TransactionInfoTable), TRANSACTION_INFO_KEY, row);
@@ -99,7 +98,7 @@ impl Places {
         self.sync()
     }
 
-    /// Removes what was staged.
+    /// Removes the staged snapshot.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -146,7 +145,7 @@ impl Places {
         self.rename(OUTGOING, DATABASE)
     }
 
-    /// Gives the old database, if there is one, a name under which nothing looks for it.
+    /// Gives the old database, if there is one, a name under which no start searches for it.
     ///
     /// # Errors
     /// When the file system fails.
@@ -157,7 +156,7 @@ impl Places {
         self.rename(OUTGOING, &self.free_name(RETIRED))
     }
 
-    /// Removes what is left of a replacement that came to its end.
+    /// Removes the remains of a finished replacement.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -200,7 +199,7 @@ impl Places {
         names.find(is_free).unwrap_or_else(|| name.to_owned())
     }
 
-    /// Removes what has a name that [`free_name`](Self::free_name) gave.
+    /// Removes files with a name from [`free_name`](Self::free_name).
     fn remove_all(&self, name: &str) -> Result<(), Error> {
         let failed = |error| Error::io(&self.dir, error);
         let mut left = Ok(());

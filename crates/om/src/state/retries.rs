@@ -1,18 +1,18 @@
-//! Answers of writes that may come again, as replicated state.
+//! Answers of writes that clients may retry, as replicated state.
 //!
 //! A client that got no answer sends its call again, with the same client id and call id, to this
-//! OM after a restart or to another one. The log entry says which call it is from, so every
-//! replica keeps the answer when it applies the entry, in the same batch as what the entry did:
-//! the next leader answers the call and does not do it again.
+//! OM after a restart or to another one. The log entry has the ids of its call, so every replica
+//! keeps the answer when it applies the entry, in the same batch as its changes: the next leader
+//! answers the call and does not repeat it.
 //!
 //! The answers of a round of entries are one row, named after the last of them, so that keeping
 //! them costs little compared with the entries. Rows that lag too far are deleted as others come:
 //! their number is bounded. Answers are kept without parts that differ between replicas (locations
 //! of blocks, the name of the leader).
 //!
-//! Which entries make a round differs from replica to replica, and whether an answer still counts
-//! must not: one replica would answer a call that comes again, and another one do it again. So no
-//! row has answers of two spans of the log, and an answer counts by the span of its entry alone.
+//! Rounds of entries differ from replica to replica, but the validity of an answer must not: one
+//! replica would answer a retried call, and another one repeat it. So no row has answers of two
+//! spans of the log, and an answer counts by the span of its entry alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,7 +29,7 @@ use crate::state::column_families::RETRY_TABLE;
 pub(super) const ENTRIES: u64 = 65_536;
 /// Entries of a span. Answers of a span cease to count at the same entry, on every replica.
 pub(super) const SPAN: u64 = 4_096;
-/// Longest answer that is kept. Longer ones list what failed of many, and can be asked for again.
+/// Bytes of the longest kept answer. Longer ones list many failures, and can be requested again.
 const LONGEST: usize = 64 << 10;
 
 /// Identity of a call: the client's id (a UUID), and the call's number.
@@ -73,7 +73,7 @@ impl State {
         spans.into_values()
     }
 
-    /// Forgets rows that are too far behind `newest`.
+    /// Drops rows that lag too far behind `newest`.
     fn forget(&mut self, newest: u64) {
         while let Some((row, calls)) = self.rows.pop_front_if(|(row, _)| is_past(*row, newest)) {
             for call in calls {

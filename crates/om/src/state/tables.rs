@@ -1,4 +1,4 @@
-//! The database as the rules see it, with decoded buckets at hand.
+//! The database as the rules see it, with a cache of decoded buckets.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub(crate) struct Tables {
 pub(crate) struct CacheSizes {
     /// Bytes of directories.
     pub(crate) directories: usize,
-    /// Bytes of rows that were written lately, for those who keep a copy.
+    /// Bytes of recently written rows, for clients that keep a copy.
     pub(crate) updates: usize,
 }
 
-/// Decoded buckets and volumes. The apply thread keeps buckets in it up to date and takes volumes
-/// out that change; a reader adds what it read only if no round was applied since, so that an old
-/// row never replaces a new one.
+/// Decoded buckets and volumes. The apply thread updates buckets in it and removes changed volumes;
+/// a reader adds a row only if no round was applied since its read, so that an old row never
+/// replaces a new one.
 #[derive(Default)]
 struct Buckets {
     rows: FxHashMap<Vec<u8>, Bucket>,
@@ -68,7 +68,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The answer that a call got before, if it is a call that comes again.
+    /// The earlier answer of a call, if it is a retry.
     pub(crate) fn answered(&self, call: CallKey) -> Result<Option<Bytes>, Error> {
         self.retries.known(call, &self.store)
     }
@@ -91,7 +91,7 @@ impl Tables {
         &self.store
     }
 
-    /// Notes what a round did to buckets, and the rows of volumes that it changed. To be called
+    /// Records changes of a round to buckets, and its changed rows of volumes. To be called
     /// after it is written and before the requests are answered.
     pub(crate) fn round_written(
         &self,
@@ -118,7 +118,8 @@ impl Tables {
         }
     }
 
-    /// Notes what a round did to the rows of snapshots, as [`round_written`](Self::round_written).
+    /// Records changes of a round to the rows of snapshots, as
+    /// [`round_written`](Self::round_written).
     pub(crate) fn snapshots_written(&self, changed: Vec<(Vec<u8>, RowChange)>) {
         if changed.is_empty() {
             return;

@@ -18,7 +18,7 @@ use crate::state::Tables;
 
 /// Time limit for reading a table.
 const READ_TIME: Duration = Duration::from_millis(500);
-/// Rows between two looks at the clock.
+/// Rows between two checks of the clock.
 const ROWS_PER_LOOK: u64 = 256;
 
 /// Counts of a table.
@@ -89,7 +89,7 @@ pub(crate) async fn status(
     })
 }
 
-/// Adds a row to what was counted; gives back the index of the log that it is of.
+/// Adds a row to the counts; returns the index of its log entry.
 type Add<'a> = &'a mut dyn FnMut(&[u8], &mut Counted) -> Option<u64>;
 
 fn count(tables: &Tables, table: Table, add: Add<'_>) -> Result<Counted, Status> {

@@ -1,4 +1,4 @@
-//! OM's status page, and how far deletions are.
+//! OM's status page, and the progress of deletions.
 
 pub(crate) mod deletion;
 

@@ -19,7 +19,7 @@ pub(super) fn name(now: DateTime<Utc>, taken: impl Fn(&str) -> bool) -> Option<S
 
 /// When the checkpoint of that name was made; `None` if it is none.
 pub(super) fn made_at(name: &str) -> Option<DateTime<Utc>> {
-    // Of several of one second, all but the first have a number behind.
+    // Of several checkpoints of one second, all but the first have a number at the end.
     let (digits, number) = name.split_once('-').unwrap_or((name, "0"));
     number.parse::<u32>().ok()?;
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -142,7 +142,7 @@ async fn submit(dispatcher: &Arc<Dispatcher>, request: OmRequest) -> Result<(), 
     let request = OmRequest { client_id: NAME.to_owned(), ..request };
     let response = submit_for_answer(dispatcher, request).await?;
     match response.status() {
-        // What a client has taken away in the meantime, or holds open, is for the next run.
+        // Keys that a client has removed in the meantime, or holds open, are left for the next run.
         Status::Ok
         | Status::KeyNotFound
         | Status::FileNotFound

@@ -36,8 +36,8 @@ pub(super) struct Entry {
     pub(super) is_directory: bool,
 }
 
-/// The buckets that are file systems, each once: links lead to others; and how many rows do not
-/// decode.
+/// The buckets that are file systems, each once: links lead to others; and the number of rows that
+/// do not decode.
 pub(super) fn buckets(dispatcher: &Dispatcher) -> Result<(Vec<Bucket>, u64), BackgroundError> {
     let tables = dispatcher.tables()?;
     let (mut found, mut skipped) = (Vec::new(), 0);

@@ -1,6 +1,6 @@
-//! The trash of file systems: clients move what is deleted to `.Trash/<user>/Current` of its
-//! bucket; the emptier makes of that a checkpoint, named after the time, and deletes checkpoints
-//! that have been kept long enough.
+//! The trash of file systems: clients move deleted files to `.Trash/<user>/Current` of their
+//! bucket; the emptier makes of that a checkpoint, named after the time, and deletes expired
+//! checkpoints.
 
 mod checkpoint;
 mod empty;

@@ -61,7 +61,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// Returns `true` if the job is still wanted.
+    /// Returns `true` until the job is cancelled.
     pub(super) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
@@ -93,7 +93,7 @@ impl DiffJobs {
     pub(super) async fn wait(&self, key: &str, patience: Duration) -> Option<Job> {
         let job = self.jobs.lock().get(key).cloned()?;
         let mut ended = job.ended.clone();
-        // Late or gone, the job says itself how it is.
+        // After a timeout or a removal, the job itself has its status.
         let _ = tokio::time::timeout(patience, ended.wait_for(|ended| *ended)).await;
         self.jobs.lock().get(key).cloned()
     }
@@ -150,7 +150,7 @@ impl DiffJobs {
         forget_many(&mut jobs, key);
     }
 
-    /// Cancels a job; says how it was, `None` when there was none.
+    /// Cancels a job; returns its previous status, `None` if there was none.
     pub(super) fn cancel(&self, key: &str) -> Option<JobStatusProto> {
         let mut jobs = self.jobs.lock();
         let job = jobs.get_mut(key)?;
@@ -162,7 +162,7 @@ impl DiffJobs {
         Some(was)
     }
 
-    /// Up to `most` jobs of a bucket behind `after`, and the last one when there are more.
+    /// Up to `most` jobs of a bucket after `after`, and the last one if there are more.
     pub(super) fn list(
         &self,
         bucket: &(String, String),

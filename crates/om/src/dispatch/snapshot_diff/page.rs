@@ -1,5 +1,5 @@
-//! Pages of a report. A token is the kind of the entry to go on with and its number: Ozone's form,
-//! in the order of whose texts entries come.
+//! Pages of a report. A token is the kind and the number of the next entry: Ozone's form, whose
+//! texts sort in the order of the entries.
 
 use proto::ozone::diff_report_entry_proto::DiffTypeProto;
 use proto::ozone::{DiffReportEntryProto, SnapshotDiffRequest};

@@ -1,4 +1,4 @@
-//! The ranges of `om.db` that are to be compacted, and what administrators ask.
+//! The ranges of `om.db` that are to be compacted, and requests of administrators.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ const PLACES: &str = "range-compaction.places";
 pub(crate) struct CompactionOptions {
     /// True if it runs by itself.
     pub(crate) enabled: bool,
-    /// Time between two looks at the tables.
+    /// Interval of scans of the tables.
     pub(crate) interval: Duration,
     /// Conditions for the compaction of a range.
     pub(crate) limits: Limits,
@@ -66,7 +66,7 @@ impl OmCompactor {
         Self { ranges, options, asked: AtomicBool::new(false) }
     }
 
-    /// Looks at all tables. Blocks.
+    /// Scans all tables. Blocks.
     ///
     /// # Errors
     /// When files cannot be listed or memory cannot be flushed.
@@ -78,7 +78,7 @@ impl OmCompactor {
         self.ranges.look(tables.store(), plans)
     }
 
-    /// Queues what the walls that lists met are worth. Blocks.
+    /// Queues ranges of tombstone walls that lists met, if worth it. Blocks.
     ///
     /// # Errors
     /// As [`OmCompactor::look`].
@@ -92,8 +92,8 @@ impl OmCompactor {
         self.ranges.compact_next(tables.store())
     }
 
-    /// Queues what an administrator asked for: a table, or a bucket of it; without a table, a look
-    /// at all tables.
+    /// Queues a range that an administrator requested: a table, or a bucket of it; without a table,
+    /// a scan of all tables.
     pub(crate) fn ask(
         &self,
         tables: &Tables,

@@ -66,7 +66,7 @@ fn flat_buckets(tables: &Tables) -> Result<Vec<Vec<u8>>, ViewError> {
         starts.push([key, b"/"].concat());
         ControlFlow::Continue(())
     })?;
-    // The slash sorts behind characters that names may have.
+    // The slash sorts after characters that names may have.
     starts.sort_unstable();
     Ok(starts)
 }

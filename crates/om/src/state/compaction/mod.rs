@@ -1,8 +1,7 @@
-//! Compaction of what deletions leave in the tables: which ranges of `om.db` wait, are compacted
-//! and were, and what administrators ask. When it is done is decided by
-//! `background/range_compaction.rs`.
+//! Compaction of the tombstones of deletions: pending, running and finished ranges of `om.db`, and
+//! requests of administrators. `background/range_compaction.rs` decides on the time.
 //!
-//! Every OM does this for its own database: what its tables say stays the same.
+//! Every OM does this for its own database: the contents of its tables stay the same.
 
 mod compactor;
 mod groups;

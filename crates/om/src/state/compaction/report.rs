@@ -72,7 +72,7 @@ impl OmCompactor {
         ]
     }
 
-    /// Registers what is counted.
+    /// Registers the metrics.
     pub(crate) fn register(self: &Arc<Self>, registry: &MetricsRegistry) {
         let of = |count: fn(&RangeCompactorStatus) -> u64| {
             let compactor = Arc::clone(self);

@@ -15,7 +15,7 @@
 //! the Ratis log counts there.
 //!
 //! Nothing that Ozone needs is removed, but its OM must not be started on the directory again: it
-//! would go on with its own log.
+//! would continue with its own log.
 
 mod uploads;
 

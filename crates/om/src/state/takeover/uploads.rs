@@ -26,7 +26,7 @@ pub(super) enum ConvertError {
 #[error("{0}")]
 struct Damage(String);
 
-/// Converts the uploads of a database; says how many there were.
+/// Converts the uploads of a database; returns their number.
 pub(super) fn convert(store: &OfflineStore) -> Result<usize, ConvertError> {
     let table = Table::MultipartInfoTable.name();
     if !store.tables().iter().any(|name| name == table) {

@@ -191,7 +191,7 @@ fn wherever_a_replacement_ends_there_is_one_whole_database() {
     }
 }
 
-/// Half of a snapshot is beside the tables, and half of a database that was being removed.
+/// Half of a snapshot is next to the tables, and half of a database that was being removed.
 #[test]
 fn what_a_crash_cut_short_counts_for_nothing() {
     for (name, whole) in
@@ -253,7 +253,7 @@ fn the_old_database_is_back_when_the_new_one_does_not_open_in_its_place() {
     std::fs::write(&current, "MANIFEST-999999\n").unwrap();
     assert_eq!(opened_at(&home), 5);
     assert_eq!(names(&home), ["om.db", "om.db.unopened"], "kept for a look at it");
-    // Without an old one a start says what is wrong, and makes nothing new.
+    // Without an old one a start reports the error, and creates nothing new.
     std::fs::write(&current, "MANIFEST-999999\n").unwrap();
     assert!(open(&home).is_err());
     assert_eq!(names(&home), ["om.db", "om.db.unopened"]);
