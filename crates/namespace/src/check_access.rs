@@ -1,4 +1,4 @@
-//! Refuses what a user may not do, before a command is prepared or answered.
+//! Refuses requests without the necessary rights, before a command is prepared or answered.
 
 use proto::ozone::OmRequest;
 

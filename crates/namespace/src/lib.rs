@@ -1,7 +1,7 @@
-//! The rules of the Ozone Manager: what every command does to the tables, and nothing else.
+//! The rules of the Ozone Manager: the effects of every command on the tables, and nothing else.
 //!
-//! A write goes through two steps. [`prepare`] runs on the leader only: it checks the request,
-//! resolves what depends on time, settings, randomness or the asking user, and writes it all into
+//! A write has two steps. [`prepare`] runs on the leader only: it checks the request,
+//! resolves values that depend on time, settings, randomness or the user, and writes them all into
 //! the request's own fields, as Ozone does. [`apply`] runs on every replica in log order: it
 //! reads a [`View`] of the tables and answers with a response and a list of [`Effect`]s. A read
 //! is one step, [`read`] (or [`read_encoded`], which lists keys without building messages).
@@ -12,9 +12,9 @@
 //! `Err` of `apply` is a [`ViewError`], upon which the replica must stop. Rows hold Ozone's
 //! messages under Ozone's keys ([`tables`]), and never pipelines or tokens.
 //!
-//! Where to start: [`tables`] for the data, `state/` for how commands read and change it,
-//! `command/` for what a command consists of, `registry.rs` for the table of all commands,
-//! `key/create.rs` and `key/commit.rs` for the life of a key.
+//! Where to start: [`tables`] for the data, `state/` for access of commands to it, `command/` for
+//! the traits of commands, `registry.rs` for the table of all commands, `key/create.rs` and
+//! `key/commit.rs` for the life of a key.
 
 // Numbers come out of messages, and an entry of the log that panics would do so on every replica:
 // sums saturate or are checked, and casts define the result for values out of range.

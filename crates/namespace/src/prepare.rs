@@ -19,7 +19,7 @@ pub struct Prepared {
     pub blocks: Option<BlockDemand>,
 }
 
-/// Checks a write and decides what the log entry must say.
+/// Checks a write and decides on the contents of its log entry.
 ///
 /// # Errors
 /// When the request is refused; nothing needs to be logged then.

@@ -43,7 +43,7 @@ fn remembering<T>(cx: &ReadContext<'_>, read: impl FnOnce(&ReadContext<'_>) -> T
 }
 
 /// Answers a read as the encoded [`OmResponse`]. Lists of keys, whose entries need nothing but
-/// the tables, are copied from the rows field by field, and a key that is looked up is its row,
+/// the tables, are copied from the rows field by field, and a found key is its row,
 /// without building messages: a fraction of the cost of [`read`] and the same bytes.
 ///
 /// Answers with block locations need their pipelines first: use [`read`] for those.

@@ -1,6 +1,6 @@
-//! The one table of commands: a line for each [`Type`] says what it is. Whatever asks "which
-//! command is this" is answered by a match that is made from the table. None of them has a `_` arm,
-//! so a [`Type`] without a line does not compile, nor does one with two.
+//! The one table of commands: a line for each [`Type`] names its command. The table generates all
+//! matches by command. None of them has a `_` arm, so a [`Type`] without a line does not compile,
+//! nor does one with two.
 
 #![deny(unreachable_patterns)]
 
@@ -82,8 +82,8 @@ macro_rules! commands {
             }
         }
 
-        /// Refuses what the user of `guard` may not do. The server judges by itself what it
-        /// answers.
+        /// Refuses requests for which the user of `guard` lacks rights. The server itself
+        /// authorizes requests that it answers.
         pub(crate) fn judge(
             command: Type,
             request: &OmRequest,

@@ -16,7 +16,7 @@ pub(crate) struct EchoRpc;
 impl Command for EchoRpc {
     const TYPE: Type = Type::EchoRpc;
     const AUDIT: &'static str = "EchoRPC";
-    // It says nothing about anything that is stored.
+    // It returns no stored data.
     const RIGHTS: Rights<EchoRpcRequest> = Rights::Anybody;
     request_part!(echo_rpc_request: EchoRpcRequest, "EchoRPCRequest");
 }

@@ -20,13 +20,12 @@
 //! | transactionInfoTable | `#TRANSACTIONINFO` | `term#index` |
 //! | snapshotInfoTable | `/vol/bucket/snapshot` | SnapshotInfo |
 //!
-//! Five tables are our own, and hold what the snapshots of buckets have
-//! (`layers/`, RFC 7):
+//! Five tables are our own, and hold the data of snapshots of buckets (`layers/`, RFC 7):
 //!
 //! | table | key | value |
 //! | --- | --- | --- |
 //! | trioxideSnapshotTable | scope, index | state, id, key of the snapshotInfoTable |
-//! | trioxideSnapshotRowTable | table, row, index | the row as it was, or that it was not there |
+//! | trioxideSnapshotRowTable | table, row, index | the previous row, or its absence |
 //! | trioxideSnapshotChangeTable | index, table, row | nothing |
 //! | trioxideSnapshotGarbageTable | index, since, entry, key of the deletedTable | RepeatedKeyInfo |
 //! | trioxideSnapshotUsageTable | index, index of an older one or 0 | bytes, replicated bytes |
@@ -181,7 +180,7 @@ pub fn prefix_key(volume: &str, bucket: &str, prefix: &str) -> Vec<u8> {
     join(&[volume, bucket, prefix, ""], 0)
 }
 
-/// `/volumeId/bucketId/`: what the rows of a bucket of layout FILE_SYSTEM_OPTIMIZED begin with.
+/// `/volumeId/bucketId/`: prefix of the rows of a bucket of layout FILE_SYSTEM_OPTIMIZED.
 pub fn tree_prefix(volume_id: u64, bucket_id: u64) -> Vec<u8> {
     // Room for the parent's id and a name.
     let mut key = Vec::with_capacity(3 * 21 + 32);
@@ -269,8 +268,8 @@ fn with_number(base: &[u8], number: i64) -> Vec<u8> {
 
 /// Appends `/number`.
 fn push_number(key: &mut Vec<u8>, number: i64) {
-    // Every key has one, so it is written without the detour over a `String`: the digits from
-    // behind, then in order.
+    // Every key has one, so it is written without the detour over a `String`: the digits from the
+    // end, then in order.
     key.push(b'/');
     if number < 0 {
         key.push(b'-');

@@ -1,4 +1,4 @@
-//! A change of an object's ACLs: what AddAcl, RemoveAcl and SetAcl have in common.
+//! A change of an object's ACLs: code that AddAcl, RemoveAcl and SetAcl share.
 
 use proto::ozone::OzoneAclInfo;
 
@@ -7,7 +7,7 @@ use crate::authorizer::grant;
 use crate::error::OmError;
 use crate::state::context::ApplyContext;
 
-/// Changes the ACLs of `object` by `edit`, which says whether it changed anything.
+/// Changes the ACLs of `object` by `edit`, which returns `true` if it changed them.
 pub(super) fn change(
     cx: &mut ApplyContext<'_>,
     object: Object,

@@ -14,7 +14,7 @@ use crate::state::row::Bucket;
 use crate::state::view::{self, View};
 use crate::tables::{self, Table};
 
-/// An object with its ACLs at hand.
+/// An object with its loaded ACLs.
 pub(super) enum Object {
     Volume(Box<VolumeInfo>),
     Bucket(Bucket),

@@ -55,7 +55,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The judge of one request.
+/// The authorizer of one request.
 pub(crate) struct Guard<'a> {
     pub view: &'a dyn View,
     pub policy: &'a Authorization,
@@ -67,7 +67,7 @@ pub(crate) struct Guard<'a> {
 
 impl Guard<'_> {
     /// # Errors
-    /// When the user may not, or when the object is not there.
+    /// When the user lacks the right, or the object does not exist.
     pub fn require(&self, target: Target<'_>, right: Right) -> Result<(), OmError> {
         if self.judged_by_name(right) == Some(true) {
             return Ok(());
@@ -205,7 +205,7 @@ impl Guard<'_> {
         Ok(self.grants(&self.volume(target.volume)?.volume_acls, right))
     }
 
-    /// Rights on a link are those on the bucket it stands for, but for looking at the link itself
+    /// Rights on a link are those on its source bucket, except for reading the link itself
     /// and removing it.
     fn on_bucket(&self, target: Target<'_>, right: Right) -> Result<bool, OmError> {
         let (volume, bucket) = (target.volume, target.bucket_name());

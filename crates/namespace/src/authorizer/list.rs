@@ -38,7 +38,7 @@ fn for_both(user: &str, group: Option<&str>, rights: &'static [u8]) -> Vec<Ozone
     acls
 }
 
-/// Puts the user's defaults before what the client gave; rights of one subject add up.
+/// Puts the user's defaults before the client's ACLs; rights of one subject add up.
 fn add_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext<'_>) {
     add_defaults_of(acls, ctx.user, ctx);
 }
@@ -59,8 +59,8 @@ pub(crate) fn add_defaults_of(acls: &mut Vec<OzoneAclInfo>, owner: &str, ctx: &P
     }
 }
 
-/// Completes the ACLs of a new key: the user's defaults, what the client gave, and the default
-/// entries of the nearest of prefix, parent directory and bucket that has any.
+/// Completes the ACLs of a new key: the user's defaults, the client's ACLs, and the default entries
+/// of the nearest of prefix, parent directory and bucket that has any.
 pub(crate) fn of_new_key(
     acls: &mut Vec<OzoneAclInfo>,
     key: &str,
@@ -80,8 +80,8 @@ pub(crate) fn of_new_key(
     Ok(())
 }
 
-/// A child gets the default entries of its parent, as entries about itself. False if that told
-/// nothing new.
+/// A child gets the default entries of its parent, as entries about itself. False if that adds no
+/// rights.
 pub(crate) fn inherit(acls: &mut Vec<OzoneAclInfo>, parent: &[OzoneAclInfo]) -> bool {
     let mut inherited = false;
     for default in default_entries(parent) {

@@ -1,6 +1,6 @@
-//! Ozone's native authorizer: what lists of ACLs say, and whether a user may do something with an
-//! object. [`authorize`] is the judge, [`require`] has what commands ask it for; which rights a
-//! command needs, its own file says.
+//! Ozone's native authorizer: evaluates lists of ACLs, and decides on a user's access to an object.
+//! [`authorize`] decides, [`require`] has checks for commands; the file of each command lists the
+//! rights that it needs.
 
 mod authorize;
 mod list;

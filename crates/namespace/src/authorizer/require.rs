@@ -1,5 +1,5 @@
-//! The rights that commands have in common: on a key, in a session, on a path, on what a bucket
-//! contains, on the object of an ACL. Names of links are resolved first.
+//! Rights that commands share: on a key, in a session, on a path, on the contents of a bucket, on
+//! the object of an ACL. Names of links are resolved first.
 
 use proto::ozone::ozone_obj::ObjectType;
 use proto::ozone::{KeyArgs, OzoneObj};
@@ -27,7 +27,7 @@ impl Guard<'_> {
         self.require(Target::key(&volume, &bucket, key), right)
     }
 
-    /// Requires the right to write in the session `client_id`: a key's writer goes on writing it.
+    /// Requires the right to write in the session `client_id`: a key's writer may continue.
     pub fn require_session(&self, args: &KeyArgs, client_id: u64) -> Result<(), OmError> {
         let session = format!("{}/{}", args.key_name, client_id.cast_signed());
         self.require_in_bucket(&args.volume_name, &args.bucket_name, &session, Right::Write)

@@ -1,4 +1,4 @@
-//! Rights, and whether a list of ACLs grants one to a user.
+//! Rights, and their evaluation in a list of ACLs.
 
 use proto::ozone::OzoneAclInfo;
 use proto::ozone::ozone_acl_info::OzoneAclType;

@@ -48,7 +48,7 @@ pub(super) fn acls_of_session(
     Ok(open.map(|info| info.acls))
 }
 
-/// The longest prefix above `key` that has ACLs: what new keys inherit from.
+/// The longest prefix above `key` that has ACLs: new keys inherit from it.
 pub(crate) fn prefix_above(
     view: &dyn View,
     volume: &str,

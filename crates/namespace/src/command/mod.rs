@@ -40,7 +40,7 @@ pub(crate) trait Command {
     }
 }
 
-/// A command that goes through the log.
+/// A command that is written to the log.
 pub(crate) trait Write: Command {
     /// Decision of the leader before the log.
     const PREPARE: Decision<Self::Request>;
@@ -57,7 +57,7 @@ pub(crate) trait Read: Command {
     fn read(request: &Self::Request, cx: &ReadContext<'_>) -> Result<OmResponse, OmError>;
 }
 
-/// A command that is a read or a write, as the request says.
+/// A command that is a read or a write, depending on the request.
 pub(crate) trait ReadOrWrite: Read + Write {
     /// Returns `true` if `request` is a read.
     fn is_read(request: &OmRequest) -> bool;
@@ -65,15 +65,15 @@ pub(crate) trait ReadOrWrite: Read + Write {
 
 /// The rights that a user needs for a command.
 pub(crate) enum Rights<R> {
-    /// The rights that the function requires on what the request is about. A request without its
-    /// part is refused here; the other kinds do not look at it.
+    /// The function checks the necessary rights on the objects of the request. A request without
+    /// its part is refused here; the other kinds do not check it.
     Required(fn(&R, &Guard<'_>) -> Result<(), OmError>),
     /// All users.
     Anybody,
     /// Administrators. The refusal of others names this operation.
     Admins(&'static str),
-    /// OM alone, in the work that it does by itself. Such a command names rows of the tables as
-    /// they are, which is not checked: from a client it could take away what is not deleted.
+    /// OM alone, as part of its own work. Such a command names rows of the tables directly, without
+    /// a check: a client could use it to remove live data.
     Om,
 }
 
@@ -144,9 +144,9 @@ fn missing<C: Command>() -> OmError {
     OmError::missing(C::REQUEST)
 }
 
-/// Says within an `impl Command` which field of an `OMRequest` is the command's part. The name is
-/// that of the field's type unless another one is given. `request_part!(whole)` is for commands
-/// that need several fields, or none.
+/// Defines within an `impl Command` the field of an `OMRequest` that is the command's part. The
+/// name is that of the field's type unless another one is given. `request_part!(whole)` is for
+/// commands that need several fields, or none.
 macro_rules! request_part {
     (whole) => {
         const REQUEST: &'static str = "OMRequest";

@@ -21,7 +21,7 @@ pub(crate) fn ok(command: Type) -> OmResponse {
     }
 }
 
-/// [`ok`], encoded: what an answer begins with that is not made as a message.
+/// [`ok`], encoded: the beginning of an answer that is not built as a message.
 pub(crate) fn encode_ok(command: Type, trace_id: Option<&str>, out: &mut Vec<u8>) {
     encode_key(CMD_TYPE, WireType::Varint, out);
     encode_varint(command_number(command), out);
@@ -36,7 +36,7 @@ pub(crate) fn encode_ok(command: Type, trace_id: Option<&str>, out: &mut Vec<u8>
     encode_varint(Status::Ok as u64, out);
 }
 
-/// An answer as it goes out.
+/// Encodes an answer for the client.
 pub(crate) fn encode(mut answer: OmResponse, trace_id: Option<&str>) -> Bytes {
     answer.trace_id = trace_id.map(str::to_owned);
     Bytes::from(answer.encode_to_vec())
@@ -56,7 +56,7 @@ fn command_number(command: Type) -> u64 {
     i64::from(command as i32).cast_unsigned()
 }
 
-/// An answer that was done in part: the sub-message says which.
+/// An answer to a partly successful request: the sub-message lists the parts.
 pub(crate) fn partial(command: Type, status: Status, message: String) -> OmResponse {
     OmResponse {
         cmd_type: command as i32,

@@ -24,7 +24,7 @@ use crate::state::tree::{directory, path};
 pub(crate) enum Listed<'a> {
     /// A file's row, and its path.
     File { path: &'a str, row: &'a [u8] },
-    /// A directory's, as a light entry would show it, with what else a full one shows.
+    /// A directory's entry: the fields of a light entry, and the others of a full one.
     Directory { path: String, entry: Directory<'a> },
 }
 
@@ -143,8 +143,8 @@ pub(super) fn walk(
     let (directory, name_prefix) = if partial { path::split(&whole) } else { (&*whole, "") };
     let start = path::normalize(&request.start_key);
     if bucket.is_tree() && is_below_a_child(directory, &start) {
-        // The row that it names is of another parent, behind all of this one's. Clients that list a
-        // whole tree ask so once they are through, and take what comes for more.
+        // The row that it names has another parent, after all rows of this one. Clients that list a
+        // whole tree send this at the end, and would take further entries for more.
         return Ok(());
     }
     let Some(start) = start_in(directory, &start) else { return Ok(()) };
@@ -157,7 +157,7 @@ pub(super) fn walk(
 }
 
 /// The name to start from within a directory, given a path to start from; `None` when that is
-/// behind the whole directory.
+/// after the whole directory.
 fn start_in<'a>(directory: &str, start: &'a str) -> Option<&'a str> {
     if directory.is_empty() {
         return Some(start.split('/').next().unwrap_or(""));

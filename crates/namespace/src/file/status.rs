@@ -1,4 +1,4 @@
-//! GetFileStatus, and what a path is in either kind of bucket.
+//! GetFileStatus, and the status of a path in either kind of bucket.
 
 use proto::ozone::{
     GetFileStatusRequest, GetFileStatusResponse, KeyArgs, KeyInfo, OmResponse,

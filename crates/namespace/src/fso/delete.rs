@@ -53,7 +53,7 @@ pub(crate) fn delete(
     Ok(())
 }
 
-/// Takes what is at `path` out of the tree and its bucket's counters.
+/// Removes the found entry from the tree and its bucket's counters.
 pub(crate) fn remove_found(
     cx: &mut ApplyContext<'_>,
     bucket: &mut Bucket,

@@ -62,7 +62,7 @@ pub(crate) fn walk(
     let mut path = path::join(above, "");
     let after = match range.after.strip_prefix(path.as_str()) {
         Some(rest) => rest,
-        // All of the directory is behind where the list goes on, or before it.
+        // All of the directory is after the point where the list continues, or before it.
         None if range.after < path.as_str() => "",
         None => return Ok(()),
     };
@@ -230,7 +230,7 @@ impl<'l> Level<'l> {
         }
     }
 
-    /// Lists a directory in this one, without what is in it.
+    /// Lists a directory in this one, without its children.
     fn enter(
         &self,
         directory: &DirectoryInfo,
@@ -261,7 +261,7 @@ fn is_before(name: &str, next: &str) -> bool {
     }
 }
 
-/// The directories that a list which goes on at `name` would have deferred on its way there.
+/// The directories that a list which continues at `name` would have deferred on its way there.
 fn deferred_before(tree: &Tree<'_>, id: u64, name: &str) -> Result<Vec<DirectoryInfo>, OmError> {
     let mut deferred = Vec::new();
     for (at, _) in name.bytes().enumerate().filter(|(_, byte)| *byte < b'/') {

@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn entries_belong_where_their_directories_lead() {
-        // 1 is the bucket, 9 a deleted directory, 7 is not there, 20 and 21 lead to each other.
+        // 1 is the bucket, 9 a deleted directory, 7 does not exist, 20 and 21 lead to each other.
         let directories = [(2, 1), (3, 2), (4, 9), (5, 4), (6, 7), (8, 6), (20, 21), (21, 20)];
         let wanted = [
             (1, Reach::Reachable),

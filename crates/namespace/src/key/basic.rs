@@ -1,8 +1,8 @@
 //! The part of a KeyInfo row that lists show, read without decoding the rest.
 //!
 //! A row is mostly block locations and ACLs. This reader walks its fields, skips those by their
-//! length and keeps slices of the few that a BasicKeyInfo has. It reads what the full decoder
-//! reads: the last value of a field that comes twice, and nothing of unknown fields.
+//! length and keeps slices of the few that a BasicKeyInfo has. It agrees with the full decoder: it
+//! takes the last value of a field that comes twice, and ignores unknown fields.
 
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 use prost::{DecodeError, Message};

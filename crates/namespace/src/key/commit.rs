@@ -115,7 +115,7 @@ impl Write for CommitKey {
             }
         }
         match still_open {
-            // The blocks left over belong to a session that goes on.
+            // The unused blocks belong to a session that continues.
             Some(mut open) => {
                 open.update_id = Some(cx.tx.index);
                 open.modification_time = key.modification_time;
@@ -179,7 +179,8 @@ fn account(
     Ok(existing)
 }
 
-/// The open key with what the writer says it wrote, and the blocks it got but did not use.
+/// The open key with the blocks that the writer reports as written, and the granted blocks that it
+/// did not use.
 pub(crate) fn reconcile_blocks(
     mut open: KeyInfo,
     args: KeyArgs,

@@ -59,7 +59,7 @@ fn prepare(
         args.owner_name = Some(ctx.user.to_owned());
     }
     if args.is_multipart_key == Some(true) {
-        // A part is written as its upload says, and gets its blocks one by one.
+        // A part is written with the settings of its upload, and gets its blocks one by one.
         upload::check_part_number(args)?;
         let (_, upload) = upload::find(ctx.view, upload::named(args)?, args)?;
         set_replication(args, &upload);
@@ -77,8 +77,8 @@ fn prepare(
     claim(args, &bucket, ctx)
 }
 
-/// Checks the name of a new key where names are paths, and says in the request that the key
-/// needs its directories.
+/// Checks the name of a new key where names are paths, and marks in the request that the key needs
+/// its directories.
 pub(crate) fn check_path(
     args: &mut KeyArgs,
     bucket: &Bucket,
@@ -126,7 +126,7 @@ fn keeps_replication(args: &KeyArgs, ctx: &PrepareContext<'_>) -> Result<bool, O
     };
     let existing = match KeyRow::of_args(ctx.view, args) {
         Ok(key_row) => key_row.committed(ctx.view)?,
-        // It is in a directory that is not there.
+        // Its directory does not exist.
         Err(OmError::DirectoryNotFound(_)) => None,
         Err(error) => return Err(error),
     };

@@ -28,7 +28,7 @@ pub(crate) struct DeleteKeys;
 impl Command for DeleteKeys {
     const TYPE: Type = Type::DeleteKeys;
     const AUDIT: &'static str = "DELETE_KEYS";
-    // Each key is judged by itself (`check_access.rs`).
+    // Each key is authorized by itself (`check_access.rs`).
     const RIGHTS: Rights<DeleteKeysRequest> = Rights::Anybody;
     request_part!(delete_keys_request: DeleteKeysRequest);
 

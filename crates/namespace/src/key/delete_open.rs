@@ -1,6 +1,6 @@
-//! DeleteOpenKeys: sessions that no client will finish. What a session has synced is the key's, so
-//! a synced key is closed as it is; everything else the session got is garbage. Rows are named by
-//! their keys, not by paths: the directory of a file may have moved since, or be deleted.
+//! DeleteOpenKeys: abandoned sessions. Synced blocks of a session are the key's, so a synced key is
+//! closed as it is; all other blocks of the session are garbage. Rows are named by their keys, not
+//! by paths: the directory of a file may have moved since, or be deleted.
 
 use std::collections::HashSet;
 

@@ -23,7 +23,7 @@ impl Command for GetKeyInfo {
     const TYPE: Type = Type::GetKeyInfo;
     const AUDIT: &'static str = "GET_KEY_INFO";
     const RIGHTS: Rights<OmRequest> = Rights::Required(rights);
-    // The S3 user is named beside the request's own part.
+    // The S3 user is in a field next to the request's own part.
     request_part!(whole);
 
     fn audit(request: &OmRequest) -> AuditParams {

@@ -1,5 +1,5 @@
-//! RecoverLease: takes a key that was synced and not closed away from its writer, so that a client
-//! that asks can find out how long it really is and close it.
+//! RecoverLease: takes a key that was synced and not closed away from its writer, so that the
+//! requesting client can find out its real length and close it.
 
 use proto::ozone::{KeyInfo, OmResponse, RecoverLeaseRequest, RecoverLeaseResponse, Type};
 
@@ -67,7 +67,7 @@ impl Write for RecoverLease {
         if hsync::check_owned(&open).is_err() {
             return Err(OmError::KeyNotFound(format!("Open Key {name} is already deleted")));
         }
-        // A recovery that is begun again goes on.
+        // A repeated recovery continues.
         if metadata::get(&open.metadata, LEASE_RECOVERY).is_none() {
             let soft_limit = request.soft_limit.unwrap_or_default();
             let recent = now < open.modification_time.saturating_add(soft_limit);
@@ -100,7 +100,7 @@ pub(super) fn session_to_recover(existing: &KeyInfo, key_row: &KeyRow) -> Result
 }
 
 /// # Errors
-/// When the session belongs to a recovery now, and its writer goes on as if it did not.
+/// When the session belongs to a recovery now, but its writer continues.
 pub(super) fn check_not_recovering(open: &KeyInfo, open_key: &[u8]) -> Result<(), OmError> {
     if metadata::get(&open.metadata, LEASE_RECOVERY).is_none() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! ListKeys, and the walk over a bucket's rows that it has in common with ListKeysLight.
 //!
-//! [`encode`] is the fast form. What a list says of a key is nearly always its row, byte by byte.
+//! [`encode`] is the fast form. The entry of a key is nearly always equal to its row, byte by byte.
 
 use std::ops::ControlFlow;
 
@@ -88,7 +88,7 @@ impl Listed<'_> {
         }
     }
 
-    /// Its row as the entry of a list, where it has one that is well-formed.
+    /// Its row as the entry of a list, if it has a well-formed one.
     fn row(&self) -> Option<RowBytes<'_, &[u8]>> {
         match *self {
             Self::Row { value, .. } => RowBytes::whole(value, None).ok(),

@@ -34,7 +34,7 @@ impl Read for ListOpenFiles {
         let (mut total, mut last) = (0_u64, None);
         for (key_tables, prefix) in ranges {
             let table = key_tables.open();
-            // Rows of trees come behind the others, whatever their bytes say.
+            // Rows of trees come after the others, whatever their bytes are.
             let passed = |key: &[u8]| match after.map(|after| (key_tables_of(after), after)) {
                 Some((KeyTables::Tree, _)) if key_tables == KeyTables::Flat => true,
                 Some((KeyTables::Flat, _)) if key_tables == KeyTables::Tree => false,

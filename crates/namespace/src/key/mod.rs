@@ -1,6 +1,6 @@
 //! Keys of OBS and LEGACY buckets: rows of the keyTable, and of the openKeyTable while they are
 //! being written. `create.rs` and `commit.rs` are the life of a key; overwritten, deleted and
-//! uncommitted data goes through `key_row/garbage.rs` into the deletedTable.
+//! uncommitted data moves through `key_row/garbage.rs` into the deletedTable.
 
 pub(crate) mod allocate_block;
 pub(crate) mod basic;

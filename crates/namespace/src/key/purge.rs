@@ -103,7 +103,7 @@ impl Purged {
         }
     }
 
-    /// As a request says it.
+    /// In the form of a request.
     pub fn into_sizes(self) -> Vec<BucketPurgeKeysSize> {
         let size = |((bucket_id, volume, bucket), (bytes, names)): ((u64, String, String), _)| {
             BucketPurgeKeysSize {

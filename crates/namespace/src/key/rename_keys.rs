@@ -24,7 +24,7 @@ pub(crate) struct RenameKeys;
 impl Command for RenameKeys {
     const TYPE: Type = Type::RenameKeys;
     const AUDIT: &'static str = "RENAME_KEYS";
-    // Each key is judged by itself (`check_access.rs`).
+    // Each key is authorized by itself (`check_access.rs`).
     const RIGHTS: Rights<RenameKeysRequest> = Rights::Anybody;
     request_part!(rename_keys_request: RenameKeysRequest);
 }

@@ -1,4 +1,4 @@
-//! AbortExpiredMultiPartUploads: what the clean-up service found to be too old.
+//! AbortExpiredMultiPartUploads: aborts uploads that the clean-up service found expired.
 
 use std::collections::HashSet;
 

@@ -104,7 +104,7 @@ pub(crate) fn directory_at(key: &str) -> OmError {
     ))
 }
 
-/// The refusal of a path that goes through a file.
+/// The refusal of a path with a file in place of a directory.
 pub(crate) fn file_in_path(key: &str) -> OmError {
     OmError::NotAFile(format!(
         "Can not create file: {key} as there is already file in the given path"

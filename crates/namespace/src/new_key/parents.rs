@@ -1,4 +1,4 @@
-//! Directories that a new file or directory needs and that are not there yet.
+//! Missing directories that a new file or directory needs.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::state::tree::lookup::PathLookup;
 use crate::state::usage;
 use crate::tables::Table;
 
-/// Most objects of one transaction: the low eight bits of an object id tell them apart.
+/// Most objects of one transaction: the low eight bits of an object id distinguish them.
 pub(crate) const MOST_PARENTS: usize = 255;
 
 /// Attributes of new directories besides their name.
@@ -24,7 +24,7 @@ pub(crate) struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// As the request says.
+    /// From the arguments of the request.
     pub fn of(args: &'a KeyArgs) -> Self {
         Self {
             now: args.modification_time.unwrap_or_default(),

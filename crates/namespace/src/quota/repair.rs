@@ -1,4 +1,4 @@
-//! QuotaRepair: puts a recount right, as differences, so that what happened since it counts too.
+//! QuotaRepair: applies a recount as differences, so that later changes count too.
 
 use proto::ozone::{OmResponse, QuotaRepairRequest, QuotaRepairResponse, Type, VolumeInfo};
 

@@ -43,7 +43,7 @@ fn asked(request: &OmRequest) -> Result<&GetS3SecretRequest, OmError> {
     get.ok_or_else(|| OmError::missing("GetS3SecretRequest"))
 }
 
-/// The leader makes up the secret; the tables tell whether it is needed.
+/// The leader generates the secret; the tables decide if it is needed.
 fn prepare(request: &mut OmRequest, ctx: &PrepareContext<'_>) -> Result<(), OmError> {
     let get = asked(request)?;
     if get.kerberos_id.is_empty() {
@@ -96,7 +96,7 @@ fn answer(secret: S3Secret) -> OmResponse {
 }
 
 /// The prepared request that gives an access id a secret of the server's choice, if it has none:
-/// how the first key pair gets in.
+/// the first key pair is created by it.
 pub fn create_s3_secret_request(access_id: &str, secret: &str) -> OmRequest {
     OmRequest {
         cmd_type: Type::GetS3Secret as i32,

@@ -1,4 +1,4 @@
-//! Reads of what a snapshot shows: their keys are `.snapshot/NAME/path`. The request is carried out
+//! Reads of a snapshot's contents: their keys are `.snapshot/NAME/path`. The request is carried out
 //! on the snapshot with the bare path, and the names in its answer are those of the request again.
 
 use proto::ozone::{OmRequest, OmResponse, Type};

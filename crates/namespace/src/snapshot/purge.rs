@@ -22,7 +22,7 @@ use crate::state::layers::rows::{self, GarbageKey};
 use crate::state::view;
 use crate::tables::Table;
 
-/// Rows of one step, unless the request says fewer.
+/// Rows of one step, unless the request specifies fewer.
 const MOST_ROWS: u32 = 1000;
 
 pub(crate) struct SnapshotPurge;
@@ -113,7 +113,7 @@ impl Step {
                 let row = rows::row_key(tag, key, self.layer);
                 if let Some(before) = self.before {
                     let from = rows::row_key(tag, key, before);
-                    // An older state of the row is there already, or this one is what to keep.
+                    // An older state of the row exists already, or this one is to be kept.
                     if !keep::has_between(cx.view, &from, &row)?
                         && let Some(value) = cx.view.get(Table::SnapshotRowTable, &row)?
                     {
@@ -187,7 +187,7 @@ impl Step {
     }
 }
 
-/// A version that cannot be added to its row in the deletedTable goes there under a key of its own:
+/// A version that cannot be added to its row in the deletedTable gets a row with a key of its own:
 /// KeyDeletingService counts it when it does not decode, and frees its blocks when it does.
 fn damaged_version(place: &GarbageKey<'_>, value: bytes::Bytes) -> Effect {
     let own = format!("/{}-{}", place.entry, place.number);

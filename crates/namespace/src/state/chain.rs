@@ -31,8 +31,8 @@ impl Layer {
         [&[state], self.id.as_slice(), &self.info_key].concat()
     }
 
-    /// Total: a row that is damaged is an active snapshot without a name, which keeps what it may
-    /// show and is never found by a request.
+    /// Never fails: a damaged row is an active snapshot without a name, which keeps the versions it
+    /// may show and is never found by a request.
     fn decode(index: u64, value: &[u8]) -> Self {
         let state = value.first().copied().unwrap_or(ACTIVE);
         let id = value.get(1..17).and_then(|id| id.try_into().ok()).unwrap_or_default();

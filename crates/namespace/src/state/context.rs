@@ -105,7 +105,7 @@ pub struct ReadContext<'a> {
 }
 
 impl ReadContext<'_> {
-    /// The most entries of a page when the client asks for `wanted`.
+    /// The most entries of a page if the client requests `wanted`.
     pub(crate) fn page(&self, wanted: Option<i64>) -> usize {
         let limit = self.settings.list_max_size as usize;
         match wanted.map(usize::try_from) {

@@ -2,7 +2,7 @@
 
 use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList, OmResponse};
 
-/// Leaves of a location what the tables keep: no pipeline, no token.
+/// Reduces a location to the stored form: no pipeline, no token.
 pub(crate) fn strip(location: &mut KeyLocation) {
     location.pipeline = None;
     location.token = None;

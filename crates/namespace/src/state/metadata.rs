@@ -7,7 +7,7 @@ pub(crate) const ETAG: &str = "ETag";
 /// Checksum of the content as S3 clients name it, which the S3 gateway has verified.
 pub(crate) const CHECKSUM: &str = "s3:checksum";
 /// On the open key of an upload: the kind of checksum that its parts have, as the S3 gateway noted
-/// it when the upload began. On an open part: the same, for who writes it.
+/// it when the upload began. On an open part: the same, for its writer.
 pub(crate) const UPLOAD_CHECKSUM: &str = "s3:upload-checksum";
 /// On a key whose writer has synced but not closed it: the writer's session.
 pub(crate) const HSYNC_CLIENT_ID: &str = "hsyncClientId";

@@ -1,6 +1,6 @@
-//! The tables as the rules see them, and what the commands share that read and change them: how a
-//! row is found, decoded, laid over others and written. The tables themselves, their keys and
-//! values, are in [`crate::tables`].
+//! The tables as the rules see them, and shared code of commands that read and change them: to find
+//! a row, decode it, lay it over others and write it. The tables themselves, their keys and values,
+//! are in [`crate::tables`].
 
 pub(crate) mod chain;
 pub(crate) mod context;

@@ -13,8 +13,8 @@ const NAME_LENGTH: std::ops::RangeInclusive<usize> = 3..=63;
 /// The name under which snapshots of a bucket appear among its keys.
 pub(crate) const SNAPSHOT_DIRECTORY: &str = ".snapshot";
 
-/// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`, beside
-/// those of [`AVOIDED_RANGE`].
+/// Characters that are refused in key names when `ozone.om.keyname.character.check.enabled`, in
+/// addition to those of [`AVOIDED_RANGE`].
 const AVOIDED_IN_KEYS: &[char] =
     &['\\', '{', '}', '^', '<', '>', '%', '~', '#', '`', '[', ']', '|', '"'];
 /// Non-ASCII characters in S3's guide; as in Ozone, characters beyond it are accepted.

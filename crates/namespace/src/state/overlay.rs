@@ -1,7 +1,7 @@
 //! A view with the effects of a round laid over it.
 //!
 //! The commands of one round of the log are applied one after the other and written to the store
-//! in one batch; each must see what the ones before it did.
+//! in one batch; each must see the changes of earlier ones.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl<V: View> Overlay<V> {
         }
     }
 
-    /// Lays the effects of one command over what is there.
+    /// Lays the effects of one command over the existing rows.
     pub fn absorb(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             let (table, key, change) = match effect {
@@ -217,7 +217,7 @@ impl<V: View> View for Overlay<V> {
     }
 }
 
-/// An overlay over nothing but itself: rows in memory. What tests and tools run the rules on.
+/// An overlay over nothing but itself: rows in memory. Tests and tools run the rules on it.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct MemoryTables {
     rows: BTreeMap<(Table, Vec<u8>), Bytes>,

@@ -8,9 +8,9 @@ use crate::error::OmError;
 use crate::state::row::Bucket;
 use crate::state::settings::Settings;
 
-/// The replication that `args` asks for in `bucket`, written into `args` in full. What `args` asks
-/// for has to be allowed, unless it is what the bucket gives to its keys: the bucket may have been
-/// made before it was refused, and clients name it.
+/// The replication that `args` requests in `bucket`, written into `args` in full. It must be
+/// allowed, unless it is the bucket's own: the bucket may be older than the refusal, and clients
+/// name its replication.
 pub(crate) fn resolve(
     args: &mut KeyArgs,
     bucket: &Bucket,
@@ -26,7 +26,7 @@ pub(crate) fn resolve(
     complete(args, bucket, settings)
 }
 
-/// The same of what takes no space, a directory: any replication will do.
+/// The same for directories, which take no space: any replication is accepted.
 pub(crate) fn complete(
     args: &mut KeyArgs,
     bucket: &Bucket,

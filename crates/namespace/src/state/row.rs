@@ -47,7 +47,7 @@ pub(crate) fn encode(message: &impl Message) -> Bytes {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bucket {
     info: Arc<BucketInfo>,
-    /// Object id of its volume, when it was looked up: rows of FILE_SYSTEM_OPTIMIZED buckets
+    /// Object id of its volume, if it was read: rows of FILE_SYSTEM_OPTIMIZED buckets
     /// begin with it.
     volume_id: Option<u64>,
     /// Replicated bytes of live keys and of parts of multipart uploads under way.
@@ -73,14 +73,14 @@ impl Bucket {
         }
     }
 
-    /// The bucket with its volume's object id at hand.
+    /// The bucket with its volume's object id.
     #[must_use]
     pub fn in_volume(mut self, volume_id: Option<u64>) -> Self {
         self.volume_id = volume_id;
         self
     }
 
-    /// Object id of the bucket's volume, if it is at hand.
+    /// Object id of the bucket's volume, if it was read.
     pub fn volume_id(&self) -> Option<u64> {
         self.volume_id
     }

@@ -45,8 +45,8 @@ impl Size {
     }
 }
 
-/// Sizes that an entry adds to the sums: by the snapshot for which a version is kept, and the newest one
-/// that does not show it, 0 where all do.
+/// Sizes that an entry adds to the sums: by the snapshot for which a version is kept, and the
+/// newest one that does not show it, 0 where all do.
 #[derive(Debug, Default)]
 pub(crate) struct Added(BTreeMap<(u64, u64), Size>);
 

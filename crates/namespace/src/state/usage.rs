@@ -12,7 +12,7 @@ use types::ReplicationConfig;
 use crate::error::OmError;
 use crate::state::row::Bucket;
 
-/// A quota is set when it is positive: -1 is unlimited, -2 is what rows of old times have.
+/// A quota is set when it is positive: -1 is unlimited, -2 is the value in old rows.
 pub(crate) fn limit(quota: Option<i64>) -> Option<u64> {
     quota.and_then(|q| u64::try_from(q).ok()).filter(|q| *q > 0)
 }
@@ -32,8 +32,8 @@ pub fn replicated_size(key: &KeyInfo) -> u64 {
     }
 }
 
-/// Bytes that blocks of a key take with all copies when they are full: what a writer is granted
-/// must fit into the quota, as in Ozone, however little of it is used in the end.
+/// Bytes that blocks of a key take with all copies when they are full: all granted blocks must fit
+/// into the quota, as in Ozone, however few bytes are used in the end.
 pub(crate) fn reserved(config: &ReplicationConfig, blocks: &[KeyLocation]) -> u64 {
     let units = match config {
         ReplicationConfig::Ec(ec) => u64::from(ec.data),

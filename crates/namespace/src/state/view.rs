@@ -44,8 +44,8 @@ pub trait View {
         Ok(self.get(table, key)?.is_some())
     }
 
-    /// The bucket at `/volume/bucket`. Every key command asks for it: views keep decoded buckets
-    /// at hand and override this.
+    /// The bucket at `/volume/bucket`. Every key command reads it: views cache decoded buckets and
+    /// override this.
     ///
     /// # Errors
     /// When the store fails or the row is damaged.
@@ -62,8 +62,8 @@ pub trait View {
         Ok(Some(bucket.in_volume(volume.and_then(|v| v.object_id))))
     }
 
-    /// The volume whose row is at `volume_key`. Every judged request asks for it: views keep
-    /// decoded volumes at hand and override this.
+    /// The volume whose row is at `volume_key`. Every authorized request reads it: views cache
+    /// decoded volumes and override this.
     ///
     /// # Errors
     /// When the store fails or the row is damaged.
@@ -71,8 +71,8 @@ pub trait View {
         Ok(get(self, Table::VolumeTable, volume_key)?.map(Arc::new))
     }
 
-    /// The directory whose row is at `row`. Paths are resolved through it, so views keep decoded
-    /// directories at hand and override this.
+    /// The directory whose row is at `row`. Paths are resolved through it, so views cache decoded
+    /// directories and override this.
     ///
     /// # Errors
     /// When the store fails or the row is damaged.
@@ -80,8 +80,7 @@ pub trait View {
         Ok(get(self, Table::DirectoryTable, row)?.map(Arc::new))
     }
 
-    /// The snapshots of all buckets. Every write asks for them: views keep them at hand and
-    /// override this.
+    /// The snapshots of all buckets. Every write reads them: views cache them and override this.
     ///
     /// # Errors
     /// When the store fails.

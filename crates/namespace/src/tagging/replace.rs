@@ -1,4 +1,4 @@
-//! Other tags for a key: what PutObjectTagging and DeleteObjectTagging have in common.
+//! Replacement of a key's tags: code that PutObjectTagging and DeleteObjectTagging share.
 
 use proto::ozone::KeyArgs;
 

@@ -15,7 +15,7 @@ impl Command for CancelPrepare {
     const TYPE: Type = Type::CancelPrepare;
     const AUDIT: &'static str = "CancelPrepare";
     const RIGHTS: Rights<OmRequest> = Rights::Admins("prepare OM for an upgrade");
-    // Its own part says nothing, and may be missing.
+    // Its own part is empty, and may be missing.
     request_part!(whole);
 }
 

@@ -41,7 +41,7 @@ pub(super) fn as_directory(mut key: KeyInfo) -> KeyInfo {
     key
 }
 
-/// A directory that only the keys below it tell of.
+/// A directory that exists only as a prefix of keys.
 pub(super) fn implied_directory(bucket: &Bucket, name: String) -> KeyInfo {
     KeyInfo { key_name: name, object_id: None, update_id: None, ..of_bucket(bucket) }
 }

@@ -12,8 +12,8 @@ use crate::state::scan::try_scan;
 use crate::state::tree::Tree;
 use crate::tables::{Table, prefix_end};
 
-/// The directories that what changed is in. Each has its name and its parent: the paths of a deep
-/// tree would be as many bytes as the square of its depth.
+/// The directories of changed entries. Each has its name and its parent: the paths of a deep tree
+/// would be as many bytes as the square of its depth.
 #[derive(Default)]
 pub(super) struct Directories {
     /// The bucket itself, if it has directories.
@@ -84,7 +84,7 @@ pub(super) struct Within<'d> {
 }
 
 impl<'d> Within<'d> {
-    /// Of `directories`, within those that `is` says.
+    /// Of `directories`, within those for which `is` returns `true`.
     pub fn of(directories: &'d Directories, is: &'d dyn Fn(u64) -> bool) -> Self {
         Self { directories, is, known: HashMap::new() }
     }
@@ -111,7 +111,7 @@ impl<'d> Within<'d> {
     }
 }
 
-/// Of `wanted` and all on their ways up through `entries`, which lead to the bucket.
+/// For `wanted` and all their parents by `entries`: `true` if they lead to the bucket.
 fn below_bucket(
     bucket_id: u64,
     wanted: &HashSet<u64>,

@@ -1,4 +1,4 @@
-//! Whose diff is asked for, and whether the user may see it.
+//! Bucket and ends of a diff, and the user's right to read it.
 
 use proto::ozone::SnapshotInfo;
 
@@ -20,7 +20,7 @@ pub struct FoundEnds {
 /// The bucket proper of a request about diffs, which the user may read.
 ///
 /// # Errors
-/// When the bucket is not there, or the user may not read it, or there are no snapshots at all.
+/// When the bucket does not exist, or the user may not read it, or there are no snapshots at all.
 pub fn diff_bucket(
     volume: &str,
     bucket: &str,
@@ -43,7 +43,7 @@ pub fn diff_bucket(
 /// The ends that a request names.
 ///
 /// # Errors
-/// As [`diff_bucket`], and when a snapshot is not there.
+/// As [`diff_bucket`], and when a snapshot does not exist.
 pub fn diff_ends(named: &DiffEnds, cx: &ReadContext<'_>) -> Result<FoundEnds, OmError> {
     let (volume, bucket) = diff_bucket(&named.volume, &named.bucket, cx)?;
     let found = |name: &str| -> Result<String, OmError> {

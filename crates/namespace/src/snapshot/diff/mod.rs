@@ -38,7 +38,7 @@ pub enum DiffError {
         "Expected diff contains more than max allowed key changes for a snapDiff job. AllowMaxTotalKeys: {0}."
     )]
     TooMany(usize),
-    /// The paths of what changed are more bytes than a diff may have.
+    /// The paths of changed entries are more bytes than a diff may have.
     #[error("the names in the diff are more than {0} bytes: make it of snapshots that differ less")]
     TooLong(usize),
     /// No client requests it any more.

@@ -13,7 +13,7 @@ pub(crate) fn find(view: &dyn View, volume: &str, bucket: &str) -> Result<Bucket
     at(view, &bucket_key(volume, bucket), volume, bucket)
 }
 
-/// Like [`find`], with the row's key at hand.
+/// Like [`find`], for the given key of the row.
 pub(crate) fn at(
     view: &dyn View,
     key: &[u8],
@@ -50,7 +50,7 @@ pub(crate) fn resolve(
 /// Volume and name of the bucket that `bucket` stands for once links are followed.
 ///
 /// # Errors
-/// When a bucket on the way is not there, or links lead to each other.
+/// When a bucket on the way does not exist, or links lead to each other.
 pub fn source_bucket(
     view: &dyn View,
     volume: &str,

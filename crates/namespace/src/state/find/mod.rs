@@ -1,4 +1,4 @@
-//! Finding what a request names: volumes, buckets through links, multipart uploads.
+//! Resolution of names in a request: volumes, buckets through links, multipart uploads.
 
 pub(crate) mod bucket;
 pub(crate) mod upload;

@@ -1,4 +1,4 @@
-//! Conditions on what a write replaces: a generation or an ETag that the key must have.
+//! Conditions of a write on the existing key: a generation or an ETag that it must have.
 
 use proto::ozone::{KeyArgs, KeyInfo};
 

@@ -8,7 +8,7 @@ use crate::state::metadata::{self, UPLOAD_CHECKSUM};
 use crate::state::view::View;
 use crate::tables::multipart_key;
 
-/// The kind of checksum that the parts of an upload have, if it was said when the upload began.
+/// The kind of checksum of the parts of an upload, if its creation specified one.
 pub(crate) fn of_upload(
     view: &dyn View,
     upload_id: &str,

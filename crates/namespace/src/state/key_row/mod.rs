@@ -268,7 +268,7 @@ pub(crate) fn no_parent(path: &str) -> OmError {
 /// and a path loses its slashes too many.
 ///
 /// # Errors
-/// When the bucket is not there, or the request says what cannot be.
+/// When the bucket does not exist, or the request is invalid.
 pub(crate) fn resolve_names(
     args: &mut KeyArgs,
     ctx: &PrepareContext<'_>,

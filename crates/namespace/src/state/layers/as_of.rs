@@ -78,7 +78,7 @@ impl<V: View> AsOf<V> {
     }
 }
 
-/// Rows as they were, or that they were not there.
+/// Previous rows, or their absence.
 type Kept = BTreeMap<Vec<u8>, Option<Bytes>>;
 
 fn old(row: &[u8], value: &[u8]) -> Result<Option<Bytes>, ViewError> {

@@ -2,10 +2,9 @@
 //!
 //! A snapshot is a row, and stands for the bucket as it is after the log entry that makes it: the
 //! entry's index is the snapshot's. Nothing is copied then. From there on the first change of a row
-//! of the keyTable, fileTable or directoryTable after a bucket's newest snapshot leaves the row as
-//! it was, or that it was not there, in that snapshot's *layer* ([`keep`](keep::keep)). What
-//! snapshot S shows of a row is the version in the first layer from S on, else the row itself
-//! ([`as_of`]).
+//! of the keyTable, fileTable or directoryTable after a bucket's newest snapshot stores the
+//! previous row, or its absence, in that snapshot's *layer* ([`keep`](keep::keep)). Snapshot S
+//! shows the version of a row in the first layer from S on, else the row itself ([`as_of`]).
 //!
 //! Blocks have a life: a version of a key is the key's since the entry that commits it
 //! (`committedAt`) until the entry that discards it. The snapshots in between show it, however

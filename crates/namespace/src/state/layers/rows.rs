@@ -54,7 +54,7 @@ pub(crate) fn row_prefix(tag: u8, key: &[u8]) -> Vec<u8> {
     row
 }
 
-/// Behind the keys of all layers' rows for one row.
+/// After the keys of all layers' rows for one row.
 pub(crate) fn row_end(tag: u8, key: &[u8]) -> Vec<u8> {
     let mut row = row_bound(tag, key);
     row.extend_from_slice(&[0, 2]);
@@ -106,8 +106,8 @@ pub(crate) fn split_row_value(value: &[u8]) -> Option<Option<&[u8]>> {
     }
 }
 
-/// The row of a key or file as a row of the snapshotRowTable has it, for tools: `None` when the row
-/// was a directory's or none of ours, `Some(None)` when it was not there.
+/// The row of a key or file in a row of the snapshotRowTable, for tools: `None` if the row was a
+/// directory's or none of ours, `Some(None)` if it did not exist.
 pub fn kept_row<'a>(row: &[u8], value: &'a [u8]) -> Option<Option<&'a [u8]>> {
     match table(*row.first()?)? {
         Table::KeyTable | Table::FileTable => split_row_value(value),
@@ -134,10 +134,11 @@ pub(crate) struct GarbageKey<'a> {
     pub layer: u64,
     /// The entry since which it has been the key's.
     pub since: u64,
-    /// The entry that discarded it, and its number among what that entry discarded at `row`.
+    /// The entry that discarded it, and its number among the versions discarded by that entry at
+    /// `row`.
     pub entry: u64,
     pub number: u32,
-    /// Its row in the deletedTable, when it goes there.
+    /// Its row in the deletedTable, if it moves there.
     pub row: &'a [u8],
 }
 

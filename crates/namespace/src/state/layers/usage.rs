@@ -19,7 +19,7 @@ use crate::state::snapshot_usage::Size;
 use crate::state::view::View;
 use crate::tables::Table;
 
-/// The snapshots of a bucket: what each alone shows.
+/// The snapshots of a bucket, with the space that each alone shows.
 pub(crate) struct Alone {
     /// By the key of the snapshotInfoTable: the layer, and the active one before it.
     places: BTreeMap<Vec<u8>, (u64, u64)>,

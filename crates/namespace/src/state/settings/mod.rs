@@ -11,8 +11,8 @@ use crate::state::row::Bucket;
 pub use allowed_replications::AllowedReplications;
 pub use authorization::Authorization;
 
-/// Settings of the OM, used by `prepare` and `read` only: what `apply` needs of them stands in
-/// the prepared request.
+/// Settings of the OM, used by `prepare` and `read` only: settings that `apply` needs are in the
+/// prepared request.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// `ozone.scm.block.size`, bytes.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub default_bucket_layout: BucketLayoutProto,
     /// `ozone.server.default.replication` and `.type`.
     pub default_replication: ReplicationConfig,
-    /// `ozone.replication.allowed-configs`: what keys and buckets may ask for.
+    /// `ozone.replication.allowed-configs`: replications that keys and buckets may request.
     pub allowed_replications: AllowedReplications,
     /// `ozone.default.storagepolicy`, for keys whose bucket has none.
     pub default_storage_policy: Option<StoragePolicy>,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub check_key_name_characters: bool,
     /// `ozone.om.server.list.max.size`: most entries of one page.
     pub list_max_size: u32,
-    /// `ozone.fs.hsync.enabled` and `ozone.hbase.enhancements.allowed`: whether keys may be synced
+    /// `ozone.fs.hsync.enabled` and `ozone.hbase.enhancements.allowed`: true if keys may be synced
     /// before they are closed.
     pub hsync: bool,
     /// `ozone.om.lease.soft.limit`, milliseconds: time for which a client must not recover a synced

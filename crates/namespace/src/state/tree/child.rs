@@ -89,7 +89,7 @@ impl Rows {
 /// The directories of a range, fetched as they are needed.
 pub(crate) struct Directories<'t> {
     tree: &'t Tree<'t>,
-    /// Row to go on from; `None` at the end.
+    /// Row to continue from; `None` at the end.
     next: Option<Vec<u8>>,
     end: Option<Vec<u8>>,
     chunk: VecDeque<DirectoryInfo>,

@@ -11,7 +11,7 @@ use crate::state::context::ApplyContext;
 use crate::state::row::Bucket;
 use crate::tables::Table;
 
-/// The directory as a key; `name` is what the answer calls it.
+/// The directory as a key with `name` in the answer.
 pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -> KeyInfo {
     let mut key = KeyInfo {
         volume_name: bucket.volume_name.clone(),
@@ -26,7 +26,7 @@ pub(crate) fn as_key(directory: &DirectoryInfo, bucket: &Bucket, name: String) -
         parent_id: Some(directory.parent_id),
         owner_name: directory.owner_name.clone(),
         is_file: Some(false),
-        // A version without blocks: the client looks at the latest one.
+        // A version without blocks: the client reads the latest one.
         key_location_list: vec![KeyLocationList::default()],
         ..KeyInfo::default()
     };
@@ -99,8 +99,8 @@ fn set_replication(key: &mut KeyInfo, bucket: &Bucket) {
     (key.r#type, key.factor, key.ec_replication_config) = replication(bucket);
 }
 
-/// Directories have no blocks, but clients want to read some replication: the bucket's, else
-/// three replicas, as Ozone shows them.
+/// Directories have no blocks, but clients need some replication: the bucket's, else three
+/// replicas, as Ozone shows them.
 fn replication(bucket: &Bucket) -> (i32, Option<i32>, Option<proto::hdds::EcReplicationConfig>) {
     let default = bucket.default_replication_config.as_ref().and_then(|default| {
         ReplicationConfig::from_wire(

@@ -19,7 +19,7 @@ pub(crate) struct PathLookup<'p> {
     pub leaf: &'p str,
 }
 
-/// Goes down to the last directory of `path`; the last name is not looked up.
+/// Resolves `path` up to its last directory; the last name is not resolved.
 pub(crate) fn lookup<'p>(tree: &Tree<'_>, path: &'p str) -> Result<PathLookup<'p>, OmError> {
     let mut names = path::names(path);
     let leaf = names.next_back().unwrap_or("");
