@@ -1,4 +1,4 @@
-//! What time it is, and waiting, for what tests drive without waiting.
+//! Clock and sleep that tests control without waiting.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! Which of SCM's commands are being carried out, so that a repeated one is not started twice.
+//! SCM's commands in progress, so that a repeated one is not started twice.
 
 use std::sync::Arc;
 

@@ -28,10 +28,10 @@ pub(crate) const RAFT_METHODS: Methods = Methods {
     fetch: method::PAYLOAD_FETCH,
 };
 
-/// How long a snapshot piece or a lost chunk may take to another DataNode.
+/// Timeout of the transfer of a snapshot piece or a lost chunk to another DataNode.
 const RAFT_CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How far a DataNode has come.
+/// State of a DataNode's start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Not registered yet.
@@ -51,11 +51,11 @@ pub(crate) struct Daemon {
     pub metrics: Metrics,
     pub edge: telemetry::Edge,
     pub services: BackgroundServices,
-    /// Which users may administer this node.
+    /// Users that may administer this node.
     pub access: AdminAccess,
     pub shutdown: Shutdown,
     pub stage: watch::Sender<Stage>,
-    /// The latest term of a leading SCM that this node has heard of.
+    /// The latest term of a leading SCM received by this node.
     pub scm_term: AtomicI64,
     /// When an SCM last answered.
     scm_heard: Mutex<Instant>,
@@ -104,17 +104,17 @@ impl Daemon {
         let _ = self.raft.set(host);
     }
 
-    /// What carries Raft's messages.
+    /// Returns the transport of Raft's messages.
     pub fn transport(&self) -> Arc<FramedTransport> {
         self.transport.clone()
     }
 
-    /// What drives the pipelines, once the disks are open.
+    /// Returns the host of the pipelines, once the disks are open.
     pub fn raft(&self) -> Option<&RaftHost> {
         self.raft.get()
     }
 
-    /// Keeps what the operator wants of this node.
+    /// Stores the operational state set by the operator.
     pub fn set_op_state(
         &self,
         node: &Node,
@@ -127,7 +127,7 @@ impl Daemon {
             node.details.store(Arc::new(identity.details().clone()));
         }
         if let Err(error) = node.disk_balancer.follow_service(node.is_in_service()) {
-            tracing::error!(%error, "the disk balancer does not follow the state of its node");
+            tracing::error!(%error, "cannot apply the node's operational state to the disk balancer");
         }
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Daemon {
         *self.scm_heard.lock() = Instant::now();
     }
 
-    /// How long no SCM has answered.
+    /// Returns the time since the last response of an SCM.
     pub fn scm_silence(&self) -> Duration {
         self.scm_heard.lock().elapsed()
     }
@@ -171,8 +171,8 @@ impl Daemon {
         };
         match tokio::task::spawn_blocking(flushing).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the disks were not flushed"),
-            Err(error) => tracing::warn!(%error, "the disks were not flushed"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot flush the disks"),
+            Err(error) => tracing::warn!(%error, "cannot flush the disks"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What stops a DataNode from starting.
+//! Errors that stop a DataNode from starting.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::disk_balancer::ParameterError;
 use crate::identity::YamlError;
 use containerstore::StorageError;
 
-/// Why a DataNode did not start, or stopped by itself.
+/// Error that prevented a DataNode's start, or stopped it.
 #[derive(Debug, thiserror::Error)]
 pub enum DatanodeError {
     /// `hdds.datanode.dir` is empty.
@@ -17,9 +17,9 @@ pub enum DatanodeError {
     Setting {
         /// The key.
         key: &'static str,
-        /// What it is set to.
+        /// Its value.
         value: String,
-        /// What is expected.
+        /// The expected value.
         reason: &'static str,
     },
     /// A setting of the pace of background work that makes no sense.
@@ -36,7 +36,7 @@ pub enum DatanodeError {
     IdentityFile {
         /// The file.
         path: PathBuf,
-        /// What the file system said.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// `datanode.id` is malformed.
@@ -44,7 +44,7 @@ pub enum DatanodeError {
     Identity {
         /// The file.
         path: PathBuf,
-        /// What is wrong in it.
+        /// The error in it.
         source: YamlError,
     },
     /// The audit log could not be opened.
@@ -52,7 +52,7 @@ pub enum DatanodeError {
     AuditLog {
         /// The file.
         path: PathBuf,
-        /// What the file system said.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// An endpoint could not be opened.
@@ -67,9 +67,9 @@ pub enum DatanodeError {
     /// More data directories cannot be opened than may be.
     #[error("data directories: {why}: {reasons}")]
     TooFewDisks {
-        /// How many.
+        /// Their number and the limit.
         why: String,
-        /// Why they cannot be opened.
+        /// Errors of opening them.
         reasons: String,
     },
     /// Raft could not be started.

@@ -13,7 +13,7 @@ use types::{DatanodeDetails, DatanodeId};
 use crate::DatanodeError;
 use crate::daemon::{Daemon, Stage};
 
-/// How often a DataNode that stops checks whether its last task is gone.
+/// Interval at which a DataNode that stops checks whether its last task has ended.
 const RELEASE_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Open endpoints.
@@ -29,8 +29,8 @@ pub(crate) struct Endpoints {
     pub http: Option<StatusServer>,
 }
 
-/// Waits until the last task that was under way is gone: the locks of the directories go with it,
-/// and the process that starts on them next must not find them taken.
+/// Waits until the last task has ended: it releases the locks of the directories, and the process
+/// that starts on them next must not find them taken.
 async fn released(daemon: Arc<Daemon>) {
     let disks = daemon.node().map(|node| node.store.disks().iter().map(Arc::downgrade).collect());
     let disks: Vec<_> = disks.unwrap_or_default();
@@ -41,7 +41,7 @@ async fn released(daemon: Arc<Daemon>) {
     }
 }
 
-/// Where a DataNode listens.
+/// Addresses that a DataNode listens on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses {
     /// Container protocol over gRPC (STANDALONE).
@@ -72,12 +72,12 @@ impl DatanodeHandle {
         self.daemon.identity.lock().details().id
     }
 
-    /// Its identity and addresses, as SCM is told.
+    /// Returns its identity and addresses, as reported to SCM.
     pub fn details(&self) -> DatanodeDetails {
         self.daemon.identity.lock().details().clone()
     }
 
-    /// Where it listens.
+    /// Returns its addresses.
     pub fn addresses(&self) -> Addresses {
         Addresses {
             grpc: self.endpoints.grpc_address,
@@ -88,7 +88,7 @@ impl DatanodeHandle {
         }
     }
 
-    /// What drives its pipelines, once its disks are open. For tests.
+    /// Returns the host of its pipelines, once its disks are open. For tests.
     pub fn raft(&self) -> Option<&multiraft::RaftHost> {
         self.daemon.raft()
     }
@@ -142,7 +142,7 @@ impl DatanodeHandle {
         Box::pin(async move {
             let timeout = self.daemon.settings.shutdown_timeout;
             if tokio::time::timeout(timeout, self.stop()).await.is_err() {
-                tracing::warn!(?timeout, "the datanode did not stop in time");
+                tracing::warn!(?timeout, "datanode did not stop in time");
             }
         })
     }

@@ -21,13 +21,13 @@ use containerstore::{Disk, ScanKind, Space};
 /// Kinds of commands are numbered from 1 to this.
 const KINDS: i32 = 24;
 
-/// What a DataNode measures.
+/// Metrics of a DataNode.
 pub(crate) struct Metrics {
     /// All of it.
     pub registry: MetricsRegistry,
     /// Container commands, whichever endpoint they came through.
     pub commands: CommandMetrics,
-    /// Reads whose client went before they were answered.
+    /// Reads whose client disconnected before the response.
     pub dropped_reads: Arc<AtomicU64>,
 }
 
@@ -54,7 +54,7 @@ impl Metrics {
         let by_kind = (0..=KINDS).map(method).collect();
         let dropped_reads = Arc::<AtomicU64>::default();
         let dropped = Arc::clone(&dropped_reads);
-        let help = "Reads whose client went before they were answered";
+        let help = "Reads whose client disconnected before the response";
         registry.counter_fn("reads_dropped", help, move || dropped.load(Ordering::Relaxed));
         Self { registry, commands: CommandMetrics { rpc, by_kind }, dropped_reads }
     }
@@ -118,7 +118,7 @@ impl Metrics {
         self.watch_scans(node.store.disks());
     }
 
-    /// What the scans of each disk come to.
+    /// Registers the counts of each disk's scans.
     fn watch_scans(&self, disks: &[Arc<Disk>]) {
         for kind in ScanKind::ALL {
             let count = |name: &str, help: &str, value: fn(&ScanStats) -> u64| {
@@ -155,7 +155,7 @@ impl Metrics {
         });
     }
 
-    /// What was rebuilt from here.
+    /// Registers the counts of reconstructions by this node.
     fn watch_reconstructions(&self, node: &Arc<Node>) {
         let count = |name: &str, help: &str, value: fn(&Counts) -> &AtomicU64| {
             let node: Weak<Node> = Arc::downgrade(node);
@@ -178,7 +178,7 @@ impl Metrics {
         });
     }
 
-    /// What reconciliations came to.
+    /// Registers the counts of reconciliations.
     fn watch_reconciliations(&self, node: &Arc<Node>) {
         let count = |name: &str, help: &str, value: fn(&ReconcileCounts) -> &AtomicU64| {
             let node: Weak<Node> = Arc::downgrade(node);
@@ -201,7 +201,7 @@ impl Metrics {
         });
     }
 
-    /// What was moved between the disks.
+    /// Registers the counts of moves between the disks.
     fn watch_disk_balancer(&self, node: &Arc<Node>) {
         let count = |name: &str, help: &str, value: fn(&BalancerCounts) -> &AtomicU64| {
             let node: Weak<Node> = Arc::downgrade(node);
@@ -232,7 +232,7 @@ impl Metrics {
         });
     }
 
-    /// What the replicas of each disk hold.
+    /// Registers the bytes of each disk's replicas.
     fn watch_used(&self, node: &Arc<Node>) {
         let node = Arc::downgrade(node);
         let help = "Bytes of replicas on the disk";
@@ -272,12 +272,12 @@ impl Metrics {
         reads("late_reads", help, blockio::Metrics::late_reads);
         let help = "Reads that were refused because the disk was late";
         reads("refused_reads", help, blockio::Metrics::refused_reads);
-        let help = "Reads that were not begun because nobody waited for them any more";
+        let help = "Reads dropped before their start because their caller timed out";
         reads("dropped_reads", help, blockio::Metrics::dropped_reads);
         let help = "Workers that were started beside those that hang";
         reads("replaced_workers", help, blockio::Metrics::replaced_workers);
         let stuck = of_each(disks, |disk| disk.io().stuck_workers() as f64);
-        let help = "Workers that hang in a read that nobody waits for any more";
+        let help = "Workers that hang in a read whose caller timed out";
         self.registry.gauges_fn("disk_stuck_workers", help, "disk", stuck);
         let queued = of_each(disks, |disk| disk.io().metrics().queued() as f64);
         let help = "I/O operations queued or under way";

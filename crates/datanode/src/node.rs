@@ -25,7 +25,7 @@ use containerstore::ContainerStore;
 
 /// The working parts of a DataNode.
 pub(crate) struct Node {
-    /// What it was started with.
+    /// Its settings at start.
     pub settings: Settings,
     /// Its identity.
     pub details: ArcSwap<DatanodeDetails>,
@@ -33,7 +33,7 @@ pub(crate) struct Node {
     pub store: ContainerStore,
     /// The pipelines.
     pub pipelines: Pipelines,
-    /// What SCM is to be told.
+    /// Pending reports to SCM.
     pub pending_reports: Arc<PendingReports>,
     /// Bound on the bytes of writes in flight.
     pub write_budget: Budget,
@@ -45,26 +45,26 @@ pub(crate) struct Node {
     pub container_types: ContainerTypes,
     /// SCM's commands under way.
     pub under_way: UnderWay,
-    /// How fast repairs go.
+    /// Rate of repairs.
     pub pace: Arc<RepairPace>,
     /// Copies containers to other nodes.
     pub pusher: Pusher,
-    /// What was rebuilt from here.
+    /// Counts of reconstructions by this node.
     pub reconstructions: Counts,
-    /// What reconciliations came to.
+    /// Counts of reconciliations.
     pub reconciliations: ReconcileCounts,
-    /// What people may want to know later.
+    /// The audit log.
     pub audit: Audit,
     /// Containers that arrive from other nodes.
     pub arrivals: Arrivals,
     /// Balances the disks.
     pub disk_balancer: DiskBalancer,
-    /// What goes on by itself.
+    /// The background services.
     pub services: BackgroundServices,
 }
 
 impl Node {
-    /// What commands work on.
+    /// Returns the state that commands work on.
     pub fn command_context(&self) -> CommandContext<'_> {
         let Self { store, settings, read_budget, late_reads, .. } = self;
         CommandContext { store, settings, read_budget, late_reads, storage_type: None }
@@ -105,7 +105,7 @@ impl Node {
         self.pipelines.containers().into_iter().filter(is_full).collect()
     }
 
-    /// Whether the operator has this node serve.
+    /// Returns `true` if the operational state is IN_SERVICE.
     pub fn is_in_service(&self) -> bool {
         self.details.load().op_state == OperationalState::InService
     }

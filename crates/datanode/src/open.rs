@@ -32,8 +32,9 @@ use crate::storage_type::ContainerTypes;
 use blockio::deadline;
 use containerstore::{ContainerStore, Disk, StorageOptions};
 
-/// How many times longer than SCM takes to count a DataNode as dead a pipeline that is to be closed
-/// waits for members that may know more: after a power failure machines come back minutes apart.
+/// Factor, of SCM's time to count a DataNode as dead, for which a pipeline that is to be closed
+/// waits for members that may have more entries: after a power failure machines return minutes
+/// apart.
 const DECISION_TIMEOUT: u32 = 10;
 
 /// Joins a cluster and opens the disks; once only.
@@ -63,7 +64,7 @@ pub(crate) async fn open(
             match data_dir::make(dir, options.permissions) {
                 // It may be a mount point that is another user's. What others need is not in it.
                 Err(error @ data_dir::DataDirError::Permissions { .. }) => {
-                    tracing::warn!(%error, "users of this machine may read what clients wrote");
+                    tracing::warn!(%error, "other users of this machine may read the clients' data");
                 }
                 made => made?,
             }
@@ -134,7 +135,7 @@ async fn open_logs(
             Ok(log) => _ = logs.insert(disk.id().to_owned(), log),
             // The disk's replicas are there to be read; its pipelines are lost.
             Err(error) => {
-                tracing::error!(disk = disk.id(), %error, "a raft log does not open");
+                tracing::error!(disk = disk.id(), %error, "cannot open a raft log");
                 if store.disks().len() == 1 {
                     return Err(error.into());
                 }

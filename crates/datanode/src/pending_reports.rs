@@ -9,13 +9,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::Notify;
 use types::{ContainerId, PipelineId};
 
-/// What the SCMs are to be told with their next heartbeats. One per DataNode.
+/// Pending reports for the SCMs' next heartbeats. One per DataNode.
 #[derive(Debug, Default)]
 pub(crate) struct PendingReports {
     outboxes: RwLock<Vec<Arc<Outbox>>>,
 }
 
-/// What one SCM is still to be told.
+/// Pending reports for one SCM.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     batch: Mutex<Batch>,
@@ -27,7 +27,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Batch {
     /// The store may have changes to collect.
     pub look: bool,
-    /// Containers whose replica changed or went away.
+    /// Containers whose replica changed or was removed.
     pub containers: FxHashSet<ContainerId>,
     /// Containers that are full.
     pub full: FxHashSet<ContainerId>,
@@ -47,7 +47,7 @@ impl PendingReports {
         outbox
     }
 
-    /// An SCM is gone: nothing is kept for it any more.
+    /// Drops the queue of an SCM that was removed.
     pub fn close(&self, outbox: &Arc<Outbox>) {
         self.outboxes.write().retain(|known| !Arc::ptr_eq(known, outbox));
     }
@@ -57,7 +57,7 @@ impl PendingReports {
         self.add(|batch| batch.look = true);
     }
 
-    /// A replica's state changed, or it is gone.
+    /// Reports a replica whose state changed, or which was removed.
     pub fn container_changed(&self, id: ContainerId) {
         self.add(|batch| _ = batch.containers.insert(id));
     }
@@ -101,8 +101,8 @@ impl Outbox {
         std::mem::take(&mut self.batch.lock())
     }
 
-    /// Puts back what could not be told; what happened meanwhile stays. Does not wake: it is told
-    /// with the next heartbeat.
+    /// Puts back reports that could not be sent; later reports stay. Does not wake the session:
+    /// they are sent with the next heartbeat.
     pub fn put_back(&self, old: Batch) {
         let mut batch = self.batch.lock();
         batch.look |= old.look;

@@ -1,9 +1,9 @@
-//! What the background services are called, for those that run one before its time.
+//! Names of the background services, for callers that run one before its time.
 
 /// Gives space of deleted blocks back.
 pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
-/// Removes replicas that somebody began to fill, and left.
+/// Removes abandoned RECOVERING replicas.
 pub(crate) const STALE_RECOVERING: &str = "StaleRecoveringContainerScrubbingService";
 /// Compacts what deletions left in the disks' tables.
 pub(crate) const RANGE_COMPACTION: &str = "RangeCompactionService";

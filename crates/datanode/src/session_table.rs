@@ -13,10 +13,10 @@ pub(crate) struct SessionTable {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The change of members that was heard of last.
+    /// Index of the last change of members received.
     index: u64,
     running: Vec<Running>,
-    /// Sessions that were told to end.
+    /// Sessions that are ending.
     ended: Vec<JoinHandle<()>>,
     closed: bool,
 }
@@ -29,12 +29,12 @@ struct Running {
 }
 
 impl SessionTable {
-    /// The change of members that was heard of last.
+    /// Returns the index of the last change of members received.
     pub fn known(&self) -> u64 {
         self.inner.lock().index
     }
 
-    /// Where there are sessions.
+    /// Returns the addresses of the sessions.
     pub fn addresses(&self) -> Vec<String> {
         self.inner.lock().running.iter().map(|r| r.address.to_string()).collect()
     }
@@ -59,7 +59,7 @@ impl SessionTable {
             .partition::<Vec<_>, _>(|running| scms.contains(&running.address));
         inner.running = stay;
         for gone in go {
-            tracing::info!(scm = %gone.address, "SCM does not belong to the service any more");
+            tracing::info!(scm = %gone.address, "SCM was removed from the service");
             gone.stop.trigger();
             inner.ended.push(gone.task);
         }
@@ -67,7 +67,7 @@ impl SessionTable {
             if inner.running.iter().any(|running| running.address == *address) {
                 continue;
             }
-            tracing::debug!(scm = %address, "a session with SCM begins");
+            tracing::debug!(scm = %address, "session with SCM started");
             let (stop, task) = begin(address);
             inner.running.push(Running { address: address.clone(), stop, task });
         }

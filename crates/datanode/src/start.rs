@@ -59,7 +59,7 @@ impl Datanode {
         let daemon = Daemon::new(settings, identity, shutdown);
         let endpoints = open_endpoints(&daemon, listeners).await?;
         let id = daemon.identity.lock().details().id;
-        tracing::info!(datanode = %id, native = %endpoints.native.local_addr(), "datanode starts");
+        tracing::info!(datanode = %id, native = %endpoints.native.local_addr(), "starting datanode");
         if let Some(cluster) = known_cluster
             && let Err(error) = open(&daemon, &cluster).await
         {
@@ -131,7 +131,7 @@ async fn listen(
 }
 
 /// As [`listen`], for Hadoop RPC. On a host with several DataNodes only one gets the default port;
-/// SCM knows the ports of the others.
+/// SCM has the ports of the others.
 async fn listen_for_administrators(
     settings: &Settings,
     last: u16,
@@ -140,7 +140,7 @@ async fn listen_for_administrators(
     let key = "hdds.datanode.client.port";
     match listen(host, *port, last, key).await {
         Err(error) if *may_be_another => {
-            tracing::warn!(%error, "any free port is taken for Hadoop RPC");
+            tracing::warn!(%error, "default port in use, choosing a free port for Hadoop RPC");
             listen(host, 0, last, key).await
         }
         other => other,
@@ -202,7 +202,7 @@ async fn open_endpoints(
     })
 }
 
-/// How every gRPC endpoint is set up: room for some chunks in flight on each connection.
+/// Configures a gRPC endpoint: windows for some chunks in flight on each connection.
 fn grpc_server() -> tonic::transport::Server {
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(60)))
@@ -225,7 +225,7 @@ fn serve_grpc(
     let serving = services.serve_with_incoming_shutdown(incoming, stopped);
     tokio::spawn(async move {
         if let Err(error) = serving.await {
-            tracing::error!(%error, "a gRPC endpoint closed");
+            tracing::error!(%error, "gRPC endpoint closed");
         }
     })
 }

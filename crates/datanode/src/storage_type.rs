@@ -1,4 +1,4 @@
-//! Which disks an erasure-coded container belongs on.
+//! Storage type of the disks for an erasure-coded container.
 //!
 //! Replicas of a Raft pipeline are made on the pipeline's disk. Those of an erasure-coded group are
 //! made when the first write comes, and published clients do not say what kind of disk it is for:
@@ -17,10 +17,10 @@ use types::{ContainerId, StorageType, WireError};
 
 use crate::session_table::SessionTable;
 
-/// How long an SCM has to answer; the client that writes waits meanwhile.
+/// Timeout of an SCM; the client that writes waits meanwhile.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Questions under way at a time: anybody can write to containers that there are not.
+/// Requests in flight at a time: any client can write to containers that do not exist.
 const AT_A_TIME: usize = 16;
 
 /// Asks the SCMs.
@@ -37,10 +37,10 @@ impl ContainerTypes {
         Self { scms, clients, asking: Semaphore::new(AT_A_TIME), timeout: TIMEOUT }
     }
 
-    /// The storage type of the disks that a container belongs on; `None` when no SCM says it in
-    /// time. Any disk is better than none then.
+    /// Returns the storage type of the disks that a container belongs on; `None` if no SCM returns
+    /// it in time. Any disk is better than none then.
     pub async fn of(&self, container: ContainerId) -> Option<StorageType> {
-        // Never closed. Those that ask for containers that there are not keep nobody waiting long.
+        // Never closed. Requests for containers that do not exist delay others only briefly.
         let Ok(_one) = timeout(self.timeout, self.asking.acquire()).await else { return None };
         let clients = self.scms.addresses().into_iter().map(|address| self.clients.get(&address));
         let mut answers: FuturesUnordered<_> =
@@ -49,21 +49,21 @@ impl ContainerTypes {
             match answer {
                 Ok(found) => return Some(found),
                 Err(error) => {
-                    tracing::debug!(%container, %error, "an SCM does not say which disks");
+                    tracing::debug!(%container, %error, "SCM did not return a storage type");
                 }
             }
         }
-        tracing::warn!(%container, "no SCM says which disks a container belongs on: any is taken");
+        tracing::warn!(%container, "no SCM returned the storage type of a container: using any disk");
         None
     }
 }
 
-/// Why an SCM did not say it.
+/// Errors of a request to an SCM.
 #[derive(Debug, thiserror::Error)]
 enum AskError {
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("it answered: {0}")]
+    #[error("it responded: {0}")]
     Refused(String),
     #[error(transparent)]
     Nonsense(#[from] WireError),

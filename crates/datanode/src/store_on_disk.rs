@@ -16,7 +16,7 @@ pub(crate) const CONTAINER: ContainerId = ContainerId(1);
 pub(crate) struct StoreOnDisk {
     pub store: ContainerStore,
     pub faults: Faults,
-    /// Dropped last: a RocksDB that is closed when its files are gone waits for a second.
+    /// Dropped last: a RocksDB that is closed after its files were deleted waits for a second.
     _dir: TempDir,
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// What may be sent ahead of time after a pause.
+/// Bytes that may be sent ahead of time after a pause.
 const BURST: Duration = Duration::from_millis(250);
 
-/// Lets so many bytes pass per second, over all that ask.
+/// Limits the bytes per second of all callers together.
 #[derive(Debug, Default)]
 pub struct Throttle {
     /// When all that has passed would have passed evenly.

@@ -96,7 +96,7 @@ async fn orders_that_come_late_or_of_a_former_leader_are_not_carried_out() {
         assert_eq!(status.status(), wire::command_status::Status::Failed);
         assert!(status.msg().contains("ms too late"), "{}", status.msg());
     }
-    // Of a leader before the one of term 5; what comes behind shows that they were heard.
+    // From a leader before the one of term 5; the later orders show that these were received.
     scm.send(source, delete(1003, 4, None));
     scm.send(source, copy(1004, to.clone(), 4, None));
     scm.send(source, delete(1005, 5, Some(1)));

@@ -91,7 +91,7 @@ async fn write(mut pipe: Pipe, next: Arc<AtomicU64>, written: Written, stop: Arc
         } else {
             pipe.put_large(block(container, local), &data, chunk).await
         };
-        // What failed may or may not be there; only what was acknowledged counts.
+        // Failed writes may or may not be there; only acknowledged ones count.
         if let Ok(id) = done {
             written.lock().insert(id, (local, len));
         }
@@ -174,8 +174,8 @@ async fn acknowledged_blocks_survive_the_kill_of_all_members_at_once() {
     survive(3, |_| vec![0, 1, 2]).await;
 }
 
-/// What the log has may be acknowledged although no member that is left knows it to be committed:
-/// they learn it when they have a leader again. The order to close, which erases the log, comes
+/// The log's entries may be acknowledged although no remaining member has their commit: they
+/// receive it once they have a leader again. The order to close, which erases the log, arrives
 /// before that.
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_blocks_survive_a_kill_of_all_members_whose_pipeline_is_closed_meanwhile() {
@@ -217,7 +217,7 @@ async fn closed_after_a_kill(elsewhere: bool) {
             (known.registrations[&ids[number]] > heard).then_some(())
         };
         scm.scm.wait("the node to be back", again).await;
-        // It may be elsewhere: all members are told, as SCM does.
+        // It may be elsewhere: all members receive the order, as from SCM.
         scm.scm.send_create_pipeline(id, &ids);
         scm.scm.send_close_pipeline(ids[number], id);
         // The first one is alone with the order for a while.

@@ -23,7 +23,7 @@ fn space(dir: &Path) -> u64 {
         .sum()
 }
 
-/// How often the service of deletions looks.
+/// Interval of the service of deletions.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 async fn quick(nodes: usize) -> Cluster {

@@ -110,7 +110,7 @@ async fn closed_containers(scm: &RunningScm, pipe: &mut Pipe, count: u64) -> Wri
     written
 }
 
-/// Which containers have folders on which disks of a node.
+/// Returns the disks of a node with a folder of each container.
 fn places(home: &Path) -> BTreeMap<u64, Vec<usize>> {
     let mut found: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for disk in 0..2 {
@@ -179,7 +179,7 @@ async fn disks_become_even_while_clients_read_and_write() {
     assert_eq!((first.volume_info.len(), first.success_move_count()), (2, 0));
     assert!(first.bytes_to_move() > 0, "{first:?}");
     assert!(first.node.ports.iter().all(|port| port.name != "TRIOXIDE"));
-    // It goes on until it is told to stop: what is written meanwhile keeps it busy.
+    // It runs until it is stopped: writes during the test keep it busy.
     let goes_on =
         DiskBalancerConfigurationProto { stop_after_disk_even: Some(false), ..Default::default() };
     admin.start(goes_on).await.unwrap();
@@ -204,7 +204,7 @@ async fn disks_become_even_while_clients_read_and_write() {
     assert!(back.is_some_and(|n| n % 2 == 0), "{moved}: {info:?}, {:?}", places(&home));
     check(&pipe, node, &written).await;
 
-    // A restart finds them where they are, and what was written.
+    // A restart finds them in the same place, and their bytes.
     let after = places(&home);
     cluster.node(node).stop().await;
     cluster.node(node).restart().await;
@@ -230,7 +230,7 @@ async fn it_stops_when_the_disks_are_even_and_deletions_follow_the_containers() 
     let admin = Admin::of(&cluster, "somebody");
     let before = admin.info().await;
     admin.start(DiskBalancerConfigurationProto::default()).await.unwrap();
-    // A large block of each goes, wherever it is by then.
+    // A large block of each is deleted, wherever it is by then.
     let mut gone = Vec::new();
     for container in 1..=6i64 {
         let local = container * 100 + 1;

@@ -1,4 +1,4 @@
-//! Commands with numbers that cannot be: the DataNodes stay, and what they have stays well.
+//! Commands with impossible numbers: the DataNodes keep running, and their data stays intact.
 
 use bytes::Bytes;
 use proto::datanode as dn;

@@ -41,7 +41,7 @@ async fn a_follower_does_not_go_on_without_an_entry_that_its_disk_refused() {
     let failed = |known: &crate::support::scm::Known| known.failed.get(&pipe.id).cloned();
     cluster.scm.scm.wait("the follower to give the pipeline up", failed).await;
 
-    // What it lacks is not hidden by what comes later, once its disk works again.
+    // Later entries do not hide its gap, once its disk works again.
     in_the_way.iter().for_each(|path| std::fs::remove_file(path).unwrap());
     let third = pipe.put_small(block(2, 3), bytes(3, 100)).await.unwrap();
     cluster.node(follower).stop().await;
@@ -161,11 +161,11 @@ async fn a_datanode_with_fewer_good_disks_than_it_must_have_ends() {
     let _failing = testkit::fail_syncs(&disk.join("hdds").display().to_string(), 1);
     pipe.put_large(block(1, 2), &bytes(2, 100_000), 50_000).await.unwrap();
     let reason = cluster.node(follower).handle.as_ref().unwrap().failed().await;
-    assert!(reason.contains("data directories: 1 of 2 have failed, 0 may"), "{reason}");
+    assert!(reason.contains("data directories: 1 of 2 have failed, the limit is 0"), "{reason}");
     cluster.stop().await;
 }
 
-/// Waits until SCM has heard of so many failed disks of a node.
+/// Waits until SCM has received reports of `count` failed disks of a node.
 async fn wait_for_failed(cluster: &Cluster, node: DatanodeId, count: usize) {
     let failed = |known: &Known| {
         let reports = known.storage.get(&node)?;
@@ -197,7 +197,7 @@ async fn a_disk_that_cannot_be_opened_keeps_no_node_from_starting() {
     let strict = strict.with("hdds.datanode.failed.data.volumes.tolerated", "0");
     let refused = datanode::Datanode::start(&strict, Default::default()).await;
     let Err(refused) = refused else { panic!("it started with a disk less than it may") };
-    assert!(refused.to_string().contains("1 of 2 have failed, 0 may"), "{refused}");
+    assert!(refused.to_string().contains("1 of 2 have failed, the limit is 0"), "{refused}");
     cluster.stop().await;
 }
 

@@ -1,5 +1,4 @@
-//! Pipelines whose Raft group fails on one DataNode: they come back, or SCM is told to replace
-//! them.
+//! Pipelines whose Raft group fails on one DataNode: they recover, or SCM is asked to replace them.
 
 use std::net::SocketAddr;
 
@@ -10,7 +9,7 @@ use types::{BlockId, DatanodeId, PipelineId};
 
 use crate::support::{Cluster, Pipe, block, bytes};
 
-/// What a DataNode's web port answers.
+/// Returns the response of a DataNode's web port.
 pub async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

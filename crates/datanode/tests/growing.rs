@@ -19,7 +19,7 @@ fn write_chunk(id: BlockId, chunk: dn::ChunkInfo) -> ContainerCommandRequestProt
     request
 }
 
-/// A PutBlock of what is new, to be sent alone or with a chunk.
+/// A PutBlock of the new chunks, to be sent alone or with a chunk.
 fn incremental(id: BlockId, chunks: Vec<dn::ChunkInfo>, eof: bool) -> dn::PutBlockRequestProto {
     let mut block_data = dn::BlockData { size: None, ..block_data(id, chunks) };
     block_data.metadata.push(dn::KeyValue { key: "incremental".into(), value: None });
@@ -125,7 +125,7 @@ async fn a_finalized_block_takes_no_writes_even_after_a_restart() {
     };
     let (_, response) = ratis.write(&put_block(id, put.clone()), &[]).await;
     assert_eq!(response.result(), ResultCode::BlockAlreadyFinalized);
-    // Once more is no harm, nobody else's block is concerned, and the log goes on.
+    // A repetition does no harm, no other block is affected, and the log continues.
     assert_eq!(ratis.write(&finalize(id), &[]).await.1.result(), ResultCode::Success);
     let other = block(1, 2);
     let chunk = chunk_info(other, 1, 0, &data);

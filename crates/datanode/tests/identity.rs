@@ -9,7 +9,7 @@ async fn random_ports_and_the_id_are_kept_over_a_restart() {
     let mut cluster = Cluster::start(2).await;
     let id = cluster.ids()[0];
     let node = cluster.node(id);
-    // While it is down, anybody on the machine may be given one of its ports.
+    // While it is down, another process on the machine may take one of its ports.
     for attempt in 1.. {
         let before = node.handle.as_ref().unwrap().addresses();
         assert!(before.grpc.port() != 0 && before.native.port() != 0 && before.http.is_some());

@@ -61,7 +61,7 @@ async fn a_late_read_is_refused_while_the_disk_hangs_and_another_replica_answers
     let held = slow.hang(&gate);
     let refused = slow.pipe.read_chunk(slow.node, slow.block, &chunk).await.unwrap_err();
     assert_eq!(refused.code(), Some(ResultCode::IoException), "{refused:?}");
-    // Both attempts still hang: nobody waited for them.
+    // Both attempts still hang: no client waited for them.
     assert_eq!((gate.waiting(), gate.passed()), (2, 0));
     let leader = slow.pipe.leader;
     assert_eq!(slow.pipe.get_large(leader, slow.block).await.unwrap(), slow.data);

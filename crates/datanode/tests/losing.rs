@@ -54,7 +54,7 @@ async fn an_idle_recovering_replica_is_never_taken_for_a_closed_one() {
     let before = replicas(&cluster, &groups, (1, groups.nodes[0]), &locals).await;
     groups.lose(&cluster, &[1]).await;
 
-    // Somebody began to fill it, and is gone.
+    // Its writer has stopped before the end.
     groups.begin_recovering(&cluster, half, 1).await;
     assert_eq!(groups.state(&cluster, half).await, Some(ContainerState::Recovering));
     // Orders to close it, and the order that would fill it, change nothing.
@@ -167,7 +167,7 @@ async fn shards_of_two_generations_are_never_mixed() {
         let before = groups.read(&cluster, of_lost.1, lost, 1).await.unwrap();
         groups.lose(&cluster, &[lost]).await;
         let left = groups.members(&sources);
-        // Without checksums it cannot be told which is odd, only that one is.
+        // Without checksums the differing one cannot be found, only that there is one.
         let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(lost, spare)]).await;
         assert_eq!(status.status(), Status::Failed, "index {odd} is mixed in");
         let said = status.msg();
@@ -249,14 +249,14 @@ async fn a_truncated_file_never_counts_as_healthy() {
     let spare = cluster.ids()[5];
     let before = replicas(&cluster, &groups, (1, groups.nodes[0]), &[1, 2]).await;
     groups.lose(&cluster, &[1]).await;
-    // What is left of two of four is whole chunks with their checksums, or nothing at all: two
-    // indexes are lost and one more is short.
+    // The rest of two of four is whole chunks with their checksums, or nothing at all: two indexes
+    // are lost and one more is short.
     let (short, whole) = (groups.nodes[1], [groups.nodes[2], groups.nodes[3], groups.nodes[4]]);
     for (local, length) in [(1, Some(10 << 14)), (2, Some(0))] {
         let file = find(&cluster.node(short).dir, &format!("{local}.block")).unwrap();
         cut(&file, length);
     }
-    // Nobody has scanned it: it is used as far as it goes, and not for what it lacks.
+    // No scan has found it: its present bytes are used, and none that it lacks.
     let left = groups.members(&[2, 3, 4, 5]);
     succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await);
     assert_eq!(replicas(&cluster, &groups, (1, spare), &[1, 2]).await, before);
@@ -328,7 +328,7 @@ async fn reconstruction_does_not_go_by_lengths_that_no_stripe_was_acknowledged_w
         for ((local, _), expected) in locals.iter().zip(expected) {
             let made = groups.read(&cluster, spare, lost, *local).await.unwrap();
             assert_eq!(made.bytes, expected.bytes, "index {lost} of block {local}");
-            // Its checksums are there, and are not those of what is behind.
+            // It has checksums, but they do not match its bytes.
             let sums = |of: &Replica| -> Vec<_> {
                 let chunks = of.row.chunks.iter();
                 chunks.map(|c| (c.checksum_data.clone(), c.stripe_checksum.clone())).collect()

@@ -80,7 +80,7 @@ async fn a_follower_that_was_away_longer_than_the_log_reaches_catches_up_with_a_
         assert_eq!(pipe.eventually(|| pipe.get_large(away, *id)).await, data, "{id}");
     }
     cluster.scm.scm.wait_for_replica(away, 3, State::Closed).await;
-    // It takes part again: what is written now needs it when another one goes.
+    // It takes part again: the next writes need it when another one stops.
     let other = cluster.ids().into_iter().find(|id| *id != away && *id != pipe.leader).unwrap();
     cluster.node(other).stop().await;
     let id = pipe.put_small(block(1, 9_999), bytes(9, 9)).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_closed_pipeline_is_gone_for_good_and_its_blocks_stay() {
     let mut pipe = cluster.pipeline().await;
     let data = bytes(1, 1_000);
     let id = pipe.put_small(block(1, 1), data.clone()).await.unwrap();
-    // A majority has it; one that is slow may not have heard of it yet, and would close without.
+    // A majority has it; a slow one may not have received it yet, and would close without.
     for node in cluster.ids() {
         cluster.scm.scm.wait_for_container(node, 1).await;
     }
@@ -200,8 +200,8 @@ async fn scm_may_forget_everything() {
     cluster.stop().await;
 }
 
-/// The rows of what is acknowledged are on the disk, its bytes are in the log alone; then the
-/// pipeline is closed, and its log erased, while nobody leads it.
+/// The rows of acknowledged blocks are on the disk, their bytes are in the log alone; then the
+/// pipeline is closed, and its log erased, while it has no leader.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_first() {
     let mut cluster = Cluster::start(3).await;
@@ -223,7 +223,7 @@ async fn a_pipeline_that_is_closed_right_after_a_restart_puts_its_bytes_back_fir
     }
     assert!(failing.struck() > 0, "the node ends without a flush");
     drop(failing);
-    // What was not synced is lost.
+    // Bytes that were not synced are lost.
     for file in std::fs::read_dir(&chunks).unwrap() {
         std::fs::File::options()
             .write(true)
@@ -256,8 +256,8 @@ fn lost_after(time: &'static str) -> impl Fn(Configuration) -> Configuration {
     move |conf| conf.with("ozone.scm.dead.node.interval", time)
 }
 
-/// What a DataNode tells another member that it has of a pipeline: 1 for one that it closed with
-/// all that was committed, 2 for nothing that it knows of.
+/// State of a pipeline that a DataNode reports to another member: 1 for one that it closed with all
+/// committed entries, 2 for no record of it.
 async fn presence(address: &str, id: PipelineId) -> u8 {
     let client = framed::Client::new(address, framed::ClientOptions::default());
     let question = bytes::Bytes::copy_from_slice(id.0.as_bytes());
@@ -298,7 +298,7 @@ async fn a_pipeline_that_never_began_is_closed_without_its_other_members() {
     cluster.stop().await;
 }
 
-/// Nobody is waited for whose log is gone: what the others had of the pipeline is in their
+/// No member is waited for whose log was erased: the others' data of the pipeline is in their
 /// containers, and one alone decides nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decision() {
@@ -352,9 +352,9 @@ async fn a_pipeline_that_all_other_members_have_closed_is_not_kept_for_a_decisio
     cluster.stop().await;
 }
 
-/// What a member lacks may have been acknowledged by the others: were it to leave before it has it,
-/// the one of them that comes back could decide nothing any more. It has a leader for long before
-/// it has what the leader sends.
+/// Entries that a member lacks may have been acknowledged by the others: if it left before it has
+/// them, the one of them that comes back could decide nothing any more. It has a leader long before
+/// it has the leader's entries.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_with_a_slow_disk_waits_for_the_blocks_that_it_lacks() {
     let mut cluster = Cluster::start_with(3, lost_after("300s")).await;

@@ -4,7 +4,7 @@ use proto::hdds::{ScmPlaceProto, ScmPlacesProto};
 
 use crate::support::{Cluster, RunningScm};
 
-/// What an SCM says: these belong to the service as of that change.
+/// An SCM's list: these belong to the service as of that change.
 fn places(index: u64, scms: &[&RunningScm]) -> ScmPlacesProto {
     let place = |scm: &&RunningScm| ScmPlaceProto {
         node_id: scm.address.port().to_string(),
@@ -24,15 +24,15 @@ async fn a_datanode_registers_with_an_scm_that_comes_and_leaves_one_that_goes() 
     old.scm.with(|known| known.places = Some(places(5, &[old, &new])));
     new.scm.wait_for_nodes(1).await;
     new.scm.wait("all that it has", |k| k.pipelines.contains_key(&pipe.id).then_some(())).await;
-    // Both are told what happens.
+    // Both receive heartbeats.
     let beats = |scm: &RunningScm| scm.scm.with(|known| known.beats);
     let more = async |scm: &RunningScm, than: usize| {
         scm.scm.wait("heartbeats", |known| (known.beats > than).then_some(())).await;
     };
     more(old, beats(old)).await;
     more(&new, beats(&new)).await;
-    // The old one is removed. What it says itself from then on is of an earlier change; and would
-    // the DataNode still report to it, it would have to register again.
+    // The old one is removed. Its own lists are of an earlier change from then on; and if the
+    // DataNode still reported to it, it would have to register again.
     new.scm.with(|known| known.places = Some(places(6, &[&new])));
     more(&new, beats(&new) + 1).await;
     old.scm.with(|known| {

@@ -66,7 +66,7 @@ async fn shown(
     cluster.scm.scm.wait(what, look).await
 }
 
-/// The checksum that a node tells of its replica, once it does.
+/// Waits for the checksum that a node reports of its replica.
 async fn checksum(cluster: &Cluster, node: DatanodeId) -> i64 {
     let known = |replica: &ContainerReplicaProto| replica.data_checksum() != 0;
     shown(cluster, "a checksum", node, known).await.data_checksum()
@@ -260,8 +260,8 @@ async fn a_block_that_was_deleted_does_not_come_back() {
     assert!(cluster.scm.scm.delete_blocks(ids[0], 1, 7, &[3, 6]).await);
     let deleted = |r: &ContainerReplicaProto| r.key_count() == 4;
     shown(&cluster, "the deletion", ids[0], deleted).await;
-    // Its peers have not heard of the deletion. Until it has come to its end here, the blocks are
-    // known to be deleted; behind that, the numbers of the deletions tell.
+    // Its peers have not received the deletion. Until it has ended here, the blocks are recorded as
+    // deleted; after that, the numbers of the deletions prove it.
     let mut tries = 0;
     while reconcile(&mut cluster, ids[0], &ids[1..]).await {
         tries += 1;

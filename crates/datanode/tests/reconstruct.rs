@@ -35,7 +35,7 @@ async fn written(cluster: &Cluster) -> Groups {
     groups
 }
 
-/// What the replica with an index has, block by block.
+/// Returns the blocks of the replica with an index.
 async fn replicas(
     cluster: &Cluster,
     groups: &Groups,
@@ -186,7 +186,7 @@ async fn a_block_that_too_few_have_is_skipped_and_one_that_is_behind_is_as_long_
     let whole = bytes(1, 200_000).to_vec();
     let stripe = 3 << 14;
     groups.write(1, &whole, Writing::default()).await;
-    // Never acknowledged: two of five have heard of it.
+    // Never acknowledged: two of five have received it.
     let some = Writing { only: Some(&[1, 4]), ..Writing::default() };
     groups.write(2, &whole, some).await;
     // Its last stripe is known to index 3 alone.
@@ -296,7 +296,7 @@ async fn a_target_that_is_away_does_not_keep_the_others_from_theirs() {
     assert!(status.msg().contains("index 4 was not taken"), "{}", status.msg());
     cluster.scm.scm.wait_for_replica(here, 5, State::Closed).await;
     assert_eq!(replicas(&cluster, &groups, here, 3).await, third);
-    // It comes back, and the order again: what is there already stays as it is.
+    // It comes back, and the order again: data that is there already stays the same.
     cluster.node(away).restart().await;
     succeeded(&cluster.scm.scm.reconstruct(5, groups.config, &left, &targets).await);
     assert_eq!(replicas(&cluster, &groups, away, 4).await, fourth);

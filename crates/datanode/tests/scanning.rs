@@ -1,5 +1,5 @@
-//! Scans of a running DataNode: what they find is reported, healthy replicas stay what they are,
-//! and what was scanned when is told.
+//! Scans of a running DataNode: damage is reported, healthy replicas do not change, and the times
+//! of scans are reported.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -103,7 +103,7 @@ async fn a_container_that_cannot_be_is_not_taken() {
     cluster.stop().await;
 }
 
-/// A closed container comes from a stranger to a member of the pipeline that is going to write it.
+/// An untrusted client pushes a closed container to a member of the pipeline that will write it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_that_was_pushed_does_not_count() {
     let mut cluster = Cluster::start(3).await;

@@ -11,7 +11,7 @@ use types::{BlockId, DatanodeId};
 
 use crate::support::{Cluster, Pipe, Problem, block, bytes};
 
-/// Longer than what is packed or rides in the log.
+/// Longer than blocks that are packed or stored in the log.
 const LARGE: usize = 1 << 20;
 
 /// Writes a block of container 1, by turns a small and a large one.
@@ -28,7 +28,7 @@ fn others(cluster: &Cluster, but: DatanodeId) -> Vec<DatanodeId> {
     cluster.ids().into_iter().filter(|id| *id != but).collect()
 }
 
-/// Whether a replica has ended, in whichever way.
+/// Returns `true` if a replica is CLOSED or QUASI_CLOSED.
 fn has_ended(cluster: &Cluster, node: DatanodeId) -> bool {
     cluster.scm.scm.with(|known| {
         let replica = known.replicas.get(&(node, 1));
@@ -42,7 +42,7 @@ async fn what_was_acknowledged_survives_a_leader_that_scm_did_not_hear() {
     let mut pipe = cluster.pipeline().await;
     let leader = pipe.leader;
     let mut written = vec![put(&mut pipe, 1).await.unwrap(), put(&mut pipe, 2).await.unwrap()];
-    // SCM misses the leader, and has the container closed by those that it hears.
+    // SCM misses the leader, and has the reachable members close the container.
     cluster.scm.scm.cut(leader);
     for node in others(&cluster, leader) {
         cluster.scm.scm.send_close_container(node, 1, pipe.id, false);
@@ -107,8 +107,8 @@ fn cut_block_files(dir: &Path) -> usize {
     entries.map(cut).sum()
 }
 
-/// One replica's container is damaged, another one is away: what is written meanwhile would be on
-/// the leader alone.
+/// One replica's container is damaged, another one is away: writes during that time would be on the
+/// leader alone.
 async fn a_damaged_replica_does_not_count(local: u64) {
     let mut cluster = Cluster::start(3).await;
     let mut pipe = cluster.pipeline().await;

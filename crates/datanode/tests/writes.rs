@@ -26,7 +26,7 @@ async fn small_files_are_read_back_from_every_replica() {
     let cluster = Cluster::start(3).await;
     let mut pipe = cluster.pipeline().await;
     let mut written = Vec::new();
-    // Tiny, of a page, unaligned, as large as what is packed, larger.
+    // Tiny, of a page, unaligned, as large as the limit of packing, larger.
     for (n, len) in [1, 4096, 10_000, 64 << 10, (64 << 10) + 1, 300_000].into_iter().enumerate() {
         let data = bytes(n as u64, len);
         let id = pipe.put_small(block(1, n as u64 + 1), data.clone()).await.unwrap();

@@ -10,7 +10,7 @@ use service::{BackgroundService, Progress};
 use crate::node::Node;
 use crate::service_names;
 
-/// How often it looks whether a checksum is due.
+/// Interval between checks for due checksums.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Replicas per run, so that a run stays short.
@@ -48,7 +48,7 @@ impl BackgroundService for ContainerChecksums {
                 // It changes just now, and is due again.
                 Ok(Some((_, Ok(false)))) => return Progress::done(known).and_skipped(skipped),
                 Ok(Some((id, Err(error)))) => {
-                    tracing::warn!(container = %id, %error, "the checksum of a replica is not known");
+                    tracing::warn!(container = %id, %error, "cannot compute checksum of a replica");
                     skipped += 1;
                 }
                 Err(error) => return Progress::failed(error),

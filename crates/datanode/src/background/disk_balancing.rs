@@ -45,25 +45,25 @@ impl BackgroundService for DiskBalancing {
     }
 }
 
-/// Why a run failed.
+/// Errors of a run.
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     #[error(transparent)]
     Balancer(#[from] BalancerError),
-    #[error("{0} moves failed, none was carried out")]
+    #[error("{0} moves failed, none succeeded")]
     NoneMoved(usize),
-    #[error("a task ended without its result")]
+    #[error("task ended without a result")]
     Task(#[from] tokio::task::JoinError),
 }
 
 async fn run(node: &Arc<Node>) -> Result<Progress, RunError> {
-    // What was left goes, whether or not there are moves now.
+    // Leftovers are removed whether or not there are moves now.
     let (of, delay) = (Arc::clone(node), node.settings.disk_balancer.deletion_delay);
     let removed = tokio::task::spawn_blocking(move || of.store.remove_retired(delay)).await?;
     if let Err(error) = &removed {
-        tracing::warn!(%error, "what moved containers left is not removed");
+        tracing::warn!(%error, "cannot remove source replicas of moved containers");
     }
     let balancer = &node.disk_balancer;
     if balancer.status() != Status::Running {
@@ -75,7 +75,7 @@ async fn run(node: &Arc<Node>) -> Result<Progress, RunError> {
     if moves.is_empty() {
         let done = even || balancer.failures() == 0;
         if done && balancer.parameters().stop_after_even {
-            tracing::info!(even, "the disk balancer stops: there is nothing more to move");
+            tracing::info!(even, "disk balancer stopped: no more moves");
             let of = Arc::clone(node);
             tokio::task::spawn_blocking(move || of.disk_balancer.stop()).await??;
         }

@@ -1,8 +1,8 @@
 //! Checks of the disks: at every interval, and soon after a device refused an operation.
 //!
-//! A check writes a small file, syncs it and reads it back, on every data directory and beside
-//! every Raft log. A directory that is gone, that fails too many of its last tests, or that gives
-//! no answer in time has failed. A test also fails when the device refused reads of files since the
+//! A check writes a small file, syncs it and reads it back, on every data directory and next to
+//! every Raft log. A directory has failed if it does not exist, fails too many of its last tests,
+//! or does not respond in time. A test also fails when the device refused reads of files since the
 //! last one.
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ impl Window {
     }
 }
 
-/// What is known of a disk's checks.
+/// Results of a disk's checks.
 #[derive(Debug, Default)]
 struct Known {
     checked: Option<Instant>,
@@ -61,7 +61,7 @@ impl DiskCheck {
         Self { node, settings, known: Mutex::default() }
     }
 
-    /// Whether a disk may be checked again.
+    /// Returns `true` if a disk may be checked again.
     fn due(&self, disk: &Disk) -> bool {
         let mut known = self.known.lock();
         let known = known.entry(disk.id().to_owned()).or_default();
@@ -107,7 +107,7 @@ impl DiskCheck {
         CheckFault::Silent(self.settings.timeout)
     }
 
-    /// Why a directory has failed with this test, if it has.
+    /// Returns the reason why a directory has failed with this test, if it has.
     fn judge(
         &self,
         disk: &Disk,
@@ -118,12 +118,12 @@ impl DiskCheck {
         let known = known.entry(disk.id().to_owned()).or_default();
         let too_many = window(known).add(outcome.is_err(), &self.settings);
         let fault = outcome.err()?;
-        tracing::warn!(disk = disk.id(), %fault, "a test of a directory failed");
+        tracing::warn!(disk = disk.id(), %fault, "test of a directory failed");
         disk.note_failed_test();
         (fault.is_final() || too_many).then(|| fault.to_string())
     }
 
-    /// Bytes to write; `None` when only the directories are looked at.
+    /// Bytes to write; `None` if only the directories are checked.
     fn size(&self) -> Option<usize> {
         (self.settings.tests > 0).then_some(self.settings.file_size.max(1))
     }

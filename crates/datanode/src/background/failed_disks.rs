@@ -1,5 +1,5 @@
-//! What follows when a disk, or a Raft log, fails: its pipelines stop here and are reported, its
-//! replicas are reported gone, and SCM has both replaced. A DataNode without enough disks ends.
+//! Handling of failed disks and Raft logs: their pipelines stop here and are reported, their
+//! replicas are reported missing, and SCM replaces both. A DataNode without enough disks exits.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -72,7 +72,7 @@ fn check_disks(node: &Node, seen: &mut Seen) {
         if let Some(reason) = log.and_then(multiraft::LogHandle::failure)
             && seen.logs.insert(disk.id().to_owned())
         {
-            tracing::error!(disk = disk.id(), dir = %disk.raft_dir().display(), reason, "a raft log has failed");
+            tracing::error!(disk = disk.id(), dir = %disk.raft_dir().display(), reason, "raft log failed");
             if shares_device(disk) {
                 disk.io().fail("write the raft log", disk.raft_dir(), reason.as_str());
             } else {
@@ -99,12 +99,12 @@ fn leave(node: &Node, disk: &Disk, reason: &str) {
     left.into_iter().for_each(|id| node.pending_reports.container_changed(id));
 }
 
-/// Whether a disk's Raft log lies beside its data.
+/// Returns `true` if a disk's Raft log is on the device of its data.
 pub(crate) fn shares_device(disk: &Disk) -> bool {
     disk.path().parent().is_some_and(|dir: &Path| disk.raft_dir().starts_with(dir))
 }
 
-/// Why the DataNode cannot go on with the disks that are left, if so.
+/// Returns the reason why the DataNode cannot continue with the remaining disks, if so.
 fn too_few(daemon: &Daemon, node: &Node) -> Option<String> {
     let settings = &daemon.settings;
     let (disks, unopened) = (node.store.disks(), node.store.unopened().len());

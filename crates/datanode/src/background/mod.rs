@@ -1,5 +1,4 @@
-//! What a DataNode does beside requests: services that run at intervals, and what follows from a
-//! disk that fails.
+//! Background work of a DataNode: services that run at intervals, and the handling of failed disks.
 
 pub(crate) mod closing;
 pub(crate) mod container_checksums;

@@ -1,8 +1,9 @@
 //! Pipelines whose members cannot reach each other.
 //!
-//! Every member may be healthy for SCM all the same, since each of them reaches SCM. So a DataNode
-//! says when a pipeline has had no leader for long, or a follower has not answered its leader: SCM
-//! closes the pipeline then and makes another one. As Ozone's `XceiverServerRatis` does.
+//! SCM may still consider every member healthy, since each of them reaches SCM. So a DataNode
+//! reports a pipeline that has had no leader for long, or whose follower has not responded to its
+//! leader: SCM then closes the pipeline and creates another one. As Ozone's `XceiverServerRatis`
+//! does.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -19,16 +20,16 @@ use uuid::Uuid;
 use crate::node::Node;
 use crate::settings::pipeline_liveness::LivenessLimits;
 
-/// How often pipelines are looked at, at most and at least.
+/// Longest and shortest interval between checks of pipelines.
 const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// How long a pipeline may take to say how it stands.
+/// Timeout of a pipeline's status.
 const STATUS_TIME: Duration = Duration::from_secs(1);
 
 /// Looks within the shorter limit.
 const LOOKS: u32 = 10;
 
-/// The background service that tells SCM of pipelines that make no progress.
+/// The background service that reports pipelines without progress to SCM.
 pub(crate) struct PipelineLiveness {
     node: Weak<Node>,
     limits: LivenessLimits,
@@ -56,7 +57,7 @@ impl BackgroundService for PipelineLiveness {
         let Some(node) = self.node.upgrade() else { return Progress::idle() };
         let pipelines = node.pipelines.all();
         let mut told = 0;
-        // A pipeline of one has nobody to reach.
+        // A pipeline of one has no other member to reach.
         for pipeline in pipelines.iter().filter(|pipeline| pipeline.peers.len() > 1) {
             // One that does not say how it stands may hang with its disk, which is watched
             // elsewhere; the others do not wait for it.
@@ -64,7 +65,7 @@ impl BackgroundService for PipelineLiveness {
             let Ok(Some(status)) = asked else { continue };
             let why = self.seen.lock().look(pipeline.id, &status, Instant::now(), self.limits);
             if let Some(why) = why {
-                tracing::warn!(pipeline = %pipeline.id, why, "SCM is asked to close a pipeline");
+                tracing::warn!(pipeline = %pipeline.id, why, "asking SCM to close a pipeline");
                 node.pending_reports.pipeline_failed(pipeline.id, why);
                 told += 1;
             }
@@ -123,7 +124,7 @@ impl Seen {
     }
 }
 
-/// Whether `limit` has gone by since `since`, which begins anew then.
+/// Returns `true` if `limit` has passed since `since`, which is then reset to `now`.
 fn is_over(since: &mut Instant, now: Instant, limit: Duration) -> bool {
     let over = now.saturating_duration_since(*since) >= limit;
     if over {
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(look(0, &one_away), None);
         assert_eq!(look(59, &all_there), None);
         assert_eq!(look(60, &one_away), None);
-        // What another leader hears is not known here.
+        // A follower has no data on the responses that another leader receives.
         assert_eq!(look(100, &status(Role::Follower, Some(Uuid::max()), &[])), None);
         assert_eq!(look(120, &one_away), None);
         let why = look(180, &one_away).unwrap();

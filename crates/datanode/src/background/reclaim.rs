@@ -15,7 +15,7 @@ use crate::service_names;
 /// [`Tracker::forget_idle`](containerstore::tracker::Tracker::forget_idle).
 const BLOCK_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// Blocks of a portion of each disk.
+/// Limits of a batch of blocks of each disk.
 const PORTION: Bounds = Bounds {
     least: 10,
     first: 500,
@@ -25,7 +25,7 @@ const PORTION: Bounds = Bounds {
     long: Duration::from_millis(500),
 };
 
-/// Ozone's `BlockDeletingService`: as fast as the disks can where nobody else uses the DataNode.
+/// Ozone's `BlockDeletingService`: as fast as the disks can while the DataNode is otherwise idle.
 pub(crate) struct Reclaim {
     node: Weak<Node>,
     interval: Duration,

@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(service.stale(&[one, two], at(60)), []);
         assert_eq!(service.stale(&[one, two], at(99)), []);
         assert_eq!(service.stale(&[one, two], at(100)), [one]);
-        // The first is gone, and comes once more.
+        // The first one disappears, and returns.
         assert_eq!(service.stale(&[two], at(120)), []);
         assert_eq!(service.stale(&[one, two], at(160)), [two]);
         assert_eq!(service.stale(&[one], at(219)), []);

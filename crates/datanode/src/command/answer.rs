@@ -1,4 +1,4 @@
-//! What goes back to the caller of a container command.
+//! Responses to the caller of a container command.
 
 use bytes::Bytes;
 use prost::Message;
@@ -61,8 +61,8 @@ impl Answer {
         }
     }
 
-    /// Whether the command succeeded. Looks at the result of an encoded answer without decoding
-    /// the rest of it.
+    /// Returns `true` if the command succeeded. Reads the result of an encoded response without
+    /// decoding the rest of it.
     pub fn is_success(&self) -> bool {
         match &self.response {
             Response::Encoded(bytes) => super::peek::result(bytes) == Some(ResultCode::Success),
@@ -71,7 +71,7 @@ impl Answer {
     }
 }
 
-/// Why a command failed, in Ozone's terms.
+/// Failure of a command, in Ozone's terms.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{code:?}: {message}")]
 pub struct Failure {
@@ -92,7 +92,7 @@ impl Failure {
         Self::new(ResultCode::MalformedRequest, message)
     }
 
-    /// Whether the reason is the disk of this replica, not what the command asks for.
+    /// Returns `true` if the disk of this replica is the reason, not the command.
     pub fn is_of_the_disk(&self) -> bool {
         matches!(
             self.code,
@@ -104,8 +104,7 @@ impl Failure {
         )
     }
 
-    /// Whether what stands against it may be over when it is tried again: a disk that has no room,
-    /// a member that cannot be asked.
+    /// Returns `true` if a retry may succeed: the disk was full, or a member could not be reached.
     pub fn may_pass(&self) -> bool {
         matches!(
             self.code,
@@ -116,7 +115,7 @@ impl Failure {
         )
     }
 
-    /// Whether it says that a block or container is not here at all.
+    /// Returns `true` if the block or container does not exist here.
     pub fn is_gone(&self) -> bool {
         matches!(
             self.code,
@@ -124,7 +123,7 @@ impl Failure {
         )
     }
 
-    /// The response that tells it.
+    /// Returns the response that reports it.
     pub fn response(&self, to: &ContainerCommandRequestProto) -> ContainerCommandResponseProto {
         ContainerCommandResponseProto {
             result: self.code as i32,

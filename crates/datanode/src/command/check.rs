@@ -1,5 +1,5 @@
-//! What is checked before a change is proposed or carried out, so that nonsense never enters a log:
-//! what an entry says is carried out by every replica, and must do no harm on any of them.
+//! Checks before a change is proposed or carried out, so that no invalid command enters a log:
+//! every replica carries out the entry, and it must do no harm on any of them.
 
 use container::chunks::{self, LimitError};
 use proto::datanode::{
@@ -22,7 +22,7 @@ pub(crate) fn check(
 ) -> Result<(), Failure> {
     let request = &command.request;
     if request.container_id <= 0 {
-        return Err(Failure::malformed(format!("no container has id {}", request.container_id)));
+        return Err(Failure::malformed(format!("invalid container id {}", request.container_id)));
     }
     let container = ContainerId::from_wire(request.container_id);
     if let Some(pipeline) = pipeline {
@@ -45,7 +45,7 @@ fn check_owner(
     if owner == Some(pipeline) {
         return Ok(());
     }
-    let message = format!("container {id} is not of pipeline {pipeline}");
+    let message = format!("container {id} does not belong to pipeline {pipeline}");
     Err(Failure::new(ResultCode::InvalidArgument, message))
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Check<'a> {
     pub(super) store: &'a ContainerStore,
     settings: &'a Settings,
     pub(super) container: ContainerId,
-    /// Whether a pipeline replicates it.
+    /// True if a pipeline replicates it.
     replicated: bool,
     /// The DataNode that the command names.
     addressee: &'a str,
@@ -75,7 +75,7 @@ impl Check<'_> {
     /// Replicas of a pipeline are all the same; only those of EC groups have an index.
     pub(super) fn replica_index(&self, index: i32) -> Result<(), Failure> {
         if index < 0 || (self.replicated && index != 0) {
-            return Err(Failure::malformed(format!("{index} is no replica index here")));
+            return Err(Failure::malformed(format!("invalid replica index {index}")));
         }
         if index > 0 { self.addressed() } else { Ok(()) }
     }
@@ -102,7 +102,7 @@ impl Check<'_> {
         let got = command.payload.len();
         if got > MAX_CHUNK || chunk.len != got as u64 {
             let message = format!(
-                "chunk {} says it has {} bytes, {got} came (at most {MAX_CHUNK})",
+                "chunk {} declares {} bytes, received {got} (at most {MAX_CHUNK})",
                 chunk.chunk_name, chunk.len
             );
             return Err(Failure::new(ResultCode::InvalidWriteSize, message));

@@ -1,4 +1,4 @@
-//! DeleteContainer: this replica goes.
+//! DeleteContainer: deletes this replica.
 
 use proto::datanode::{ContainerCommandResponseProto, DeleteContainerResponseProto};
 use types::ContainerId;

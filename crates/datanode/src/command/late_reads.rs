@@ -13,7 +13,7 @@ use types::BlockId;
 
 use containerstore::{ReadTimeout, StorageError};
 
-/// How long a refusal is remembered. Published clients ask again after a second or two.
+/// Time for which a refusal is remembered. Published clients retry after a second or two.
 const REMEMBERED: Duration = Duration::from_secs(30);
 
 /// Refusals that are remembered at most.
@@ -38,7 +38,7 @@ impl Default for LateReads {
 }
 
 impl LateReads {
-    /// How long this read waits for its disk.
+    /// Returns how long this read waits for its disk.
     pub fn timeout(&self, wanted: &Wanted) -> ReadTimeout {
         let now = Instant::now();
         // Without a refusal lately readers meet at no lock.

@@ -7,7 +7,7 @@ use types::ContainerId;
 use super::answer::{Answer, success};
 use super::{Command, CommandContext, Done, MAX_LIST, Read, part};
 
-/// Bytes of the records of one listing, about: the caller goes on behind the last one.
+/// Approximate limit of the records' bytes of one listing: the caller continues after the last one.
 const MAX_LIST_BYTES: usize = 4 << 20;
 
 /// Answers from this replica.

@@ -1,9 +1,9 @@
 //! The commands of the container protocol: what each checks, applies, reads.
 //!
 //! * [`registry`]: the table of them; each has a file of its own
-//! * [`check`]: what is checked before a change is proposed
-//! * [`answer`], [`refusal`]: what goes back; [`peek`]: single fields of encoded messages
-//! * [`budget`]: how many bytes may be in flight
+//! * [`check`]: checks before a change is proposed
+//! * [`answer`], [`refusal`]: responses; [`peek`]: single fields of encoded messages
+//! * [`budget`]: limit of the bytes in flight
 //!
 //! Where a command goes, to a pipeline or to this replica, is decided in
 //! [`dispatch`](crate::dispatch). Chunk bytes travel beside the message everywhere behind the
@@ -54,16 +54,16 @@ use containerstore::{ContainerStore, InitialState, NewContainer, StorageError};
 /// Most entries of one listing.
 const MAX_LIST: u32 = 10_000;
 
-/// What became of a command that is answered with a message alone.
+/// Result of a command whose response is a message alone.
 pub(crate) type Done = Result<ContainerCommandResponseProto, Failure>;
 
-/// What became of a read: an answer, or its own failure; or nothing was done.
+/// Result of a read: a response, or its own failure; or a refusal if nothing was done.
 pub(crate) type Read = Result<Result<Answer, Failure>, Refusal>;
 
 /// A command as it came in, its chunk bytes beside it.
 #[derive(Debug)]
 pub struct Command {
-    /// The message as received, without chunk bytes: what goes into the Raft log.
+    /// The message as received, without chunk bytes: its form in the Raft log.
     pub header: Bytes,
     /// The same, decoded. Boxed, since each `async fn` on a command's way would hold it twice.
     pub request: Box<ContainerCommandRequestProto>,
@@ -71,7 +71,7 @@ pub struct Command {
     pub payload: Bytes,
     /// When the caller gives up.
     pub deadline: Option<Instant>,
-    /// The client's address, where the endpoint knows it.
+    /// The client's address, if the endpoint has it.
     pub peer: Option<IpAddr>,
     /// Verify here what is read: the client cannot tell when it finds damage.
     pub verify_reads: bool,
@@ -83,22 +83,22 @@ impl Command {
         Type::try_from(self.request.cmd_type).ok()
     }
 
-    /// What it does; `None` for one that this version does not know.
+    /// Returns its class; `None` for a command unknown to this version.
     pub(crate) fn class(&self) -> Option<Class> {
         self.kind().map(registry::class)
     }
 
-    /// Whether the caller has given up.
+    /// Returns `true` if the caller's deadline has passed.
     pub fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 }
 
-/// What commands work on.
+/// State that commands work on.
 pub(crate) struct CommandContext<'a> {
     /// The disks.
     pub store: &'a ContainerStore,
-    /// What the DataNode was started with.
+    /// Settings at the DataNode's start.
     pub settings: &'a Settings,
     /// Bound on the bytes of reads in flight.
     pub read_budget: &'a Budget,
@@ -130,7 +130,7 @@ pub(crate) fn part<'a, T>(part: Option<&'a T>, name: &str) -> Result<&'a T, Fail
     part.ok_or_else(|| Failure::malformed(format!("{name} is missing")))
 }
 
-/// Whether a block that is asked for by its index in an EC group is of this replica's index.
+/// Returns an error if a block is requested by an index in an EC group that is not this replica's.
 ///
 /// # Errors
 /// When it is of another one.

@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(result(&response.encode_to_vec()), Some(ResultCode::BcsidMismatch));
     }
 
-    /// What is read without decoding is what a decoder finds, where that accepts the message.
+    /// Fields read without decoding equal those of a decoder, if the decoder accepts the message.
     #[test]
     fn any_bytes_have_the_fields_that_decoding_finds_or_none() {
         let read = |data: &[u8]| {

@@ -42,8 +42,9 @@ pub(super) async fn direct(context: &CommandContext<'_>, command: &Command) -> D
     let request = &command.request;
     let put = part(request.put_block.as_ref(), "putBlock")?;
     let block = &put.block_data.block_id;
-    // A replica of an erasure-coded group that has none of a short block's bytes is begun by this.
-    // One whose bytes came has its container: if it was deleted meanwhile, the bytes went with it.
+    // This creates a replica of an erasure-coded group that has none of a short block's bytes. A
+    // replica that received bytes has its container: if it was deleted meanwhile, the bytes were
+    // deleted with it.
     let container = ContainerId::from_wire(block.container_id);
     let is_begun_by_this = put.block_data.chunks.iter().all(|chunk| chunk.len == 0);
     if is_begun_by_this || context.store.container(container).is_ok() {

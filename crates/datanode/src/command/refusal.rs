@@ -1,4 +1,4 @@
-//! Why a command was not carried out here, and how each endpoint says so.
+//! Reasons why a command was not carried out here, and their form on each endpoint.
 
 use framed::{Code, Status};
 use multiraft::ProposeError;
@@ -7,7 +7,7 @@ use types::{DatanodeId, PipelineId};
 
 use super::Failure;
 
-/// Why this DataNode did not carry a command out, or cannot say whether it did.
+/// Reason why this DataNode did not carry out a command, or cannot report its outcome.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     /// Another member of the pipeline leads it.
@@ -38,7 +38,7 @@ pub enum Refusal {
     Failed {
         /// The pipeline.
         pipeline: PipelineId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -48,7 +48,7 @@ fn hint(leader: &Option<DatanodeId>) -> String {
 }
 
 impl Refusal {
-    /// What a proposal's error means for the caller.
+    /// Maps a proposal's error to the caller's refusal.
     pub fn of_proposal(pipeline: PipelineId, error: ProposeError) -> Self {
         match error {
             ProposeError::NotLeader { hint } => {

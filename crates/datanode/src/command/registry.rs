@@ -16,7 +16,7 @@ use super::{
 };
 use containerstore::{ApplyBatch, Position};
 
-/// What a command does.
+/// Class of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// It changes what a pipeline replicates.
@@ -36,7 +36,7 @@ macro_rules! commands {
         reads { $($read:ident => $read_in:ident,)* }
         unsupported { $($unsupported:ident,)* }
     ) => {
-        /// What a command does.
+        /// Returns the class of a command.
         pub(crate) fn class(kind: Type) -> Class {
             match kind {
                 $(Type::$replicated)|* => Class::Replicated,
@@ -62,7 +62,7 @@ macro_rules! commands {
         /// Applies an entry of a pipeline's log.
         ///
         /// # Errors
-        /// When the command fails: that is its answer. One that fails for this disk's sake is not.
+        /// If the command fails: that is its response. A failure of this disk is not.
         pub(crate) fn apply(
             kind: Option<Type>,
             batch: &mut ApplyBatch<'_>,

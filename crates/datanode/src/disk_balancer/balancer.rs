@@ -1,4 +1,4 @@
-//! Whether the balancer runs, and what came of it.
+//! State of the balancer and results of its moves.
 
 use std::fs;
 use std::io;
@@ -19,16 +19,16 @@ use super::settings::DiskBalancerSettings;
 use crate::throttle::Throttle;
 use containerstore::Disk;
 
-/// A replica that could not be moved is left alone for so long.
+/// Pause after which a failed move of a replica is retried.
 const RETRY_DELAY: Duration = Duration::from_secs(600);
 
 /// The disk balancer of a node.
 pub(crate) struct DiskBalancer {
-    /// What it was started with.
+    /// Its settings at start.
     pub settings: DiskBalancerSettings,
     /// Bounds the bytes of all moves together.
     pub throttle: Throttle,
-    /// What came of it since the start.
+    /// Results of moves since the start.
     pub counts: Counts,
     info: watch::Sender<Info>,
     /// One change of `info` and its file at a time.
@@ -37,7 +37,7 @@ pub(crate) struct DiskBalancer {
     failed: Mutex<FxHashMap<ContainerId, Instant>>,
 }
 
-/// What came of the moves since the start.
+/// Results of moves since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Replicas that were moved.
@@ -58,10 +58,10 @@ struct UnderWay {
     left: u64,
 }
 
-/// How a move ended.
+/// Outcome of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The replica is on the other disk; it has so many bytes.
+    /// The replica is on the other disk; size of the replica in bytes.
     Moved(u64),
     /// It is where it was.
     Failed,
@@ -69,7 +69,7 @@ pub(crate) enum Ending {
     Stopped,
 }
 
-/// Why the balancer does not do what it was told.
+/// Errors of the operator's commands.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BalancerError {
     /// `hdds.datanode.disk.balancer.enabled` is false.
@@ -78,12 +78,12 @@ pub(crate) enum BalancerError {
     /// A parameter that makes no sense.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// What was said could not be kept.
+    /// The command could not be stored.
     #[error("{path}: {source}")]
     InfoFile {
         /// The file.
         path: std::path::PathBuf,
-        /// What the file system said.
+        /// Error of the file system.
         source: io::Error,
     },
 }
@@ -103,18 +103,18 @@ impl DiskBalancer {
         }
     }
 
-    /// Whether it runs.
+    /// Returns its status.
     pub fn status(&self) -> Status {
         self.info.borrow().status
     }
 
-    /// How it runs.
+    /// Returns its parameters.
     pub fn parameters(&self) -> Parameters {
         self.info.borrow().parameters.clone()
     }
 
-    /// Has the disks balanced, with what is named changed: at once, or when the node is back in
-    /// service. Kept when it returns. Blocks.
+    /// Starts balancing the disks with the given parameters changed: immediately, or when the node
+    /// is back in service. Stored when it returns. Blocks.
     ///
     /// # Errors
     /// When it is disabled, a parameter makes no sense, or the file cannot be written.
@@ -169,7 +169,7 @@ impl DiskBalancer {
         if *self.info.borrow() != next {
             write(&self.settings, &next)?;
             let (status, parameters) = (next.status.as_str_name(), &next.parameters);
-            tracing::info!(status, ?parameters, "the disk balancer changed");
+            tracing::info!(status, ?parameters, "disk balancer changed");
             self.info.send_replace(next);
         }
         Ok(())
@@ -222,17 +222,17 @@ impl DiskBalancer {
         (coming, leaving)
     }
 
-    /// How many moves are under way.
+    /// Returns the number of moves in progress.
     pub fn running(&self) -> usize {
         self.under_way.lock().len()
     }
 
-    /// Whether a replica could not be moved a short while ago.
+    /// Returns `true` if a move of the replica failed recently.
     pub fn failed_lately(&self, id: ContainerId) -> bool {
         self.failed.lock().get(&id).is_some_and(|at| at.elapsed() < RETRY_DELAY)
     }
 
-    /// How many replicas could not be moved a short while ago.
+    /// Returns the number of replicas whose move failed recently.
     pub fn failures(&self) -> usize {
         let mut failed = self.failed.lock();
         failed.retain(|_, at| at.elapsed() < RETRY_DELAY);
@@ -240,7 +240,7 @@ impl DiskBalancer {
     }
 }
 
-/// What the file says; without one, what the configuration says.
+/// Reads the file; without one, takes the configuration.
 fn read(settings: &DiskBalancerSettings) -> Info {
     let status = if settings.runs_at_first { Status::Running } else { Status::Stopped };
     let first = Info { status, parameters: settings.parameters.clone() };
@@ -250,12 +250,12 @@ fn read(settings: &DiskBalancerSettings) -> Info {
     let path = settings.info_file.display();
     match fs::read_to_string(&settings.info_file) {
         Ok(text) => info::parse(&text, &settings.parameters).unwrap_or_else(|error| {
-            tracing::error!(%path, %error, "what the disk balancer was told last cannot be read");
+            tracing::error!(%path, %error, "cannot read the disk balancer's stored state");
             first
         }),
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
-                tracing::error!(%path, %error, "what the disk balancer was told last cannot be read");
+                tracing::error!(%path, %error, "cannot read the disk balancer's stored state");
             }
             first
         }

@@ -13,34 +13,34 @@ const TAG: &str =
 /// The only version of the file there is.
 const VERSION: u32 = 1;
 
-/// What the file says.
+/// Contents of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Info {
-    /// Whether it runs.
+    /// Its status.
     pub status: Status,
-    /// How.
+    /// Its parameters.
     pub parameters: Parameters,
 }
 
-/// Why a file cannot be used.
+/// Errors of a file's text.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum InfoError {
     /// A line is no `key: value`.
-    #[error("no key and value: {0:?}")]
+    #[error("not a key and a value: {0:?}")]
     Line(String),
     /// A key's value makes no sense.
     #[error("{key} is {value:?}")]
     Value {
         /// The key.
         key: String,
-        /// What stands there.
+        /// The value in the file.
         value: String,
     },
     /// A key that must be there is not.
     #[error("{0} is missing")]
     Missing(&'static str),
     /// Of a release that is not known.
-    #[error("version {0} is not known")]
+    #[error("unknown version {0}")]
     Version(String),
     /// A parameter that makes no sense.
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub(crate) fn render(info: &Info) -> String {
     )
 }
 
-/// Reads the text of a file; what it does not say is as in `otherwise`.
+/// Parses the text of a file; missing values are those of `otherwise`.
 ///
 /// # Errors
 /// When it makes no sense.

@@ -1,15 +1,15 @@
 //! Ozone's disk balancer: the disks of this node come within a threshold of each other in how full
 //! they are, by moving closed replicas from the fullest to the emptiest.
 //!
-//! | file | what |
+//! | file | subject |
 //! | --- | --- |
-//! | [`rule`] | which replica goes where |
-//! | [`volumes`] | how full the disks are |
-//! | [`parameters`] | what the operator may change while it runs |
-//! | [`info`] | the file that keeps that over a restart |
-//! | [`balancer`] | whether it runs, and what came of it |
+//! | [`rule`] | choice of replicas and disks |
+//! | [`volumes`] | usage of the disks |
+//! | [`parameters`] | parameters that the operator may change at runtime |
+//! | [`info`] | the file that stores them across restarts |
+//! | [`balancer`] | state of the balancer and results of its moves |
 //! | [`moves`] | planning moves and carrying them out |
-//! | [`report`] | what the operator is told |
+//! | [`report`] | report to the operator |
 //!
 //! How one replica is moved: [`containerstore::relocation`]. It is started, stopped and asked by
 //! Hadoop RPC (`rpc/hadoop.rs`); `disk_balancing.rs` is the background service.

@@ -101,7 +101,7 @@ pub(crate) async fn carry_out(
     let outcome = store.relocate(id, &to, &passage).await;
     let took = began.elapsed();
     if took > balancer.settings.timeout {
-        tracing::warn!(container = %id, ?took, bytes, "a move to another disk took long");
+        tracing::warn!(container = %id, ?took, bytes, "slow move of a container to another disk");
     }
     match outcome {
         Ok(moved) => {
@@ -112,7 +112,7 @@ pub(crate) async fn carry_out(
             let stopped = balancer.status() != Status::Running;
             tracing::warn!(
                 container = %id, from = from.id(), to = to.id(), %error, stopped,
-                "a container is not moved to another disk"
+                "cannot move a container to another disk"
             );
             balancer.ended(id, if stopped { Ending::Stopped } else { Ending::Failed });
             false

@@ -1,4 +1,4 @@
-//! What the operator may change while the balancer runs.
+//! Parameters that the operator may change while the balancer runs.
 
 use container::ContainerState;
 use proto::disk_balancer::DiskBalancerConfigurationProto;
@@ -9,7 +9,7 @@ const MOST_BANDWIDTH_MB: u64 = 1 << 30;
 /// Moves at a time that make no sense any more.
 const MOST_THREADS: u32 = 1_000;
 
-/// How the disks are balanced.
+/// Parameters of disk balancing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// Percent by which a disk may differ from all of them, between 0 and 100.
@@ -18,7 +18,7 @@ pub struct Parameters {
     pub bandwidth_mb: u64,
     /// Moves at a time.
     pub threads: u32,
-    /// Whether it stops when there is nothing more to move.
+    /// True if it stops when there is nothing more to move.
     pub stop_after_even: bool,
     /// States of replicas that are moved.
     pub states: MovableStates,
@@ -34,7 +34,7 @@ pub struct MovableStates {
 /// A value that a parameter cannot have.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParameterError {
-    /// No percentage that tells disks apart.
+    /// A percentage that no disks could differ by.
     #[error("the threshold must be more than 0 and less than 100 percent, not {0}")]
     Threshold(f64),
     /// Nothing would be moved, or the number is none.
@@ -71,7 +71,7 @@ impl MovableStates {
         }
     }
 
-    /// Whether a replica in this state is moved.
+    /// Returns `true` if a replica in this state is moved.
     pub fn include(self, state: ContainerState) -> bool {
         match state {
             ContainerState::Closed => self.closed,
@@ -127,7 +127,7 @@ impl Parameters {
         next.checked()
     }
 
-    /// As the operator is told.
+    /// Returns the form for the operator.
     pub fn to_wire(&self) -> DiskBalancerConfigurationProto {
         DiskBalancerConfigurationProto {
             threshold: Some(self.threshold),

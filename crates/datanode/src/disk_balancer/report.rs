@@ -1,4 +1,4 @@
-//! What the operator is told of the balancer.
+//! The balancer's report to the operator.
 
 use std::sync::atomic::Ordering;
 

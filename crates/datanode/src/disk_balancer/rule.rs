@@ -1,34 +1,35 @@
-//! Which replica goes from which disk to which other one.
+//! Choice of the next replica to move, and of its source and target disk.
 //!
-//! As in Ozone, a disk is as full as what is used of its capacity, and the node's disks are even
-//! when none differs from all of them together by as much as the threshold. What goes is a replica
-//! of the fullest disk, to the emptiest that has room for it and stays below the threshold with it.
-//! Beyond Ozone's rule the two disks must be closer to each other afterwards: every move makes the
-//! sum of the squares of the differences smaller, so that the moves end.
+//! As in Ozone, a disk's usage is the used share of its capacity, and the node's disks are even if
+//! none differs from the usage of all of them together by the threshold or more. The next move
+//! takes a replica of the fullest disk to the emptiest one that has space for it and stays below
+//! the threshold with it. Beyond Ozone's rule the two disks must be closer to each other
+//! afterwards: every move makes the sum of the squares of the differences smaller, so that the
+//! moves end.
 
 // Ozone: DefaultContainerChoosingPolicy, DiskBalancerVolumeCalculation.
 
 /// A disk, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Volume {
-    /// What may be used of it.
+    /// Usable capacity.
     pub capacity: u64,
-    /// What is used of that.
+    /// Used part of that.
     pub used: u64,
-    /// What may be written on it now.
+    /// Writable bytes now.
     pub usable: u64,
-    /// What open replicas on it may still take.
+    /// Bytes that open replicas on it may still take.
     pub committed: u64,
-    /// What replicas that are on their way to it will still take.
+    /// Bytes that replicas moving to it will still take.
     pub coming: u64,
-    /// What comes back when replicas that were moved from it, or are on their way, are removed.
+    /// Bytes freed when replicas that were moved from it, or are moving, are removed.
     pub leaving: u64,
 }
 
 /// A replica that may be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Candidate<I> {
-    /// Which one it is.
+    /// Its id.
     pub id: I,
     /// The place of its disk among the volumes.
     pub volume: usize,
@@ -41,16 +42,16 @@ pub(crate) struct Candidate<I> {
 pub(crate) struct Move<I> {
     /// The replica.
     pub id: I,
-    /// Where it is.
+    /// Source disk.
     pub from: usize,
-    /// Where it goes.
+    /// Target disk.
     pub to: usize,
     /// Its bytes.
     pub bytes: u64,
 }
 
 impl Volume {
-    /// What counts as used.
+    /// Returns the bytes that count as used.
     pub fn effective_used(&self) -> u64 {
         let taken = self.used.saturating_add(self.committed).saturating_add(self.coming);
         taken.saturating_sub(self.leaving).min(self.capacity)
@@ -61,7 +62,7 @@ impl Volume {
         share(self.effective_used(), self.capacity)
     }
 
-    /// What may be written on it when all that is promised has been.
+    /// Returns the writable bytes after all committed ones are written.
     fn room(&self) -> u64 {
         self.usable.saturating_sub(self.committed.saturating_add(self.coming))
     }
@@ -79,7 +80,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// How full all disks together are, 0 to 1.
+/// Returns the usage of all disks together, 0 to 1.
 pub(crate) fn ideal_usage(volumes: &[Volume]) -> f64 {
     let sum = |of: fn(&Volume) -> u64| volumes.iter().map(of).fold(0, u64::saturating_add);
     share(sum(Volume::effective_used), sum(|volume| volume.capacity))
@@ -96,14 +97,14 @@ fn counted(volumes: &[Volume]) -> impl Iterator<Item = (usize, &Volume)> {
     volumes.iter().enumerate().filter(|(_, volume)| volume.capacity > 0)
 }
 
-/// Whether no disk differs by the threshold, which is a percentage.
+/// Returns `true` if no disk differs by the threshold, which is a percentage.
 pub(crate) fn is_even(volumes: &[Volume], threshold: f64) -> bool {
     let (ideal, bound) = (ideal_usage(volumes), threshold / 100.0);
     let within = |volume: &Volume| (volume.utilization() - ideal).abs() < bound;
     counted(volumes).count() < 2 || counted(volumes).all(|(_, volume)| within(volume))
 }
 
-/// How many bytes must move until the disks are even, at least.
+/// Returns the least number of bytes that must move until the disks are even.
 pub(crate) fn bytes_to_move(volumes: &[Volume], threshold: f64) -> u64 {
     if is_even(volumes, threshold) {
         return 0;
@@ -189,7 +190,7 @@ mod tests {
         assert_eq!(bytes_to_move(&volumes, 20.0), 0);
         // By shares, not by bytes.
         assert!(is_even(&[volume(1_000, 500), volume(10, 5)], 0.1));
-        // One disk is always even, and so is a node whose other disks are gone.
+        // One disk is always even, and so is a node whose other disks have failed.
         assert!(is_even(&[volume(1_000, 900)], 1.0));
         assert!(is_even(&[volume(1_000, 900), volume(0, 0)], 1.0));
         assert!(is_even(&[], 1.0));
@@ -201,11 +202,11 @@ mod tests {
         let all = candidates(&[(0, 90), (1, 90), (1, 300), (1, 120), (2, 50)]);
         let next = next_move(&volumes, 10.0, &all);
         assert_eq!(next, Some(Move { id: 2, from: 1, to: 2, bytes: 300 }));
-        // Not when it would be too full with it, by the threshold or by what must stay free.
+        // Not if it would be too full with it, by the threshold or by the reserved space.
         let mut small = volumes;
         small[2].usable = 100;
         assert_eq!(next_move(&small, 10.0, &all).unwrap().id, 1);
-        // What is on its way counts as if it were there.
+        // A replica that is moving to a disk counts as if it were there.
         let mut busy = volumes;
         busy[2].coming = 450;
         busy[1].leaving = 450;

@@ -1,4 +1,4 @@
-//! What the balancer is started with, from the configuration.
+//! The balancer's settings, from the configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::DatanodeError;
 /// Name of the file that keeps over a restart whether it runs, and how.
 const INFO_FILE: &str = "diskBalancer.info";
 
-/// How the disks are balanced.
+/// Settings of disk balancing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskBalancerSettings {
-    /// Whether it may run at all.
+    /// True if it may run at all.
     pub enabled: bool,
-    /// Whether it runs before anybody has started or stopped it.
+    /// True if it runs before an operator first starts or stops it.
     pub runs_at_first: bool,
     /// The file that keeps whether it runs, and how.
     pub info_file: PathBuf,
@@ -25,9 +25,9 @@ pub struct DiskBalancerSettings {
     pub interval: Duration,
     /// A move that takes longer is logged.
     pub timeout: Duration,
-    /// How long what was left on a disk stays there.
+    /// Delay before the source of a moved replica is deleted.
     pub deletion_delay: Duration,
-    /// What holds until the operator says otherwise.
+    /// Parameters until the operator changes them.
     pub parameters: Parameters,
 }
 

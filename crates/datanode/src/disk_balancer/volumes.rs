@@ -1,8 +1,8 @@
-//! How full the disks of a node are.
+//! Usage of a node's disks.
 //!
-//! What is used of a disk is what is used on its file system, by others too. Data directories
-//! that share a file system have an equal share of it each, and of what others use on it, and all
-//! of what their own replicas hold: otherwise they would look equally full whatever lies in them.
+//! A disk's usage is that of its file system, by others too. Data directories that share a file
+//! system each have an equal share of it, of its use by others, and all of the bytes of their own
+//! replicas: otherwise they would look equally full whatever they contain.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -24,9 +24,9 @@ pub(crate) struct DiskUsage {
     pub volume: Volume,
 }
 
-/// What of a disk the calculation needs.
+/// Measures of a disk for the calculation.
 struct Measured {
-    /// The file system; `None` when it cannot be told.
+    /// The file system; `None` if it cannot be determined.
     device: Option<u64>,
     space: Space,
     min_free: u64,
@@ -81,9 +81,9 @@ pub(crate) fn by_type(usage: Vec<DiskUsage>) -> Vec<Vec<DiskUsage>> {
 /// A file system with data directories on it.
 struct Shared {
     directories: u64,
-    /// What is used of it, by whomever.
+    /// Used bytes, by any program.
     used: u64,
-    /// What its directories hold of that.
+    /// Part of it in its directories.
     held: u64,
 }
 
@@ -95,7 +95,7 @@ fn volumes(disks: &[Measured]) -> Vec<Volume> {
     let mut shared: BTreeMap<u64, Shared> = BTreeMap::new();
     for disk in disks {
         if let Some(device) = disk.device {
-            // What is used of it is asked for once: it changes from one moment to the next.
+            // Its usage is measured once: it changes from one moment to the next.
             let new = || Shared { directories: 0, used: used(disk.space), held: 0 };
             let all = shared.entry(device).or_insert_with(new);
             all.directories = all.directories.saturating_add(1);
@@ -109,7 +109,7 @@ fn volumes(disks: &[Measured]) -> Vec<Volume> {
         Volume {
             capacity: capacity / count,
             used: match all.filter(|_| count > 1) {
-                // Files may take less room than what is in them.
+                // Files may take less space than their length.
                 Some(all) => (all.used.saturating_sub(all.held) / count).saturating_add(disk.held),
                 None => used(disk.space),
             },

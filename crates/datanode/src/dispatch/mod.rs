@@ -1,5 +1,5 @@
-//! Where commands go: reads to this replica, changes through the Raft group of their pipeline or,
-//! when none replicates the container, directly.
+//! Routing of commands: reads to this replica, changes through the Raft group of their pipeline or,
+//! if none replicates the container, directly.
 //!
 //! * [`write`] carries changes out
 //! * [`small`] joins small blocks that come as WriteChunk and PutBlock

@@ -68,11 +68,11 @@ pub(crate) fn release_late(pipeline: &Pipeline) {
 fn release(pipeline: &Pipeline, chunk: BufferedChunk) {
     let proposal = Proposal { header: chunk.header, payload: chunk.payload, ..Proposal::default() };
     if let Err(error) = pipeline.group.submit(proposal) {
-        tracing::debug!(pipeline = %pipeline.id, %error, "a chunk that was held is not written");
+        tracing::debug!(pipeline = %pipeline.id, %error, "cannot write a buffered chunk");
     }
 }
 
-/// Whether this replica has led ever since the chunk came.
+/// Returns `true` if this replica has led since the chunk arrived.
 fn is_current(pipeline: &Pipeline, chunk: &BufferedChunk) -> bool {
     pipeline.group.is_leader() && pipeline.group.leader().term == chunk.term
 }
@@ -91,7 +91,7 @@ fn to_buffer(pipeline: &Pipeline, command: &Command) -> Option<BufferedChunk> {
     })
 }
 
-/// Whether a command brings the first bytes of a block, few enough to be packed.
+/// Returns `true` if a command contains the first bytes of a block, few enough to be packed.
 fn is_small_first(node: &Node, command: &Command) -> bool {
     let chunk = command.request.write_chunk.as_ref().and_then(|write| write.chunk_data.as_ref());
     let len = command.payload.len() as u64;
@@ -107,7 +107,7 @@ fn piggybacked(
     Some((write, put))
 }
 
-/// Whether a PutBlock ends a block of exactly this chunk.
+/// Returns `true` if a PutBlock ends a block of exactly this chunk.
 fn completes(put: &PutBlockRequestProto, write: &WriteChunkRequestProto) -> bool {
     let Some(chunk) = &write.chunk_data else { return false };
     let block = &put.block_data;

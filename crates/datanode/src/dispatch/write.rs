@@ -15,7 +15,7 @@ use crate::pipeline::Pipeline;
 /// Longest wait for a proposal when the caller gave no deadline.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where a change goes.
+/// Route of a change.
 enum Route {
     /// Through the Raft group of a pipeline.
     Raft(std::sync::Arc<Pipeline>),
@@ -92,12 +92,12 @@ fn route(node: &Node, command: &Command) -> Result<Result<Route, Refusal>, Failu
     Ok(Err(Refusal::NoPipeline(id)))
 }
 
-/// Replicates a command; the answer is what the state machine said.
+/// Replicates a command; returns the response of the state machine.
 pub(crate) async fn through(pipeline: &Pipeline, command: Command) -> Result<Answer, Refusal> {
     Ok(propose(pipeline, command, None)?.applied().await?.1)
 }
 
-/// What became of a command that was to be proposed.
+/// State of a command that was to be proposed.
 pub(crate) enum Begun {
     /// It has its place in the order of the pipeline's changes.
     Proposed(Proposed),

@@ -19,7 +19,7 @@ pub use yaml::YamlError;
 use crate::DatanodeError;
 use crate::settings::Settings;
 
-/// Layout of the metadata directory and of what it leads to.
+/// Layout of the metadata directory and of the data that it leads to.
 pub const LAYOUT_VERSION: u32 = 1;
 
 const NODE_TYPE: &str = "DATANODE";
@@ -80,7 +80,7 @@ impl Identity {
         })
     }
 
-    /// The identity, with the ports of its last start until they are set anew.
+    /// Returns the identity, with the ports of the last start until they are set.
     pub fn details(&self) -> &DatanodeDetails {
         &self.details
     }
@@ -102,7 +102,7 @@ impl Identity {
         self.save()
     }
 
-    /// Keeps what the operator wants of this node.
+    /// Stores the operational state set by the operator.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -115,7 +115,7 @@ impl Identity {
         self.save()
     }
 
-    /// Joins a cluster, for good.
+    /// Joins a cluster, permanently.
     ///
     /// # Errors
     /// When this DataNode is of another one, or the file cannot be written.

@@ -16,7 +16,7 @@ const TAG: &str =
 /// The largest file that is read, in bytes. Ozone's have some 500.
 pub(super) const MAX_BYTES: u64 = 64 << 10;
 
-/// Why a `datanode.id` cannot be used.
+/// Errors of a `datanode.id` file.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// It is no YAML, or none of this shape. The text says where.
@@ -30,7 +30,7 @@ pub enum YamlError {
     Value {
         /// The key.
         key: &'static str,
-        /// What stands there.
+        /// The value in the file.
         value: String,
     },
     /// A key that must be there is not.
@@ -41,7 +41,7 @@ pub enum YamlError {
     },
 }
 
-/// What is read of a file. Ozone's writer puts `null` for what it does not have.
+/// Fields read from a file. Ozone's writer puts `null` for missing ones.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {

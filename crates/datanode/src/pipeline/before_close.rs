@@ -1,4 +1,4 @@
-//! What a pipeline that is closed waits for, since its log is about to go.
+//! Waits of a pipeline before it closes and its log is erased.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,36 +12,34 @@ use uuid::Uuid;
 use super::Pipeline;
 use super::presence::Census;
 
-/// How often a group is looked at.
+/// Interval between checks of a group.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a pipeline that is closed waits for its members to be level while they do not get on,
-/// and how long at most.
+/// Longest wait of a closing pipeline for its members to catch up, without progress and in total.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(3);
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(30);
 
-/// How long replay of a pipeline that is to be closed may stand still before that is refused.
+/// Longest stall of the replay of a pipeline to be closed, before the close is refused.
 const REPLAY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long a member without a leader waits for one when all was applied: a leader that hands over
-/// to the preferred member is followed by that one. With the first of the two gone the other one
-/// could not commit what it begins with.
+/// Longest wait of a member without a leader for a new one when all was applied: after a leader
+/// transfer to the preferred member it follows that one. If the first of the two has left, the
+/// other one could not commit its first entry.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a member stays when all is level: a follower for what the leader may still have for
-/// it, or for others.
+/// Delay before a member leaves when all have caught up: a follower may still receive entries from
+/// the leader, or the leader may need it for others.
 const LEAVE_DELAY: Duration = Duration::from_millis(500);
 
-/// How long the members may be without a leader before they are asked what they have, and how
-/// often they are asked.
+/// Time without a leader before members are asked for their state, and interval of the requests.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a member that never had an entry waits for a leader. A group that too few members were
-/// there to begin never has one; and there is nothing here that others could be missing.
+/// Longest wait for a leader of a member that never had an entry. A group that too few members
+/// joined never elects one; and it has no entries here that others could be missing.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a member waits for its leader's word on what is acknowledged, before it looks again
-/// whether there is a leader.
+/// Longest wait of a member for its leader's commit index, before it checks again whether there is
+/// a leader.
 const LEVEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A pipeline that is waited for, as it is now.
@@ -54,27 +52,27 @@ pub(super) enum Current {
     Gone,
 }
 
-/// What a wait for a decision ended with.
+/// Outcome of a wait for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// It is known what becomes of all entries that the log had, and no other member has more.
     Made,
-    /// That will never be known: the group is lost here, so many members are gone that the others
-    /// can decide nothing, the group never began, or they were waited for for too long.
+    /// There will be no decision: the group is lost here, too few members remain for a quorum, the
+    /// group never began, or the wait timed out.
     Never,
 }
 
-/// Whether it is known what becomes of every entry of the log: all of them are applied, or the
-/// group is lost and nothing will be known any more.
+/// Returns `true` if every entry of the log is decided: all of them are applied, or the group is
+/// lost and no entry will be decided any more.
 ///
-/// An entry beyond what is known to be committed may have been acknowledged all the same: the
-/// leader tells its followers of a commit with its next message. After a restart that is so for
-/// all entries since the tables were flushed. A leader decides it, once there is one again.
+/// An entry beyond the known commit index may still have been acknowledged: the leader sends its
+/// followers the commit index with its next message. After a restart this holds for all entries
+/// since the tables were flushed. A leader decides them once it is elected.
 pub(super) async fn is_decided(pipeline: &Pipeline) -> bool {
     log_state(pipeline).await.is_some_and(|log| log.undecided.is_empty())
 }
 
-/// What a member knows of its log.
+/// State of a member's log.
 struct LogState {
     /// Entries that are not applied.
     undecided: Range<u64>,
@@ -103,18 +101,18 @@ async fn log_state(pipeline: &Pipeline) -> Option<LogState> {
     status.failed.is_none().then_some(LogState { undecided, led, failed: false })
 }
 
-/// Whether this member has applied all that was acknowledged. Its leader says how far that is, when
-/// a majority still follows it and it has committed what it was elected with: until then a member
-/// that leaves may be the one that others need to commit anything.
+/// Returns `true` if this member has applied all acknowledged entries. Its leader reports the
+/// commit index once a majority follows it and it has committed the entry of its election: until
+/// then others may need a leaving member to commit anything.
 async fn is_level(pipeline: &Pipeline) -> bool {
     let level = pipeline.group.read_index_anywhere();
     matches!(tokio::time::timeout(LEVEL_TIMEOUT, level).await, Ok(Ok(_)))
 }
 
-/// Waits until it is known what becomes of the entries that the log has now, and that no other
-/// member has entries that may have been acknowledged and are not here. `me` is this node;
-/// `current` is asked again and again, for a pipeline whose members move is started anew. Counts
-/// in `censuses` how often the other members were asked what they have.
+/// Waits until the log's present entries are decided, and no other member has entries that may have
+/// been acknowledged and are missing here. `me` is this node; `current` is called repeatedly, as a
+/// pipeline whose members change their addresses is restarted. Counts in `censuses` the requests to
+/// the other members.
 pub(super) async fn wait_for_decision(
     me: Uuid,
     current: impl Fn() -> Current,
@@ -145,7 +143,7 @@ pub(super) async fn wait_for_decision(
             if !log.never_began() {
                 begin_by = Instant::now() + BEGIN_TIMEOUT;
             } else if Instant::now() >= begin_by {
-                tracing::info!(pipeline = %pipeline.id, "a pipeline ends that never had a leader");
+                tracing::info!(pipeline = %pipeline.id, "closing a pipeline that never had a leader");
                 return Decision::Never;
             }
             if !log.led && Instant::now() >= ask_at {
@@ -174,9 +172,9 @@ pub(super) async fn wait_for_decision(
     }
 }
 
-/// Waits until replay has put back what only the log has: the log is about to go. Replay up to
-/// there needs no other member, only time. False when it does not get on; true, too, when it never
-/// will, because the group has failed or the log was lost.
+/// Waits until replay has restored the entries that only the log has: the log will be erased.
+/// Replay needs no other member up to there, only time. False if it stalls; true, too, if it will
+/// never finish because the group has failed or the log was lost.
 pub(super) async fn wait_for_replay(pipeline: &Pipeline) -> bool {
     let replay = || async move {
         if !pipeline.store.is_replaying() {
@@ -209,9 +207,9 @@ async fn wait_for_end<P: PartialEq, F: Future<Output = Option<P>>>(
     true
 }
 
-/// Waits, but not for long, until the members have what is in their logs and know it to be
-/// committed: an acknowledged write may be applied on the leader alone, and the logs are about to
-/// go. A follower that is left without knowing waits for a leader that there is not.
+/// Waits for a bounded time until the members have committed the entries in their logs: an
+/// acknowledged write may be applied on the leader alone, and the logs will be erased. Otherwise a
+/// follower with an old commit index would wait for a leader that no longer exists.
 pub(super) async fn wait_for_members(pipeline: &Pipeline) {
     let latest = Instant::now() + LONGEST_CATCH_UP;
     let mut deadline = Instant::now() + CATCH_UP_TIMEOUT;
@@ -256,8 +254,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether replay ended that says `positions` one after the other, the last one for ever, and
-    /// may stand still no longer than from one look to the next; and how often it was looked at.
+    /// Returns whether a replay ended that reports `positions` one after the other, the last one
+    /// forever, and may stall for one poll at most; and the number of polls.
     async fn ended(positions: &[Option<u64>]) -> (bool, usize) {
         let looks = Cell::new(0);
         let replay = || {

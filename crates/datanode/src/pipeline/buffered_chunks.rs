@@ -1,10 +1,10 @@
 //! Small chunks that wait for their PutBlock on the leader.
 //!
 //! A published client writes a small key as a WriteChunk and a PutBlock, which would be a file for
-//! every key. So the leader answers a small block's first WriteChunk from here, and proposes it
-//! together with its PutBlock as one PutSmallFile: one log entry, packed like our own client's
-//! small keys. A WriteChunk promises nothing until its PutBlock is answered: a client keeps the
-//! bytes until then, and writes them into another block when a leader was lost with them.
+//! every key. So the leader acknowledges a small block's first WriteChunk from here, and proposes
+//! it together with its PutBlock as one PutSmallFile: one log entry, packed like our own client's
+//! small keys. A WriteChunk is not durable until its PutBlock is acknowledged: a client keeps the
+//! bytes until then, and writes them into another block if a leader was lost with them.
 //!
 //! A chunk leaves with its PutBlock, ahead of any other command of its block, or when it has waited
 //! for [`MAX_BUFFER_TIME`].
@@ -17,7 +17,7 @@ use proto::datanode::WriteChunkRequestProto;
 use rustc_hash::FxHashMap;
 use types::LocalId;
 
-/// Longest wait of a chunk: clients send PutBlock right behind the last WriteChunk.
+/// Longest wait of a chunk: clients send PutBlock immediately after the last WriteChunk.
 pub(crate) const MAX_BUFFER_TIME: Duration = Duration::from_secs(2);
 
 /// Bytes that a pipeline buffers at most; chunks beyond are written like large ones.

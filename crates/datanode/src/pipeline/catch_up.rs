@@ -1,5 +1,5 @@
-//! Bringing a replica that lags behind the trimmed log up to a snapshot: what it lacks of the
-//! listed blocks is fetched from the other members and committed as if their entries had been
+//! Catching up a replica that lags behind the trimmed log from a snapshot: missing parts of the
+//! listed blocks are fetched from the other members and committed as if their entries had been
 //! applied.
 
 use std::collections::BTreeMap;
@@ -26,11 +26,11 @@ const BATCH: usize = 128;
 /// Chunks of a block fetched at a time.
 const FETCHES: usize = 4;
 
-/// How long a chunk is asked for that no member gives: members that start, or connections that are
-/// made, take moments, and a snapshot that is not restored stops the replica.
+/// Time for which a chunk is requested that no member returns: starting members and new connections
+/// take moments, and a snapshot that is not restored stops the replica.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Pause before a chunk is asked for again.
+/// Pause before retrying the fetch of a chunk.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Fetches what is missing of a snapshot.
@@ -39,7 +39,7 @@ pub(crate) struct CatchUp<'a> {
     pub pipeline: &'a PipelineStore,
     pub payloads: &'a Payloads,
     pub runtime: &'a Handle,
-    /// Where the snapshot was taken.
+    /// Position of the snapshot.
     pub at: Position,
 }
 
@@ -80,7 +80,7 @@ impl CatchUp<'_> {
         Ok(missing)
     }
 
-    /// Whether a block is here as far as the snapshot has it.
+    /// Returns `true` if a block is here up to its length in the snapshot.
     fn has(&self, block: &BlockData) -> bool {
         self.store.has_block(BlockId::from_datanode(&block.block_id))
     }
@@ -100,7 +100,8 @@ impl CatchUp<'_> {
         let id = BlockId::from_datanode(&block.block_id);
         let at = Position { term: self.at.term, index: id.bcsid };
         let container = self.store.container(id.container);
-        // What takes no writes here was ended by SCM without its pipeline; SCM knows its commits.
+        // SCM ended a container that takes no writes here without its pipeline; SCM has its
+        // commits.
         if container.is_ok_and(|container| !container.state().applies_writes()) {
             return Ok(());
         }
@@ -156,7 +157,7 @@ impl CatchUp<'_> {
     }
 }
 
-/// What becomes of a container when all of its blocks are here.
+/// State of a container when all of its blocks are here.
 #[derive(Default)]
 struct End {
     /// The block commit sequence id that it has come to.
@@ -179,7 +180,7 @@ async fn again_until<T>(
             Err(failure)
                 if failure.code == ResultCode::UnableToFindChunk && Instant::now() < until =>
             {
-                tracing::debug!(%failure, "a chunk is asked for again");
+                tracing::debug!(%failure, "retrying the fetch of a chunk");
                 tokio::time::sleep(RETRY_DELAY).await;
             }
             answer => return answer,
@@ -195,7 +196,7 @@ mod tests {
         Failure::new(code, "no")
     }
 
-    /// What comes of answers one after the other within a time, and how often it was asked.
+    /// Returns the outcome of these responses within a time, and the number of requests.
     async fn ask(
         time: Duration,
         answers: impl Fn(u32) -> Result<u32, Failure>,

@@ -1,4 +1,4 @@
-//! Which disk a new pipeline gets.
+//! Choice of a new pipeline's disk.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a pipeline's Raft group replicates into: one round of entries becomes one batch of the
-//! disk's store, applied position included.
+//! State machine of a pipeline's Raft group: one round of entries becomes one batch of the disk's
+//! store, applied position included.
 
 use std::sync::Arc;
 
@@ -34,11 +34,11 @@ pub(crate) struct Machine {
     pub payloads: Payloads,
     /// Carries the fetches.
     pub runtime: Handle,
-    /// Hears of what happens.
+    /// Receives events for SCM.
     pub pending_reports: Arc<PendingReports>,
-    /// Hears of changes of clients.
+    /// Receives the load of clients' changes.
     pub pace: Arc<RepairPace>,
-    /// Replay begins behind this.
+    /// Replay begins after this position.
     pub from: Position,
 }
 
@@ -47,7 +47,7 @@ impl Machine {
         self.store.id()
     }
 
-    /// Tells SCM that this replica of the pipeline is beyond help, and stops it.
+    /// Reports to SCM that this replica of the pipeline failed permanently, and stops it.
     fn fail(
         &self,
         what: &str,
@@ -114,7 +114,7 @@ impl StateMachine for Machine {
                 tracing::error!(pipeline = %self.id(), %error, "cannot catch up; giving its open containers up");
                 self.store.restore(at).map_err(|error| self.fail("restoring", error))?;
                 self.pending_reports
-                    .pipeline_failed(self.id(), format!("a replica cannot catch up: {error}"));
+                    .pipeline_failed(self.id(), format!("replica cannot catch up: {error}"));
             }
         }
         self.pending_reports.detect_changes();
@@ -134,8 +134,8 @@ fn to_log(position: Position) -> LogPosition {
 /// Puts one entry into the batch; its response is encoded. A command that fails is a response too.
 ///
 /// # Errors
-/// When it failed for this disk's sake: the others carry it out, and a replica that went on without
-/// it would be taken for as good as theirs.
+/// If it failed because of this disk: the others apply it, and a replica that continued without it
+/// would count as equal to theirs.
 fn apply_one(batch: &mut ApplyBatch<'_>, entry: &Committed) -> Result<Bytes, Failure> {
     let at = Position { term: entry.term, index: entry.index };
     let response = match ContainerCommandRequestProto::decode(entry.header.clone()) {

@@ -1,4 +1,4 @@
-//! The members of a pipeline, as SCM says.
+//! The members of a pipeline, as ordered by SCM.
 
 use multiraft::Peer;
 use proto::scm_datanode::CreatePipelineCommandProto;
@@ -12,7 +12,7 @@ pub(crate) struct Membership {
     pub id: PipelineId,
     /// Its members.
     pub peers: Vec<Peer>,
-    /// Where they serve Ratis' client protocol.
+    /// Addresses of their Ratis client protocol.
     pub ratis: Vec<(Uuid, String)>,
     /// The storage type of the disk that it gets; any when `None`.
     pub storage_type: Option<StorageType>,

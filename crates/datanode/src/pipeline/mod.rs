@@ -45,7 +45,7 @@ pub(crate) struct Pipeline {
     pub group: Group,
     /// Starts the group again when it fails.
     pub supervisor: Supervisor,
-    /// What it has applied, and its containers.
+    /// Its applied position and its containers.
     pub store: PipelineStore,
     /// The disk that it lives on.
     pub disk: Arc<Disk>,

@@ -1,7 +1,7 @@
-//! What the other members of a pipeline that is closed still have of it.
+//! State of a closed pipeline on its other members.
 //!
-//! A member whose log has entries that are not decided waits for a leader. It waits in vain when
-//! the others have closed the pipeline and erased their logs, so it asks them.
+//! A member whose log has undecided entries waits for a leader. The leader never comes if the
+//! others have closed the pipeline and erased their logs, so the member asks them.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use multiraft::Peer;
 use types::PipelineId;
 use uuid::Uuid;
 
-/// How long a member has for its answer.
+/// Timeout of a member's response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a DataNode has of a pipeline.
+/// State of a pipeline on a DataNode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     /// Its group: one that runs, is being stopped, or is about to start.
     Group,
     /// Nothing: it closed the pipeline since it was started, and had what was committed.
     Closed,
-    /// Nothing, and it does not know why. It may have closed the pipeline, may have lost the disk,
-    /// or may not have been told to make it.
+    /// Nothing, for an unknown reason. It may have closed the pipeline, may have lost the disk, or
+    /// may not have received the order to create it.
     Absent,
 }
 
 impl Presence {
-    /// An answer: the DataNode that gives it (16 bytes) and what it has (1 byte).
+    /// Returns the response: the id of its DataNode (16 bytes) and the state there (1 byte).
     pub fn answer(self, node: Uuid) -> Bytes {
         let mut answer = BytesMut::with_capacity(17);
         answer.put_slice(node.as_bytes());
@@ -40,7 +40,7 @@ impl Presence {
         answer.freeze()
     }
 
-    /// What an answer says, if `node` gave it: another DataNode may listen at its address by now.
+    /// Parses a response, if `node` sent it: another DataNode may listen at its address by now.
     fn from_answer(answer: &[u8], node: Uuid) -> Option<Self> {
         match answer.strip_prefix(node.as_bytes())? {
             [0] => Some(Self::Group),
@@ -51,7 +51,7 @@ impl Presence {
     }
 }
 
-/// How many members have what of a pipeline. Those that do not answer are in none of the counts.
+/// Counts of members by their state of a pipeline. Members without a response are in none of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Census {
     members: usize,
@@ -69,15 +69,15 @@ impl Census {
         Self { members: peers.len(), closed, absent }
     }
 
-    /// Whether those that may still have the group are too few to decide anything.
+    /// Returns `true` if too few members may still have the group for a quorum.
     pub fn is_hopeless(self) -> bool {
         let left = self.members.saturating_sub(self.closed + self.absent);
         left <= self.members / 2
     }
 
-    /// Whether all that was acknowledged is known to this member, if it knows what becomes of its
-    /// own log: a member that closed the pipeline had applied what was committed before, and what
-    /// was committed later took a majority that this member must be part of.
+    /// Returns `true` if this member has all acknowledged entries once its own log is decided: a
+    /// member that closed the pipeline had applied the entries committed before, and entries
+    /// committed later took a majority that this member must be part of.
     pub fn vouches(self) -> bool {
         self.closed > 0 && self.members.saturating_sub(self.closed) <= self.members / 2 + 1
     }

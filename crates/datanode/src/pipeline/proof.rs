@@ -6,7 +6,7 @@ use prost::Message;
 use proto::datanode::{ContainerCommandRequestProto, GetBlockRequestProto, Type};
 use types::BlockId;
 
-/// The answer of a node that knows that it was; one that does not know gives none.
+/// The response of a node that has recorded the deletion; a node without that record sends none.
 pub(super) const DELETED: Bytes = Bytes::from_static(b"deleted");
 
 /// Asks for a block, whose block commit sequence id names its entry.

@@ -1,6 +1,6 @@
 //! A snapshot of a pipeline, for a replica that lags behind the trimmed log: the list of containers
-//! and blocks. Bytes are not in it: the lagging replica knows which blocks it lacks, and fetches
-//! only those from the other members.
+//! and blocks, without their bytes. The lagging replica compares the list with its own blocks, and
+//! fetches only the missing ones from the other members.
 //!
 //! One file, [`FILE`]: the magic, then records of `kind: u8`, `length: u32` (little-endian),
 //! CRC-32C of the bytes (big-endian), bytes. A container (kind 1, `ContainerDataProto`) is followed
@@ -35,7 +35,7 @@ const PAGE: usize = 1_000;
 /// Bytes of the rows listed at a time, about.
 const PAGE_BYTES: usize = 8 << 20;
 
-/// Why a snapshot could not be made or used.
+/// Errors of making or using a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SnapshotError {
     /// Its file.
@@ -52,7 +52,7 @@ pub(crate) enum SnapshotError {
     Block(#[from] crate::command::Failure),
 }
 
-/// What a snapshot lists.
+/// Item of a snapshot's list.
 pub(crate) enum Item {
     /// A container; its blocks follow.
     Container(ContainerDataProto),
@@ -134,7 +134,8 @@ impl<R: Read> Items<R> {
         if length > MAX_RECORD {
             return Err(SnapshotError::Malformed(format!("a record of {length} bytes")));
         }
-        // Memory is taken for what is there, not for what a damaged length claims.
+        // Memory is allocated for the bytes received, not for the length that a damaged record
+        // declares.
         let mut bytes = Vec::new();
         self.input.by_ref().take(length.into()).read_to_end(&mut bytes)?;
         if bytes.len() < length as usize {

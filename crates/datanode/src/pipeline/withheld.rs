@@ -1,21 +1,21 @@
 //! Entries that this replica does not confirm, because it cannot store what they carry.
 //!
 //! The leader sends such an entry again and again, and the other members may commit it without this
-//! one. SCM is told, so that it replaces the pipeline: at once when the reason cannot pass, else
-//! when it has lasted.
+//! one. SCM receives a report, so that it replaces the pipeline: immediately if the reason is
+//! permanent, otherwise once it has lasted.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long a reason that may pass (a full disk, a member that cannot be asked) may last before SCM
-/// is told.
+/// Time for which a temporary reason (a full disk, an unreachable member) may last before SCM
+/// receives a report.
 const REPORT_DELAY: Duration = Duration::from_secs(30);
 
-/// SCM is told again after this long: it may have lost its leader meanwhile.
+/// Interval of repeated reports to SCM: it may have lost its leader meanwhile.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// When entries were refused, and when SCM was told.
+/// Times of refused entries, and of reports to SCM.
 #[derive(Debug, Default)]
 pub(crate) struct Withheld {
     state: Mutex<State>,
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Withheld {
-    /// An entry was refused at `now`. Whether SCM is to be told now.
+    /// Records that an entry was refused at `now`. Returns `true` if a report to SCM is due.
     pub fn refused(&self, now: Instant, may_pass: bool) -> bool {
         let mut state = self.state.lock();
         let follows = |last: Instant| now.duration_since(last) < REPORT_INTERVAL;

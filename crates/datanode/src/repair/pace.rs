@@ -1,11 +1,10 @@
-//! How fast copies and reconstructions go: as fast as they can where nobody else uses a DataNode,
-//! and slower while clients do.
+//! Rate of copies and reconstructions: unlimited while a DataNode is otherwise idle, slower while
+//! clients use it.
 //!
-//! Each DataNode judges for itself what of it repairs take: bytes that it sends, that it receives,
-//! and that it reads for a coordinator of a reconstruction. The slowest of those that take part
-//! sets the rate. SCM orders a copy again that is not there in time, and what came late is for
-//! nothing: so what is sent and read for it waits, on any node, no longer than its [`Schedule`]
-//! allows.
+//! Each DataNode measures its own part of repairs: bytes that it sends, that it receives, and that
+//! it reads for a coordinator of a reconstruction. The slowest participant sets the rate. SCM
+//! repeats the order of a late copy, and late bytes are useless: so on any node, bytes sent and
+//! read for a copy wait no longer than its [`Schedule`] allows.
 
 use std::time::Duration;
 
@@ -15,14 +14,14 @@ use tokio::time::Instant;
 use crate::settings::repair_rates::RepairRates;
 use crate::throttle::Throttle;
 
-/// The part of the time that is left for an order in which all should have passed: the rest is for
-/// what comes behind the last byte.
+/// Share of an order's time in which all bytes should have passed: the rest is for the work after
+/// the last byte.
 const IN_TIME: f64 = 0.5;
 
-/// How long one that waits for an answer is kept waiting: far less than its time-out.
+/// Longest delay of a caller that waits for a response: far less than its timeout.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How far a copy should be, to be there as long as its order counts.
+/// Schedule of a copy that must arrive before its order expires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Schedule {
     begun: Instant,
@@ -32,13 +31,14 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Of so many bytes, begun at `begun`, for which so much time is left.
+    /// Creates the schedule of a copy of `bytes` bytes, begun at `begun`, whose order expires after
+    /// `left`.
     pub(crate) fn new(begun: Instant, left: Option<Duration>, bytes: u64) -> Self {
         Self { begun, left, bytes }
     }
 
-    /// How long it may wait with what comes behind `passed` bytes and not fall behind; `None` is
-    /// for as long as it takes.
+    /// Returns how long the work after `passed` bytes may wait without missing the schedule; `None`
+    /// is without a limit.
     pub(crate) fn patience(&self, passed: u64, now: Instant) -> Option<Duration> {
         let share = passed.min(self.bytes) as f64 / self.bytes.max(1) as f64;
         let due = self.left?.mul_f64(IN_TIME).mul_f64(share);
@@ -50,7 +50,7 @@ impl Schedule {
 #[derive(Debug, Default)]
 pub(crate) struct RepairPace {
     rates: RepairRates,
-    /// What clients ask for.
+    /// Load of clients.
     pub(crate) clients: ClientLoad,
     /// All that is sent, at any time.
     most: Throttle,
@@ -69,7 +69,7 @@ impl RepairPace {
         self.rates.at(self.clients.is_used(now.into_std()))
     }
 
-    /// Waits until so many bytes may be sent; for clients no longer than `patience`.
+    /// Waits until `bytes` bytes may be sent; for clients no longer than `patience`.
     pub(crate) async fn send(&self, bytes: u64, patience: Option<Duration>) {
         if self.rates.most > 0 {
             let at = self.most.next(bytes, self.rates.most, Instant::now());
@@ -78,13 +78,13 @@ impl RepairPace {
         self.step_back(&self.sent, bytes, patience).await;
     }
 
-    /// Waits until the answer may say that so many bytes were received, no longer than the sender
-    /// wants.
+    /// Waits until the response may confirm `bytes` received bytes, no longer than the sender's
+    /// patience.
     pub(crate) async fn receive(&self, bytes: u64, patience_ms: Option<u64>) {
         self.step_back(&self.received, bytes, Some(told(patience_ms))).await;
     }
 
-    /// Waits until so many bytes may be read for another DataNode, no longer than that wants.
+    /// Waits until `bytes` bytes may be read for another DataNode, no longer than its patience.
     pub(crate) async fn read(&self, bytes: u64, patience_ms: Option<u64>) {
         self.step_back(&self.read, bytes, Some(told(patience_ms))).await;
     }
@@ -103,12 +103,12 @@ impl RepairPace {
     }
 }
 
-/// The patience that another DataNode tells of, which may be absurd.
+/// Returns another DataNode's patience, which may be absurd, within bounds.
 fn told(patience_ms: Option<u64>) -> Duration {
     patience_ms.map_or(LONGEST, |ms| Duration::from_millis(ms).min(LONGEST))
 }
 
-/// The same to be told.
+/// Returns the patience in the form of a request.
 pub(crate) fn to_tell(patience: Option<Duration>) -> Option<u64> {
     Some(u64::try_from(patience?.as_millis()).unwrap_or(u64::MAX))
 }
@@ -157,7 +157,7 @@ mod tests {
             pace.send(20_000, None).await;
         }
         assert!(begin.elapsed() >= Duration::from_millis(350), "the first one does not wait");
-        // What is late does not wait for clients, but for the limit at any time.
+        // Late bytes do not wait for clients, but for the permanent limit.
         pace.send(u64::MAX / 2, Some(Duration::ZERO)).await;
         pace.receive(u64::MAX / 2, Some(0)).await;
         pace.receive(1, Some(0)).await;

@@ -13,13 +13,13 @@ use types::{ContainerId, DatanodeDetails, DatanodeId, LocalId};
 use crate::repair::push::{PushError, Pusher};
 use containerstore::bcsid_of;
 
-/// How long a source may take to answer.
+/// Timeout of a source's response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Rows asked for at a time.
 const PAGE: u32 = 1_000;
 
-/// Why a source does not give something.
+/// Errors of a source.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum SourceError {
     /// It does not answer.
@@ -28,7 +28,7 @@ pub(crate) enum SourceError {
     /// It refuses.
     #[error("{code:?}: {message}")]
     Refused {
-        /// Why.
+        /// The result code.
         code: dn::Result,
         /// Its words.
         message: String,
@@ -45,18 +45,18 @@ pub(crate) enum SourceError {
 }
 
 impl SourceError {
-    /// Whether the node says that it has no such block.
+    /// Returns `true` if the node reports that it has no such block.
     pub fn is_gone(&self) -> bool {
         matches!(self, Self::Refused { code: dn::Result::NoSuchBlock, .. })
     }
 
-    /// Whether nothing more is to be expected of the source.
+    /// Returns `true` if no later request to the source can succeed.
     pub fn is_of_the_node(&self) -> bool {
         matches!(self, Self::Call(_))
     }
 }
 
-/// What a source says of its replica.
+/// Size and state of a source's replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Bytes in it.
@@ -69,11 +69,11 @@ pub(crate) struct Size {
     pub delete_tx: u64,
     /// Its commit sequence id; 0 of a node of an earlier release, which does not tell.
     pub bcsid: u64,
-    /// Whether it is CLOSED: what may still be written is no source.
+    /// True if it is CLOSED: a replica that may still be written is no source.
     pub is_closed: bool,
-    /// Whether it is QUASI_CLOSED.
+    /// True if it is QUASI_CLOSED.
     pub is_quasi_closed: bool,
-    /// Whether it is UNHEALTHY: its good blocks may be what is left.
+    /// True if it is UNHEALTHY: its good blocks may be the only ones left.
     pub is_damaged: bool,
 }
 
@@ -106,7 +106,7 @@ impl ReplicaSource {
         self.node.id
     }
 
-    /// How large the replica is.
+    /// Returns the size of the replica.
     pub async fn size(&self) -> Result<Size, SourceError> {
         let request = dn::ContainerCommandRequestProto {
             read_container: Some(dn::ReadContainerRequestProto {}),
@@ -225,7 +225,7 @@ impl ReplicaSource {
             let method = proto::method::REPORT_DAMAGE;
             let told = client.call(method, header.into(), Bytes::new(), TIMEOUT).await;
             if let Err(error) = told {
-                tracing::debug!(%error, "damage was not reported");
+                tracing::debug!(%error, "cannot report damage");
             }
         });
     }

@@ -1,4 +1,4 @@
-//! How far deletions are on this DataNode: `o3 admin deletion status`.
+//! Progress of deletions on this DataNode: `o3 admin deletion status`.
 
 use std::sync::Arc;
 

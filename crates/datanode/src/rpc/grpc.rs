@@ -73,7 +73,7 @@ pub(super) async fn answer(
         trace_id: request.trace_id.clone(),
         ..Default::default()
     };
-    // The caller's deadline ends the whole call, so it is not looked at again.
+    // The caller's deadline ends the whole call, so it is not checked again.
     let command: Command = super::split_payload(Box::new(request), None, peer);
     let Answer { response, payload } = match super::serve(daemon, command, Instant::now()).await {
         Ok(answer) => answer,

@@ -1,8 +1,8 @@
 //! The Hadoop RPC endpoint: `DiskBalancerProtocol`, as `ozone admin datanode diskbalancer` speaks
 //! it to one DataNode.
 //!
-//! Everybody may ask how the disks are; with ACLs on, administrators start, stop and update. A
-//! refusal is an exception, whose text the command shows.
+//! Every user may read the state of the disks; with ACLs on, only administrators start, stop and
+//! update. A refusal is an exception, whose text the command prints.
 
 use std::future::ready;
 use std::sync::{Arc, Weak};
@@ -20,7 +20,7 @@ use crate::node::Node;
 const DISK_BALANCER: &str = "org.apache.hadoop.hdds.protocol.DiskBalancerProtocol";
 const VERSION: u64 = 1;
 
-/// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
+/// Package of IPC's exceptions in Ozone's clients: a fork of Hadoop's package.
 const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
 
 /// Calls of administrators that are worked on at a time.

@@ -1,4 +1,4 @@
-//! Where requests come in.
+//! Endpoints of requests.
 //!
 //! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
 //! * [`background`]: background services, on the framed endpoint
@@ -31,7 +31,7 @@ use crate::dispatch;
 use crate::node::Node;
 use crate::settings::MAX_CHUNK;
 
-/// Counts a read that is dropped before it is answered: its client has gone.
+/// Counts a read that is dropped before its response: its client disconnected.
 struct Unanswered<'a> {
     dropped: Option<&'a AtomicU64>,
 }

@@ -57,14 +57,14 @@ impl NativeHandler {
 }
 
 fn unknown(method: u16) -> Status {
-    Status::new(Code::Unimplemented, format!("method {method} is not known here"))
+    Status::new(Code::Unimplemented, format!("unknown method {method}"))
 }
 
 fn ready(answer: Result<Reply, Status>) -> HandlerFuture {
     std::future::ready(answer).boxed()
 }
 
-/// A reader found a replica damaged: the blocks are read here before that is believed.
+/// A reader found a replica damaged: the blocks are read here to verify its report.
 fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;
     let id = |at: usize| call.header.get(at..at + 8)?.try_into().ok().map(u64::from_be_bytes);
@@ -116,14 +116,14 @@ async fn container(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
             ..super::split_payload(request, deadline, peer)
         }
     } else {
-        return Err(Status::invalid("chunk bytes both in the message and beside it"));
+        return Err(Status::invalid("chunk bytes both in the message and next to it"));
     };
     let is_read = command.class() == Some(Class::Read);
     let mut serve = pin!(super::serve(&daemon, command, received));
     let answer = tokio::select! {
         biased;
         answer = &mut serve => answer,
-        // What was read would be read for nobody. Dropped, it counts.
+        // No client waits for the bytes of this read. The dropped read is counted.
         () = caller.gone(), if is_read => return Err(Refusal::Late.to_status()),
     };
     let Answer { response, payload } = answer.map_err(|refusal| refusal.to_status())?;

@@ -46,7 +46,7 @@ impl Server for RatisServer {
         let found = PipelineId(id);
         let pipeline = match node.pipelines.get(found) {
             Some(pipeline) => pipeline,
-            // A client that is told that there is no such group gives the pipeline up.
+            // A client gives the pipeline up after the response that there is no such group.
             None if node.pipelines.is_moving(found) => return Err(Refusal::ServerNotReady),
             None => return Err(Refusal::GroupMismatch(id)),
         };
@@ -101,7 +101,7 @@ impl PipelineGroup {
             measured.started();
         }
         if command.class() != Some(Class::Replicated) {
-            let text = format!("{} is no change", command::name(command.kind()));
+            let text = format!("{} is not a change", command::name(command.kind()));
             return Err(Refusal::Invalid(text));
         }
         let name = command::name(command.kind());
@@ -135,8 +135,8 @@ impl PipelineGroup {
         Ok(response.encode_to_vec().into())
     }
 
-    /// A refusal in Ratis' terms. What may have been lost with a leader is tried again with the
-    /// next one: every command may be repeated.
+    /// Maps a refusal to Ratis' terms. Entries that may have been lost with a leader are retried
+    /// with the next one: every command may be repeated.
     fn refusal(&self, refused: Refused) -> Refusal {
         match refused {
             Refused::NotLeader { leader, .. } => self.not_leader(leader.map(|leader| leader.0)),

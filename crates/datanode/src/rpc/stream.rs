@@ -24,7 +24,7 @@ use containerstore::Piece;
 /// Length of a piece when the client does not say.
 const PIECE: u32 = 1 << 20;
 
-/// What is still to be sent.
+/// Ranges still to be sent.
 struct Rest {
     node: Arc<Node>,
     frame: ContainerCommandResponseProto,
@@ -35,8 +35,7 @@ struct Rest {
     most: u64,
 }
 
-/// The pieces that a request asks for. A reader does not look at result codes here: what goes wrong
-/// ends the stream.
+/// Returns the requested pieces. A reader ignores result codes here: an error ends the stream.
 pub(super) fn read_block(
     daemon: Arc<Daemon>,
     request: ContainerCommandRequestProto,

@@ -1,4 +1,4 @@
-//! The reports that SCM gets: disks, containers, pipelines, and what is to be closed.
+//! Reports to SCM: disks, containers, pipelines, and containers and pipelines to be closed.
 
 use proto::scm_datanode as wire;
 use proto::scm_datanode::container_replica_proto::State;
@@ -8,14 +8,14 @@ use types::{ContainerId, PipelineId};
 use crate::node::Node;
 use crate::pending_reports::Batch;
 
-/// What SCM was last told of the containers that are being written: usage is told again when it
+/// Last reported usage of the containers that are being written: usage is reported again when it
 /// differs.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     used: FxHashMap<ContainerId, (i64, i64)>,
 }
 
-/// The whole state, as registration wants it.
+/// Returns the whole state, for registration.
 pub(crate) fn registration(node: &Node, told: &mut Told) -> wire::ScmRegisterRequestProto {
     told.used.clear();
     wire::ScmRegisterRequestProto {
@@ -85,7 +85,7 @@ fn disks(node: &Node) -> wire::NodeReportProto {
     }
 }
 
-/// A replica as it is now; one that is gone is DELETED.
+/// Returns a replica's present report; a removed one is DELETED.
 fn replica(node: &Node, id: ContainerId) -> wire::ContainerReplicaProto {
     node.store.replica_report(id).unwrap_or_else(|| wire::ContainerReplicaProto {
         container_id: id.to_wire(),
@@ -95,7 +95,7 @@ fn replica(node: &Node, id: ContainerId) -> wire::ContainerReplicaProto {
     })
 }
 
-/// Containers of the pipelines here whose usage is not what SCM was told.
+/// Returns the containers of the pipelines here whose usage differs from the last report.
 fn usage(
     node: &Node,
     told: &mut Told,

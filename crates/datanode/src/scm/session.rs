@@ -1,5 +1,5 @@
-//! The session with one SCM, until it is told to end: version, register, heartbeats, and from the
-//! start again when SCM no longer knows us.
+//! The session with one SCM, until it is ended: version, register, heartbeats, and from the start
+//! again if SCM has no registration of this node.
 //!
 //! Two heartbeats are under way at a time. The *report* goes out at every interval and at once when
 //! there is something to report; SCM answers it at once. The *waiting* heartbeat carries nothing:
@@ -34,7 +34,7 @@ const MAX_RETRY_DELAY: Duration = Duration::from_secs(2);
 /// SCM answers a waiting heartbeat earlier than this, with or without commands.
 const WAITING_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why a session ended.
+/// Reasons for the end of a session.
 #[derive(Debug, thiserror::Error)]
 enum SessionError {
     #[error(transparent)]
@@ -43,7 +43,7 @@ enum SessionError {
     Scm(String),
     #[error("SCM's answer lacks {0}")]
     Incomplete(&'static str),
-    #[error("SCM asked for a new registration")]
+    #[error("SCM requested a new registration")]
     Reregister,
     #[error(transparent)]
     Fatal(#[from] DatanodeError),
@@ -74,7 +74,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
         };
         match &error {
             SessionError::Reregister => {
-                tracing::info!(scm = %address, "registering again, as SCM asks");
+                tracing::info!(scm = %address, "registering again on SCM's request");
                 (pause, quiet) = (MIN_RETRY_DELAY, false);
                 continue;
             }
@@ -89,7 +89,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
             (pause, quiet) = (MIN_RETRY_DELAY, false);
         }
         if quiet {
-            tracing::debug!(scm = %address, %error, "still no session with SCM");
+            tracing::debug!(scm = %address, %error, "no session with SCM yet");
         } else {
             tracing::warn!(scm = %address, %error, "no session with SCM; trying until there is one");
         }
@@ -99,7 +99,7 @@ async fn keep(daemon: &Arc<Daemon>, address: &HostPort, outbox: &Arc<Outbox>, st
     }
 }
 
-/// What SCM was told in this session, and when it is told all again.
+/// Reports sent in this session, and times of the next full ones.
 struct Progress {
     told: Told,
     all_containers: Instant,
@@ -150,7 +150,7 @@ impl Session {
     }
 
     async fn register(&self, node: &Arc<Node>, told: &mut Told) -> Result<(), SessionError> {
-        // What changes from here on is told by heartbeats.
+        // Heartbeats report later changes.
         self.outbox.take();
         let request = wire::ScmDatanodeRequest {
             register_request: Some(report::registration(node, told)),
@@ -290,12 +290,12 @@ impl Session {
         let term = command.term();
         let latest = self.daemon.scm_term.fetch_max(term, Ordering::SeqCst);
         if command.command_type() == CommandType::ReregisterCommand {
-            // What is registered from here on is not changed any more by orders of earlier terms.
+            // Orders of earlier terms no longer change later registrations.
             self.reregister.notify_one();
             return;
         }
         if latest > term {
-            tracing::info!(scm = %self.client.address(), term, "a command of an SCM that leads no more");
+            tracing::info!(scm = %self.client.address(), term, "ignoring a command of an SCM that no longer leads");
             return;
         }
         commands::start(&self.daemon, node, &self.outbox, command);

@@ -1,9 +1,9 @@
 //! The sessions with all SCMs.
 //!
-//! It begins with those that the configuration names. Every SCM tells with its answers where the
-//! SCMs of the service are, as of which change of members; a later change than the last one known
-//! begins sessions with SCMs that came and ends those with SCMs that went. It is not kept: what a
-//! DataNode starts with is what its configuration says.
+//! It begins with those that the configuration names. Every SCM sends with its responses the
+//! addresses of the service's SCMs, and the index of the change of members that led to them; a
+//! later change than the last one known begins sessions with added SCMs and ends those with removed
+//! SCMs. It is not stored: a DataNode starts with the SCMs of its configuration.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ pub(crate) fn begin(daemon: &Arc<Daemon>) {
     set(daemon, 0, &daemon.settings.scm);
 }
 
-/// An SCM says where they all are.
+/// Handles an SCM's list of addresses.
 pub(super) fn on_scm_places(daemon: &Arc<Daemon>, places: &ScmPlacesProto) {
     let parse = |address: &String| HostPort::parse_with(address, None).map(|a| a.connect());
     let scms = places.scms.iter().map(|scm| parse(&scm.datanode_address));
     let Some(scms) = scms.collect::<Option<Vec<_>>>().filter(|scms| !scms.is_empty()) else {
-        tracing::warn!(?places, "an SCM names SCMs that cannot be reached: not taken");
+        tracing::warn!(?places, "ignoring unusable SCM addresses");
         return;
     };
     if places.index > 0 {

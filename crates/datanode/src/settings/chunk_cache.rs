@@ -12,7 +12,7 @@ use crate::DatanodeError;
 /// Bytes of the smallest cache directory.
 const LEAST: u64 = 64 << 20;
 
-/// What it is opened with, if there is to be one.
+/// Options to open it with, if there is to be one.
 ///
 /// # Errors
 /// When a directory would hold hardly a chunk.
@@ -55,7 +55,7 @@ pub(crate) fn watch(registry: &MetricsRegistry, cache: Option<&Arc<ChunkCache>>)
     gauge("bytes", "Bytes of the first chunks in the cache", |f| f.bytes);
 }
 
-/// What the status page says of it.
+/// Returns its section of the status page.
 pub(crate) fn section(cache: &ChunkCache) -> Section {
     let f = cache.figures();
     let rate = match f.hits + f.misses {
@@ -74,7 +74,7 @@ pub(crate) fn section(cache: &ChunkCache) -> Section {
     ];
     for directory in cache.directories() {
         let state = match directory.failure {
-            Some(why) => format!("not used any more: {why}"),
+            Some(why) => format!("no longer used: {why}"),
             None => format!("{} chunks, {} bytes", directory.chunks, directory.bytes),
         };
         facts.push((directory.path.display().to_string(), state));

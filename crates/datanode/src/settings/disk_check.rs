@@ -1,11 +1,11 @@
-//! How disks are checked.
+//! Settings of disk checks.
 
 use std::time::Duration;
 
 use config::Configuration;
 use config::keys::datanode as dn;
 
-/// How disks are checked.
+/// Settings of disk checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckSettings {
     /// Between two checks of all disks.
@@ -14,9 +14,9 @@ pub struct CheckSettings {
     pub min_gap: Duration,
     /// A check that takes longer has failed.
     pub timeout: Duration,
-    /// How many of the last tests count; 0 does without reading and writing.
+    /// Number of the last tests that count; 0 disables reading and writing.
     pub tests: usize,
-    /// How many of them may fail.
+    /// Number of them that may fail.
     pub tolerated: usize,
     /// Bytes of the file of a test.
     pub file_size: usize,

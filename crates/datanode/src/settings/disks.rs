@@ -1,4 +1,4 @@
-//! What the disks are opened with, from the configuration.
+//! Options of opening the disks, from the configuration.
 
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ pub(crate) fn options(settings: &Settings, cluster_id: &str, id: DatanodeId) -> 
     }
 }
 
-/// How many files a disk keeps open.
+/// Limits of the files that a disk keeps open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OpenFiles {
     /// Files of blocks and segments; each may be open twice, through the page cache and past it.
@@ -75,8 +75,8 @@ struct OpenFiles {
 }
 
 impl OpenFiles {
-    /// What one of so many disks may keep open when the process may have `limit` files open: all
-    /// of them together half of that. The rest is for connections, logs, and what is opened for a
+    /// Returns the limits of one of `disks` disks if the process may have `limit` files open: half
+    /// of that for all of them together. The rest is for connections, logs, and files opened for a
     /// moment.
     fn of(limit: Option<u64>, disks: usize) -> Self {
         const MOST: u64 = 512;

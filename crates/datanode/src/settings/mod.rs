@@ -1,4 +1,4 @@
-//! What a DataNode is started with, read once from the configuration.
+//! Settings at a DataNode's start, read once from the configuration.
 
 pub(crate) mod chunk_cache;
 pub(crate) mod disk_check;
@@ -40,7 +40,7 @@ const MIN_BLOCK_LIMIT: u64 = 256 << 20;
 pub struct Settings {
     /// The configuration itself, for the disks, which read their own keys.
     pub conf: Configuration,
-    /// Where the lock and the layout version lie.
+    /// Directory of the lock and the layout version.
     pub metadata_dir: PathBuf,
     /// The file with the DataNode's identity.
     pub id_file: PathBuf,
@@ -62,25 +62,26 @@ pub struct Settings {
     pub native_port: u16,
     /// RATIS port; 0 is any free one.
     pub ratis_port: u16,
-    /// Where Hadoop RPC is served.
+    /// Address of Hadoop RPC.
     pub client_rpc: ClientRpcAddress,
-    /// Where the status page is served, if at all.
+    /// Address of the status page, if enabled.
     pub http: Option<HostPort>,
-    /// Which users may administer this node.
+    /// Users that may administer this node.
     pub admin_policy: AdminPolicy,
     /// SCMs to register with.
     pub scm: Vec<HostPort>,
-    /// How long no SCM may be heard before the containers that this node leads are closed.
+    /// Time without a response of an SCM after which the containers that this node leads are
+    /// closed.
     pub scm_silence: Duration,
     /// Delay between report heartbeats when nothing changed.
     pub heartbeat_interval: Duration,
-    /// How long one heartbeat may take.
+    /// Timeout of one heartbeat.
     pub heartbeat_timeout: Duration,
-    /// How often all containers are reported.
+    /// Interval of reports of all containers.
     pub container_report_interval: Duration,
-    /// How often the disks are reported.
+    /// Interval of reports of the disks.
     pub node_report_interval: Duration,
-    /// How often all pipelines are reported.
+    /// Interval of reports of all pipelines.
     pub pipeline_report_interval: Duration,
     /// Size at which a container counts as full.
     pub container_size: u64,
@@ -100,56 +101,56 @@ pub struct Settings {
     pub trim_entries: u64,
     /// Shortest time without a leader before an election.
     pub election_timeout: Duration,
-    /// How long an entry may take to come as far as a client's watch asks.
+    /// Timeout of an entry to reach the level of a client's watch.
     pub watch_timeout: Duration,
-    /// How long the members of a pipeline may not reach each other until SCM is asked to close it.
+    /// Time without contact between a pipeline's members after which SCM is asked to close it.
     pub liveness: LivenessLimits,
     /// Containers copied to other nodes at a time.
     pub copy_streams: usize,
     /// Copies that may wait.
     pub copy_queue: usize,
-    /// How fast copies and reconstructions go.
+    /// Rates of copies and reconstructions.
     pub repair_rates: RepairRates,
     /// A command that takes as long is logged; zero for none.
     pub slow_command: Duration,
-    /// How deletions make way for clients.
+    /// Share of time of deletions while clients use the node.
     pub deletion_share: Share,
-    /// How often deleted blocks are reclaimed.
+    /// Interval of reclaiming deleted blocks.
     pub deleting_interval: Duration,
-    /// How often it is looked for replicas that somebody began to fill, and left.
+    /// Interval of the search for abandoned RECOVERING replicas.
     pub recovering_interval: Duration,
-    /// How long such a replica is kept.
+    /// Retention of such a replica.
     pub recovering_timeout: Duration,
-    /// How ranges of the disks' databases are compacted, if they are.
+    /// Compaction of ranges of the disks' databases, if enabled.
     pub range_compaction: Option<RangeCompactionSettings>,
-    /// Where it is noted what was rebuilt, if at all.
+    /// Log of reconstructions, if enabled.
     pub audit: Option<AuditOptions>,
-    /// Where first chunks of blocks are kept on fast disks, if anywhere.
+    /// Cache of blocks' first chunks on fast disks, if enabled.
     pub cache: Option<CacheOptions>,
-    /// How disks are checked.
+    /// Settings of disk checks.
     pub checks: CheckSettings,
-    /// How containers are scanned.
+    /// Settings of container scans.
     pub scans: ScanSettings,
-    /// How the disks are balanced.
+    /// Settings of disk balancing.
     pub disk_balancer: DiskBalancerSettings,
     /// Directories that may fail before the DataNode ends.
     pub tolerated: Tolerated,
-    /// How many connections each endpoint takes, and how long they may be silent.
+    /// Limit and idle timeout of the connections of each endpoint.
     pub connections: ConnectionOptions,
     /// Memory for data in flight.
     pub memory: MemoryBudget,
-    /// How long shutdown may take.
+    /// Timeout of shutdown.
     pub shutdown_timeout: Duration,
 }
 
-/// Where Hadoop RPC is served.
+/// Address of Hadoop RPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRpcAddress {
     /// Address it is bound to.
     pub host: String,
     /// Its port; 0 is any free one.
     pub port: u16,
-    /// Whether any free port will do when that one is in use: the operator named none.
+    /// True if any free port may be used when that one is in use: the operator named none.
     pub may_be_another: bool,
 }
 
@@ -183,7 +184,8 @@ fn audit(conf: &Configuration, metadata_dir: &Path) -> Option<AuditOptions> {
     })
 }
 
-/// What must stay free of a disk: the least bytes, and the share that `key` names.
+/// Returns the space of a disk that must stay free: the least bytes, and the share that `key`
+/// names.
 fn floor(conf: &Configuration, key: &'static Key<f64>) -> Result<Floor, DatanodeError> {
     let share = conf.get(key);
     if !(0.0..=1.0).contains(&share) {

@@ -1,4 +1,4 @@
-//! What the program that starts a DataNode gives it besides the configuration.
+//! Options of the program that starts a DataNode, in addition to the configuration.
 
 use service::Shutdown;
 

@@ -1,4 +1,4 @@
-//! How long the members of a pipeline may not reach each other.
+//! Limits of the time without contact between a pipeline's members.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use config::{Configuration, Key};
 
 use crate::DatanodeError;
 
-/// How long is long, until SCM is asked to close a pipeline.
+/// Time limits until SCM is asked to close a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub struct LivenessLimits {
     /// Without a leader.

@@ -1,4 +1,4 @@
-//! How ranges of the disks' databases are compacted.
+//! Settings of compaction of ranges of the disks' databases.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use metastore::compaction::Limits;
 
 use crate::DatanodeError;
 
-/// How ranges are compacted.
+/// Settings of range compaction.
 #[derive(Debug, Clone)]
 pub struct RangeCompactionSettings {
     /// Time between two looks at the tables.
     pub interval: Duration,
-    /// What makes a range worth it.
+    /// Limits from which a range is compacted.
     pub limits: Limits,
 }
 

@@ -1,4 +1,4 @@
-//! How fast copies and reconstructions may go.
+//! Rate limits of copies and reconstructions.
 
 use config::Configuration;
 use config::keys::datanode as dn;
@@ -13,7 +13,7 @@ pub struct RepairRates {
 }
 
 impl RepairRates {
-    /// Reads them, for a DataNode of so many data directories.
+    /// Reads them, for a DataNode with this number of data directories.
     pub(crate) fn read(conf: &Configuration, directories: usize) -> Self {
         let with_clients = &dn::TRIOXIDE_DATANODE_REPLICATION_BANDWIDTH_WITH_CLIENTS;
         Self {

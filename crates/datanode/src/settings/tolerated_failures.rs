@@ -1,4 +1,4 @@
-//! How many directories may fail before a DataNode ends.
+//! Number of directories that may fail before a DataNode exits.
 
 use config::Configuration;
 use config::keys::datanode as dn;
@@ -17,7 +17,7 @@ pub struct Tolerated {
 pub enum Bound {
     /// All but one may fail.
     AllButOne,
-    /// At most so many.
+    /// At most this number.
     AtMost(usize),
 }
 
@@ -48,14 +48,15 @@ impl Bound {
         }
     }
 
-    /// Why `failed` directories of `all` are too many, if they are. One must always be good.
+    /// Returns the reason why `failed` directories of `all` are too many, if they are. One must
+    /// always be good.
     pub(crate) fn exceeded(self, failed: usize, all: usize) -> Option<String> {
         if failed > 0 && failed >= all {
             return Some(format!("all {all} have failed"));
         }
         match self {
             Self::AtMost(bound) if failed > bound => {
-                Some(format!("{failed} of {all} have failed, {bound} may"))
+                Some(format!("{failed} of {all} have failed, the limit is {bound}"))
             }
             _ => None,
         }

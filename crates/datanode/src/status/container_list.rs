@@ -20,7 +20,7 @@ const COUNT: usize = 1_000;
 /// The most replicas in an answer.
 const MAX_COUNT: usize = 10_000;
 
-/// What is added to the status page's routes.
+/// Returns the additional routes of the status page.
 pub(crate) fn routes(daemon: &Arc<Daemon>) -> Router {
     Router::new().route("/containers.json", get(list)).with_state(Arc::downgrade(daemon))
 }

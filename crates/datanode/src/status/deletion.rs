@@ -1,4 +1,4 @@
-//! How far deletions are on this DataNode: `o3 admin deletion status`.
+//! Progress of deletions on this DataNode: `o3 admin deletion status`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,10 @@ use containerstore::StorageError;
 
 /// Transactions of a disk that are counted.
 const COUNTED: u64 = 100_000;
-/// How long a disk may take.
+/// Timeout of a disk.
 const DISK_TIME: Duration = Duration::from_secs(2);
 
-/// What is left of the deletions that SCM has ordered. Before the disks are open there is nothing
-/// to say.
+/// Returns the pending deletions ordered by SCM. Before the disks are open the answer is empty.
 ///
 /// # Errors
 /// When a disk cannot be read.
@@ -40,7 +39,7 @@ async fn stage(daemon: &Daemon, node: &Arc<Node>) -> Result<DeletionStage, Stora
     let age = pending.oldest.map(|(tx, _)| node.store.deletion_ages().of(tx));
     let service = pending.oldest.map(|_| daemon.services.waits_for(BLOCK_DELETING));
     let waits_for =
-        silent.map(|disk| format!("disk {}, which does not answer", disk.display())).or(service);
+        silent.map(|disk| format!("disk {}, which does not respond", disk.display())).or(service);
     Ok(DeletionStage {
         table: "delete_txns".to_owned(),
         rows: pending.transactions,

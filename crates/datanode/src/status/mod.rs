@@ -104,7 +104,7 @@ fn about(daemon: &Daemon) -> Section {
     )
 }
 
-/// What is said of a disk.
+/// Columns of the table of disks.
 const COLUMNS: [&str; 12] = [
     "state",
     "id",

@@ -55,7 +55,7 @@ pub fn block_data(block: BlockId, chunks: Vec<ChunkInfo>) -> dn::BlockData {
     }
 }
 
-/// What went wrong with a command; the text is for failing tests.
+/// Error of a command; the text is for failing tests.
 #[derive(Debug)]
 pub enum Problem {
     Call(CallError),

@@ -17,7 +17,7 @@ use super::Cluster;
 
 const TIMEOUT: Duration = testkit::LIMIT;
 
-/// Checksums are of so many bytes each.
+/// Bytes per checksum.
 const SLICE: u32 = 4 << 10;
 
 /// A container of block groups: replica index i on the i-th node.
@@ -36,17 +36,17 @@ pub struct Replica {
     pub bytes: Vec<u8>,
 }
 
-/// How a group is written: by default as a client does that nothing happens to.
+/// Options of writing a group: by default as an undisturbed client does.
 #[derive(Default, Clone, Copy)]
 pub struct Writing<'a> {
-    /// Only these replicas hear of the last stripe.
+    /// Only these replicas receive the last stripe.
     pub last_only: Option<&'a [u32]>,
-    /// Only these replicas hear of anything.
+    /// Only these replicas receive anything.
     pub only: Option<&'a [u32]>,
     /// No checksums.
     pub bare: bool,
-    /// A bit of each parity cell is another one than the data makes it, and its checksums are of
-    /// what it is: as when the writer's memory failed.
+    /// A bit of each parity cell differs from the encoded one, and its checksums match the altered
+    /// cell: as if the writer's memory failed.
     pub wrong_parity: bool,
 }
 
@@ -152,12 +152,12 @@ impl Groups {
         self.call(index, request, Bytes::new()).await.unwrap();
     }
 
-    /// What a node answers to a chunk and a PutBlock that are meant for another one.
+    /// Returns a node's responses to a chunk and a PutBlock that are meant for another one.
     pub async fn misdirected(&self, local: u64, index: u32) -> [Option<dn::Result>; 2] {
         self.addressed(local, index, DatanodeId::random()).await
     }
 
-    /// What a node answers to a chunk and a PutBlock for the node `to`.
+    /// Returns a node's responses to a chunk and a PutBlock for the node `to`.
     pub async fn addressed(
         &self,
         local: u64,
@@ -281,7 +281,7 @@ impl Groups {
         Ok(Replica { row, bytes })
     }
 
-    /// What a node says of its replica.
+    /// Returns the state that a node reports of its replica.
     pub async fn state(&self, cluster: &Cluster, node: DatanodeId) -> Option<ContainerState> {
         let of_node = cluster.nodes.iter().find(|known| known.id == node).unwrap();
         let client = Client::new(of_node.address(), ClientOptions::default());

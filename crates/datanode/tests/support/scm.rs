@@ -1,4 +1,4 @@
-//! An SCM that remembers what it is told and hands out the commands of the test.
+//! An SCM that records reports and sends the commands of the test.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ pub struct Known {
     pub cut: HashSet<DatanodeId>,
     /// Heartbeats with a report.
     pub beats: usize,
-    /// What it says of the SCMs of its service.
+    /// Its list of the SCMs of its service.
     pub places: Option<proto::hdds::ScmPlacesProto>,
     queues: HashMap<DatanodeId, Vec<wire::ScmCommandProto>>,
     /// Waiting heartbeats of each node so far: only the newest one is given commands, those of a
@@ -75,7 +75,7 @@ impl RunningScm {
         Server::bind(address, handler, ServerOptions::default()).await.unwrap()
     }
 
-    /// Goes away; what it knew is lost.
+    /// Stops; its records are lost.
     pub async fn stop(&mut self) {
         self.server.take().unwrap().shutdown().await;
         let socket = TcpSocket::new_v4().unwrap();
@@ -162,7 +162,7 @@ impl Scm {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    /// Whether a message is of a node that is cut off. Asking for the version names no node.
+    /// Returns `true` if a message is of a node that is cut off. The version request names no node.
     fn is_cut(&self, request: &wire::ScmDatanodeRequest) -> bool {
         let beat = request.send_heartbeat_request.as_ref().map(|beat| &beat.datanode_details);
         let registers = request.register_request.as_ref().map(|r| &r.datanode_details);
@@ -303,7 +303,7 @@ impl Scm {
         .await
     }
 
-    /// Waits until a node has told of so many copies what became of them.
+    /// Waits until a node has reported the outcome of `count` copies.
     pub async fn wait_for_statuses(
         &self,
         node: DatanodeId,

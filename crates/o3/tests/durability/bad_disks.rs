@@ -102,7 +102,7 @@ fn a_datanode_starts_without_a_disk_that_cannot_be_opened_and_its_replicas_are_m
     assert_eq!(refused.status.code(), Some(1));
     let said = stderr(&refused);
     let last = said.lines().rev().find(|line| line.starts_with("o3: ")).unwrap_or_default();
-    assert!(last.contains("1 of 2 have failed, 0 may"), "{said}");
+    assert!(last.contains("1 of 2 have failed, the limit is 0"), "{said}");
     assert!(last.contains(disk.to_str().unwrap()), "{said}");
 
     // The disk is back with its data.

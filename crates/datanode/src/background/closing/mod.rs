@@ -5,9 +5,9 @@
 //! as it is (QUASI_CLOSED): **under a group that lives it never does**, because the others count on
 //! what it confirms.
 //!
-//! The leader closes a container when SCM says so, when another member passes that on, when the
-//! container is full, or when no SCM was heard for so long that the containers of this node are
-//! being closed elsewhere.
+//! The leader closes a container when SCM orders it, when another member forwards that order, when
+//! the container is full, or when no SCM has responded for so long that SCM is closing the
+//! containers of this node elsewhere.
 
 mod service;
 
@@ -32,16 +32,16 @@ use crate::node::Node;
 use crate::pipeline::Pipeline;
 use containerstore::{ContainerStore, StorageError};
 
-/// How long SCM's order to close waits for the group to agree.
+/// Timeout of the group's agreement on SCM's order to close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a replica checks whether the container is closed.
+/// Interval at which a replica checks whether the container is closed.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often a replica that does not lead asks the leader to close the container.
+/// Interval at which a follower asks the leader to close the container.
 const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the leader may take to answer.
+/// Timeout of the leader's response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why the leader did not close a container that it was asked to close.
+/// Errors of the leader that was asked to close a container.
 #[derive(Debug, thiserror::Error)]
 enum LeaderCloseError {
     #[error("no leader is known")]
@@ -52,8 +52,8 @@ enum LeaderCloseError {
 
 impl Node {
     /// Carries out SCM's order to close a container: through its pipeline, so that all replicas
-    /// close at the same entry; as QUASI_CLOSED when the pipeline's group is gone. With `force` a
-    /// QUASI_CLOSED replica becomes CLOSED: SCM has found it to be the best there is.
+    /// close at the same entry; as QUASI_CLOSED if the pipeline's group no longer exists. With
+    /// `force` a QUASI_CLOSED replica becomes CLOSED: SCM found it to be the best replica.
     ///
     /// # Errors
     /// When the state of the container forbids it, or the disk fails.
@@ -64,7 +64,7 @@ impl Node {
         force: bool,
     ) -> Result<(), StorageError> {
         let Ok(container) = self.store.container(id) else {
-            // Nothing was ever written here; SCM is told that there is no replica.
+            // No write ever reached this node; SCM receives a report that it has no replica.
             self.pending_reports.container_changed(id);
             return Ok(());
         };
@@ -111,17 +111,17 @@ impl Node {
                     Ok(()) if !self.is_live(id) => break,
                     Ok(()) => {}
                     Err(refusal @ Refusal::Failed { .. }) => {
-                        tracing::warn!(container = %id, %refusal, "cannot close through the pipeline");
+                        tracing::warn!(container = %id, %refusal, "cannot close container through its pipeline");
                         break;
                     }
                     Err(refusal) => {
-                        tracing::debug!(container = %id, %refusal, "closing is tried again");
+                        tracing::debug!(container = %id, %refusal, "container close failed, will retry");
                     }
                 }
             } else if asked.is_none_or(|asked| asked.elapsed() >= REQUEST_INTERVAL) {
                 asked = Some(Instant::now());
                 if let Err(error) = self.close_on_leader(id, &pipeline).await {
-                    tracing::debug!(container = %id, %error, "the leader is asked again to close");
+                    tracing::debug!(container = %id, %error, "asking the leader again to close the container");
                 }
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -138,7 +138,7 @@ impl Node {
         let leader = self.pipelines.get(owner).and_then(|p| p.group.leader().leader);
         tracing::warn!(container = %id, pipeline = %owner, ?leader, "the pipeline did not close the container");
         if leader.is_none() {
-            let reason = format!("without a leader container {id} cannot be closed");
+            let reason = format!("cannot close container {id}: its pipeline has no leader");
             self.pending_reports.pipeline_failed(owner, reason);
         }
     }

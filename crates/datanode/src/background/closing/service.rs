@@ -13,10 +13,10 @@ use crate::daemon::Daemon;
 use crate::node::Node;
 use crate::pipeline::Pipeline;
 
-/// How often containers are looked at.
+/// Interval between checks of the containers.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long one close may take; it is tried again at the next look.
+/// Timeout of one close; the next check retries it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The background service that closes the containers of the pipelines that this node leads when
@@ -75,14 +75,14 @@ impl Node {
     }
 
     async fn close_led(&self, id: ContainerId, pipeline: &Pipeline, forsaken: bool) -> bool {
-        tracing::info!(container = %id, pipeline = %pipeline.id, forsaken, "the leader closes a container by itself");
+        tracing::info!(container = %id, pipeline = %pipeline.id, forsaken, "leader is closing a container without an order of SCM");
         match self.close_through(id, pipeline, Instant::now() + CLOSE_TIMEOUT).await {
             Ok(()) => {
                 self.pending_reports.container_changed(id);
                 true
             }
             Err(refusal) => {
-                tracing::debug!(container = %id, %refusal, "closing is tried again");
+                tracing::debug!(container = %id, %refusal, "container close failed, will retry");
                 false
             }
         }

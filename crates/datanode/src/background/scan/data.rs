@@ -16,10 +16,10 @@ use crate::node::Node;
 use crate::service_names;
 use containerstore::{Disk, ScanKind, Verdict};
 
-/// How often it looks whether a container is due.
+/// Interval between checks for due containers.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// At most so often, however short the time between two scans of a container.
+/// Shortest interval, however short the configured time between two scans of a container.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Ozone's `BackgroundContainerDataScanner`, of one disk. It goes on with the container that was
@@ -36,13 +36,13 @@ pub(super) struct DataScanner {
 
 /// The next replicas: to find them takes a look at all of the node.
 struct Next {
-    /// When they were looked for.
+    /// Time of the search.
     at: Instant,
     /// The first one last.
     ids: Vec<ContainerId>,
 }
 
-/// Replicas that are looked for at a time.
+/// Replicas per search.
 const PORTION: usize = 1_000;
 
 impl DataScanner {

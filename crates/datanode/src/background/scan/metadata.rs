@@ -18,10 +18,10 @@ use containerstore::{ScanKind, Verdict};
 /// Containers per run, so that a run stays short.
 const PORTION: usize = 100;
 
-/// How long it steps back for those that wait for the disk, for each container.
+/// Longest pause per container while others wait for the disk.
 const MAX_STEP_BACK: Duration = Duration::from_millis(100);
 
-/// At most so often, however short the interval that is set.
+/// Shortest interval, however short the configured one.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Ozone's `BackgroundContainerMetadataScanner`.
@@ -29,7 +29,7 @@ pub(super) struct MetadataScanner {
     node: Weak<Node>,
     clock: Arc<dyn Clock>,
     interval: Duration,
-    /// What is left of the present round, the next one last.
+    /// Containers that remain in the present round, the next one last.
     left: Mutex<Vec<ContainerId>>,
 }
 
@@ -74,7 +74,7 @@ impl BackgroundService for MetadataScanner {
         for id in portion {
             let now = self.clock.now();
             let Ok(container) = node.store.container(id) else { continue };
-            // What was read as a whole so lately was checked with that, if it was in this run.
+            // A full scan of this run included this check if it was this recent.
             let seen = !container.is_unseen();
             let lately = seen && node.store.was_scanned_lately(id, now);
             if lately || container.disk().failure().is_some() {
@@ -85,7 +85,7 @@ impl BackgroundService for MetadataScanner {
             match follow(&node, id, ScanKind::Metadata, outcome) {
                 Ok(Verdict::Sound | Verdict::Damaged(_)) => items += 1,
                 Ok(Verdict::Moot | Verdict::DiskGone(_)) => {}
-                // Those behind it are checked all the same.
+                // The containers after it are checked all the same.
                 Err(_) => skipped += 1,
             }
         }

@@ -1,12 +1,12 @@
-//! Scans in the background: what is damaged is found while other replicas are good, reported at
-//! once, and replaced by SCM in its next round.
+//! Background scans: damage is found while other replicas are good, reported immediately, and
+//! replaced by SCM in its next round.
 //!
 //! * [`metadata`]: what containers are made of, all of them at intervals;
 //! * [`data`]: the bytes of closed containers, a service for each disk;
 //! * [`on_demand`]: the bytes of a container with which a read found something wrong;
 //! * [`pace`]: what of a disk they take, and when they step back.
 //!
-//! What is looked at, and when it counts as damage, is in [`containerstore::scan`].
+//! [`containerstore::scan`] describes the checks, and what counts as damage.
 
 mod data;
 mod metadata;
@@ -44,7 +44,7 @@ pub(crate) fn data_rate(node: &Node) -> u64 {
     node.settings.scans.data_rate.at(SystemClock.hour())
 }
 
-/// What follows from a scan.
+/// Acts on the result of a scan.
 fn follow(
     node: &Node,
     id: ContainerId,
@@ -53,15 +53,15 @@ fn follow(
 ) -> Result<Verdict, Progress> {
     match &outcome {
         Ok(Verdict::Damaged(reason)) => {
-            tracing::error!(container = %id, scan = kind.name(), reason, "a damaged replica was found");
+            tracing::error!(container = %id, scan = kind.name(), reason, "damaged replica found");
             node.pending_reports.container_changed(id);
         }
         Ok(Verdict::DiskGone(reason)) => {
-            tracing::error!(container = %id, reason, "the disk of a replica is not there");
+            tracing::error!(container = %id, reason, "disk of a replica is missing");
             node.services.wake(service_names::DISK_CHECK);
         }
         Ok(Verdict::Sound | Verdict::Moot) => {}
-        Err(error) => tracing::error!(container = %id, %error, "a replica was not scanned"),
+        Err(error) => tracing::error!(container = %id, %error, "cannot scan a replica"),
     }
     outcome.map_err(|error| Progress::failed(format!("container {id}: {error}")))
 }

@@ -14,7 +14,7 @@ use crate::node::Node;
 use crate::service_names;
 use containerstore::ScanKind;
 
-/// How often it looks without being woken.
+/// Interval between checks without being woken.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Ozone's `OnDemandContainerDataScanner`. It reads one replica at a time, whichever disk it is on.
@@ -46,12 +46,12 @@ impl BackgroundService for OnDemandScanner {
         let Some(id) = node.store.take_suspect() else { return Progress::idle() };
         let now = self.clock.now();
         if node.store.was_scanned_lately(id, now) {
-            tracing::info!(container = %id, "a suspicious replica was read a moment ago");
+            tracing::info!(container = %id, "suspicious replica was scanned recently, skipping");
             return Progress::more(0);
         }
         let outcome = node.store.scan_data(id, ScanKind::OnDemand, &self.pace, now).await;
         if let Ok(verdict) = follow(&node, id, ScanKind::OnDemand, outcome) {
-            tracing::info!(container = %id, ?verdict, "a suspicious replica was read");
+            tracing::info!(container = %id, ?verdict, "suspicious replica scanned");
         }
         Progress::more(1)
     }

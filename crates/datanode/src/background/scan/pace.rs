@@ -1,4 +1,4 @@
-//! What of a disk the scans take.
+//! Share of a disk that scans take.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use containerstore::Disk;
 use containerstore::Pace;
 
-/// How long a scan waits until it looks again whether others wait for the disk.
+/// Interval at which a scan checks whether others still wait for the disk.
 const STEP: Duration = Duration::from_millis(10);
 
-/// How many times longer than its rate wants a scan takes at most, because others wait for the
-/// disk: on a disk that is never idle it goes on at a tenth of its rate.
+/// Largest factor by which a scan falls below its rate because others wait for the disk: on a disk
+/// that is never idle it continues at a tenth of its rate.
 const SLOWEST: u32 = 10;
 
 /// Bytes per second of one disk, less while others wait for it.

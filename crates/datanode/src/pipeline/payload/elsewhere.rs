@@ -14,8 +14,8 @@ use super::Inner;
 use crate::command::Failure;
 use crate::pipeline::proof;
 
-/// How long others are asked whether a block was deleted: a pipeline's next entries wait for the
-/// answer.
+/// Timeout of the question to others whether a block was deleted: a pipeline's next entries wait
+/// for the response.
 const DELETION_PROOF_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Inner {
@@ -28,7 +28,7 @@ impl Inner {
     ) -> Result<(), Failure> {
         tracing::info!(
             pipeline = %self.pipeline.id(), %block, chunk = chunk.chunk_name,
-            "fetching a chunk that is missing here"
+            "fetching a missing chunk from another member"
         );
         let header = write_command(data, chunk);
         let replica_index = data.block_id.replica_index();
@@ -44,7 +44,7 @@ impl Inner {
                 Err(Failure::new(ResultCode::NoSuchBlock, "the block was deleted meanwhile"))
             }
             Ok(bytes) => Ok(bytes),
-            Err(error) => Err(missing(format!("no member could give the chunk: {error}"))),
+            Err(error) => Err(missing(format!("no member returned the chunk: {error}"))),
         }
     }
 
@@ -55,7 +55,7 @@ impl Inner {
         if failure.is_gone() {
             return Bytes::new();
         }
-        tracing::warn!(pipeline = %self.pipeline.id(), %failure, "a chunk cannot be read back");
+        tracing::warn!(pipeline = %self.pipeline.id(), %failure, "cannot read a chunk back");
         self.fetch(header).await.unwrap_or_default()
     }
 
@@ -67,7 +67,7 @@ impl Inner {
             group.fetch_payload(proof::question(block)),
         );
         let deleted = matches!(asked.await, Ok(Ok(answer)) if answer == proof::DELETED);
-        tracing::info!(pipeline = %self.pipeline.id(), %block, deleted, "a block's bytes are nowhere");
+        tracing::info!(pipeline = %self.pipeline.id(), %block, deleted, "no member has a block's bytes");
         deleted
     }
 

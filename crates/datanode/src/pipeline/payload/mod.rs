@@ -9,12 +9,12 @@
 //! * PutSmallFile: the bytes ride in the log entry, unless they are too many.
 //!
 //! **A replica confirms only entries whose bytes it has stored.** One that cannot store them (its
-//! container is damaged or lost, its disk is full or failed, no member has the chunk) withholds
-//! its confirmation: the leader sends the entry again, the other members commit without this one,
-//! and SCM is told ([`withheld`](super::withheld)). The only entries that are confirmed without
-//! their bytes are those that every replica refuses alike when it applies them, because an earlier
-//! entry of the log closed the container or finalized the block; and those whose block is known to
-//! be deleted, which is noted before.
+//! container is damaged or lost, its disk is full or failed, no member has the chunk) withholds its
+//! confirmation: the leader sends the entry again, the other members commit without this one, and
+//! SCM receives a report ([`withheld`](super::withheld)). The only entries that are confirmed
+//! without their bytes are those that every replica refuses alike when it applies them, because an
+//! earlier entry of the log closed the container or finalized the block; and those whose block is
+//! known to be deleted, which is recorded first.
 //!
 //! [`work`]: the part of a command that concerns bytes; [`elsewhere`]: bytes and deletions that
 //! other members know of.
@@ -92,7 +92,7 @@ impl Payloads {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Whether a block of this length comes with its log entry.
+    /// Returns `true` if the log entry contains the bytes of a block of this length.
     pub(crate) fn rides_in_log(&self, len: u64) -> bool {
         len <= self.inner.small
     }
@@ -235,8 +235,8 @@ impl Inner {
                 let written = self.write(block, replica_index, &chunk, header, payload).await;
                 match written {
                     Ok(()) => write.done(),
-                    // No member has its bytes. A chunk promises nothing before its PutBlock, which
-                    // looks for them.
+                    // No member has its bytes. A chunk is not durable before its PutBlock, which
+                    // searches for them.
                     Err(failure) if failure.code == ResultCode::NoSuchBlock && !self.leads() => {
                         drop(write);
                     }
@@ -280,8 +280,8 @@ impl Inner {
         Err(io::Error::other(failure))
     }
 
-    /// Whether an earlier entry of this pipeline's log is why the container or block takes no
-    /// writes: then every replica refuses the entry when it is applied.
+    /// Returns `true` if the container or block takes no writes because of an earlier entry of this
+    /// pipeline's log: then every replica refuses the entry when it is applied.
     fn is_refused_by_all(&self, container: ContainerId, failure: &Failure) -> bool {
         let Ok(container) = self.store.container(container) else { return false };
         let info = container.info();
@@ -294,8 +294,8 @@ impl Inner {
             }
     }
 
-    /// Whether this replica of a container can keep what an entry of this pipeline carries. A
-    /// container that is not here will be made.
+    /// Checks that this replica of a container can store the bytes of this pipeline's entry. A
+    /// missing container will be created.
     fn check_accepts_writes(&self, id: ContainerId) -> Result<(), Failure> {
         let container = match self.store.container(id) {
             Err(StorageError::ContainerNotFound(_)) => return Ok(()),
@@ -312,13 +312,13 @@ impl Inner {
         }
     }
 
-    /// Tells SCM of an entry that is not confirmed here.
+    /// Reports an entry that is not confirmed here to SCM.
     fn withhold(&self, failure: &Failure) {
         if self.withheld.refused(Instant::now(), failure.may_pass()) {
             let pipeline = self.pipeline.id();
-            tracing::error!(%pipeline, %failure, "this replica cannot store what its pipeline replicates");
+            tracing::error!(%pipeline, %failure, "this replica cannot store an entry of its pipeline");
             self.pending_reports
-                .pipeline_failed(pipeline, format!("a replica cannot store an entry: {failure}"));
+                .pipeline_failed(pipeline, format!("replica cannot store an entry: {failure}"));
         }
     }
 
@@ -361,7 +361,7 @@ impl Inner {
         }
         let synced = self.store.sync_chunks(block, data).await;
         if synced.is_err() {
-            // What was noted as written may not be there: the next attempt looks.
+            // Bytes recorded as written may be missing: the next attempt checks.
             self.tracker.forget(block.local);
         }
         Ok(synced?)

@@ -1,9 +1,9 @@
-//! What a command asks of the payload store.
+//! Work of the payload store for a command.
 
 use proto::datanode::{BlockData, ChunkInfo, ContainerCommandRequestProto, DatanodeBlockId};
 use types::BlockId;
 
-/// What a command asks of the payload store.
+/// Work of the payload store for a command.
 pub(super) struct Work {
     pub block: BlockId,
     pub replica_index: i32,

@@ -1,4 +1,4 @@
-//! Ending pipelines: closing one for good, stopping those of a disk that has failed.
+//! Closing pipelines permanently, and stopping those of a disk that has failed.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::pipeline::before_close::{
 use containerstore::Disk;
 
 impl Pipelines {
-    /// Closes a pipeline for good: its containers take no more writes, its log is erased. A
-    /// pipeline that is not here is closed. Waits until the members have decided what becomes of
-    /// their logs, or have been away for so long that they count as lost: what only they knew is
-    /// lost with them.
+    /// Closes a pipeline permanently: its containers take no more writes, its log is erased. A
+    /// pipeline that is not here is closed. Waits until the members have decided the entries of
+    /// their logs, or have been away for the decision timeout and count as lost: entries that only
+    /// they have are lost with them.
     ///
     /// # Errors
     /// When its disk or its group fails, replay does not end, or it is not decided what becomes of
@@ -71,7 +71,7 @@ impl Pipelines {
             if self.inner.running.remove(&id).is_none() {
                 continue;
             }
-            tracing::error!(pipeline = %id, disk = disk.id(), reason, "a pipeline stops with its disk");
+            tracing::error!(pipeline = %id, disk = disk.id(), reason, "stopping a pipeline of a failed disk");
             self.inner.parts.pending_reports.pipeline_failed(id, reason.to_owned());
             tokio::spawn(self.clone().end_abandoned(pipeline));
         }
@@ -83,7 +83,7 @@ impl Pipelines {
         let id = pipeline.id;
         pipeline.supervisor.end().await;
         if let Err(error) = self.inner.parts.host.stop_group(id.0).await {
-            tracing::warn!(pipeline = %id, %error, "a pipeline's group was not stopped");
+            tracing::warn!(pipeline = %id, %error, "cannot stop a pipeline's group");
         }
         if pipeline.disk.failure().is_some() {
             return;
@@ -91,8 +91,8 @@ impl Pipelines {
         let ended = tokio::task::spawn_blocking(move || self.end_containers(&pipeline)).await;
         match ended {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(pipeline = %id, %error, "containers stay open"),
-            Err(error) => tracing::warn!(pipeline = %id, %error, "containers stay open"),
+            Ok(Err(error)) => tracing::warn!(pipeline = %id, %error, "cannot close its containers"),
+            Err(error) => tracing::warn!(pipeline = %id, %error, "cannot close its containers"),
         }
     }
 

@@ -1,7 +1,7 @@
-//! All pipelines of a DataNode: made when SCM says so, opened again at start, closed for good.
+//! All pipelines of a DataNode: created by order of SCM, opened again at start, closed permanently.
 //!
-//! [`start`]: a pipeline's group and its supervisor; [`close`]: ending pipelines; [`report`]: what
-//! SCM, metrics and the status page are told.
+//! [`start`]: a pipeline's group and its supervisor; [`close`]: ending pipelines; [`report`]:
+//! reports to SCM, metrics and the status page.
 
 mod close;
 mod report;
@@ -26,8 +26,8 @@ use crate::pending_reports::PendingReports;
 use crate::repair::pace::RepairPace;
 use containerstore::{ContainerStore, Disk, StorageError};
 
-/// Entries that stay in the log behind what is durable, for replicas that were away: small files
-/// ride in it.
+/// Entries that stay in the log after they are durable, for replicas that were away: small files
+/// are stored in it.
 const KEEP: u64 = 10_000;
 
 /// Bytes of applied entries in the log of a pipeline at which it is trimmed, even if a member may
@@ -37,7 +37,7 @@ const TRIM_BYTES: u64 = 128 << 20;
 /// Directory of a disk for snapshots under way.
 pub(super) const SNAPSHOTS: &str = "raft-snapshots";
 
-/// What a change of pipelines ran into.
+/// Errors of a change of pipelines.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PipelineError {
     /// Its disk.
@@ -56,7 +56,7 @@ pub(crate) enum PipelineError {
     #[error("pipeline {0} is still replaying its log, which is kept")]
     Replaying(PipelineId),
     /// Its log may have acknowledged entries that no leader has told to be committed yet.
-    #[error("pipeline {0} has entries that are not decided yet, its log is kept")]
+    #[error("pipeline {0} has undecided entries, its log is kept")]
     Undecided(PipelineId),
     /// A thread died.
     #[error("pipeline work was interrupted: {0}")]
@@ -74,7 +74,7 @@ struct Inner {
     running: DashMap<PipelineId, Arc<Pipeline>, rustc_hash::FxBuildHasher>,
     /// Those that are stopped only to be started with new addresses of their members.
     moving: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
-    /// Where DataNodes serve Ratis' client protocol, as far as SCM said since the start.
+    /// Addresses of DataNodes' Ratis client protocol, as received from SCM since the start.
     ratis: DashMap<Uuid, String, rustc_hash::FxBuildHasher>,
     /// Those that were closed since the start with all that was committed by then.
     closed: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
@@ -84,7 +84,7 @@ struct Inner {
     censuses: AtomicU64,
 }
 
-/// What pipelines are made of.
+/// Parts that pipelines are made of.
 pub(crate) struct Parts {
     /// This node.
     pub me: Uuid,
@@ -94,9 +94,9 @@ pub(crate) struct Parts {
     pub logs: FxHashMap<String, LogHandle>,
     /// The disks.
     pub store: ContainerStore,
-    /// Hears of what happens.
+    /// Receives events for SCM.
     pub pending_reports: Arc<PendingReports>,
-    /// Hears of changes of clients.
+    /// Receives the load of clients' changes.
     pub pace: Arc<RepairPace>,
     /// Largest payload that rides in the log.
     pub small: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Parts {
     pub sync_chunks: bool,
     /// Entries after which logs are trimmed.
     pub trim_entries: u64,
-    /// How long a pipeline that is to be closed is kept for its members to decide what its log has.
+    /// Longest wait of a pipeline to be closed for its members to decide the entries of its log.
     pub decision_timeout: Duration,
 }
 
@@ -136,20 +136,21 @@ impl Pipelines {
         self.inner.running.get(&id).map(|pipeline| pipeline.clone())
     }
 
-    /// Whether a pipeline that does not run will do so in a moment.
+    /// Returns `true` if a pipeline that does not run will run in a moment.
     pub fn is_moving(&self, id: PipelineId) -> bool {
         self.inner.moving.contains(&id)
     }
 
-    /// Whether a pipeline has a group on this node: one that runs, is being stopped, or is stopped
-    /// only to be started again. A group that is here may take part in what its members decide.
+    /// Returns `true` if a pipeline has a group on this node: a running one, one that is being
+    /// stopped, or one that is stopped to be started again. A group here may take part in its
+    /// members' decisions.
     pub fn has_group(&self, id: PipelineId) -> bool {
         self.inner.running.contains_key(&id)
             || self.inner.moving.contains(&id)
             || self.inner.parts.host.group(id.0).is_some()
     }
 
-    /// What is here of a pipeline, for its other members.
+    /// Returns the state of a pipeline here, for its other members.
     pub fn presence(&self, id: PipelineId) -> Presence {
         match self.has_group(id) {
             true => Presence::Group,
@@ -168,7 +169,7 @@ impl Pipelines {
         (!self.has_group(id)).then_some(lock)
     }
 
-    /// Where a DataNode serves Ratis' client protocol, if that is known here.
+    /// Returns a DataNode's address of Ratis' client protocol, if it is known here.
     pub fn ratis_address(&self, node: Uuid) -> Option<String> {
         self.inner.ratis.get(&node).map(|address| address.clone())
     }
@@ -188,8 +189,7 @@ impl Pipelines {
         self.inner.running.iter().map(|entry| entry.value().clone()).collect()
     }
 
-    /// Forgets chunk writes of writers that went away: blocks that nothing was written to since
-    /// `before`.
+    /// Forgets chunk writes of writers that went away: blocks without a write since `before`.
     pub fn forget_idle(&self, before: Instant) {
         for pipeline in self.inner.running.iter() {
             pipeline.payloads.tracker().forget_idle(before);
@@ -204,7 +204,7 @@ impl Pipelines {
             async move {
                 // What hangs goes on by itself, and finds that the disk has failed.
                 if tokio::time::timeout(timeout, opening).await.is_err() {
-                    let reason = format!("its pipelines do not open within {timeout:?}");
+                    let reason = format!("its pipelines did not open within {timeout:?}");
                     disk.io().fail("open the pipelines", disk.path(), reason.as_str());
                     self.abandon(&disk, &reason);
                 }
@@ -254,7 +254,7 @@ impl Pipelines {
         self.open(id, peers, reservation.disk.clone()).await
     }
 
-    /// Starts a pipeline's group again when its members listen elsewhere than it knows.
+    /// Restarts a pipeline's group if its members' addresses differ from the group's.
     async fn move_peers(&self, known: &Pipeline, peers: Vec<Peer>) -> Result<(), PipelineError> {
         if same_peers(&known.peers, &peers) {
             return Ok(());
@@ -285,7 +285,8 @@ impl Pipelines {
         Ok(())
     }
 
-    /// Why no pipeline can run on a disk, if so: it has failed, or its Raft log has.
+    /// Returns the reason why no pipeline can run on a disk, if so: the disk or its Raft log
+    /// failed.
     pub fn failure(&self, disk: &Disk) -> Option<String> {
         let log = || self.inner.parts.logs.get(disk.id()).and_then(LogHandle::failure);
         disk.failure().or_else(log)

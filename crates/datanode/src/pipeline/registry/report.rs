@@ -1,4 +1,4 @@
-//! What is told of pipelines: to SCM, to metrics and to the status page.
+//! Reports of pipelines: to SCM, to metrics and to the status page.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use crate::pipeline::Pipeline;
 use containerstore::{Disk, Space};
 
 impl Pipelines {
-    /// The Raft log directories, as SCM is told of them: it decides by their number how many
-    /// pipelines there are.
+    /// Returns the Raft log directories for SCM, which derives the number of pipelines from their
+    /// number.
     pub fn log_reports(&self) -> Vec<MetadataStorageReportProto> {
         let parts = &self.inner.parts;
         let report = |disk: &Arc<Disk>| {
@@ -46,7 +46,7 @@ impl Pipelines {
         self.inner.running.iter().filter_map(|pipeline| trouble(pipeline.value())).collect()
     }
 
-    /// Pipelines whose group has failed for good, and why.
+    /// Returns the pipelines whose group has failed permanently, and the reasons.
     pub fn failed(&self) -> Vec<(PipelineId, String)> {
         let failed = |pipeline: &Arc<Pipeline>| match pipeline.supervisor.health() {
             GroupHealth::Failed(failure) => Some((pipeline.id, failure.to_string())),

@@ -53,7 +53,7 @@ impl Pipelines {
             from: store.resume()?,
         };
         let group = parts.host.start_group(config, Box::new(machine.clone()))?;
-        // What is applied is in memory, too: a group that is started again goes on behind that.
+        // Applied entries are in memory, too: a group that is started again continues after them.
         let again = move || {
             let from = machine.store.resume()?;
             Ok(Box::new(Machine { from, ..machine.clone() }) as Box<dyn StateMachine>)
@@ -65,8 +65,8 @@ impl Pipelines {
     }
 }
 
-/// Tells SCM of a pipeline whose group has failed for good, so that it is replaced. One that is
-/// started again only shows up with its next report.
+/// Reports a pipeline whose group has failed permanently to SCM, so that SCM replaces it. One that
+/// is started again only appears in its next report.
 fn report_failures(
     id: PipelineId,
     mut changes: watch::Receiver<GroupHealth>,

@@ -1,4 +1,4 @@
-//! How much was copied from here, or to here.
+//! Counts of copies from and to this node.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Counts {
     /// Copies that are whole.
     pub(crate) done: AtomicU64,
-    /// Copies that failed for good.
+    /// Copies that failed permanently.
     pub(crate) failed: AtomicU64,
     /// Bytes of chunks, also of those that failed.
     pub(crate) bytes: AtomicU64,

@@ -1,11 +1,11 @@
 //! Copying containers between DataNodes, on SCM's word: the node that has one pushes it to the node
 //! that shall have it.
 //!
-//! * [`send`]: reads a container and sends it, throttled, beginning again where it was cut off;
+//! * [`send`]: reads a container and sends it, throttled, resuming after interruptions;
 //! * [`stream`]: the steps of one attempt;
-//! * [`receive`]: takes it and makes it visible when it is whole;
+//! * [`receive`]: receives it and publishes it when it is whole;
 //! * [`wire`]: the messages;
-//! * [`counts`]: what was copied, for metrics.
+//! * [`counts`]: counts of copies, for metrics.
 
 mod admit;
 mod counts;

@@ -18,7 +18,7 @@ use crate::repair::pace::RepairPace;
 use containerstore::transfer::{Arrival, Manifest};
 use containerstore::{ContainerStore, StorageError};
 
-/// A copy that was cut off is kept so long for its sender to go on.
+/// Retention of an interrupted copy, for its sender to resume.
 const PARTIAL_COPY_RETENTION: Duration = Duration::from_secs(600);
 
 /// Containers arriving at once, at most.
@@ -37,16 +37,16 @@ struct Slot {
     touched: Instant,
 }
 
-/// What takes copies.
+/// Receiver of copies.
 #[derive(Clone, Copy)]
 pub(crate) struct Receiver<'a> {
     /// The disks.
     pub store: &'a ContainerStore,
     /// Copies under way.
     pub arrivals: &'a Arrivals,
-    /// SCM is told of those that are whole.
+    /// Receives the whole ones for SCM.
     pub pending_reports: &'a PendingReports,
-    /// What arrives waits for it.
+    /// Throttles arriving bytes.
     pub pace: &'a RepairPace,
 }
 
@@ -55,7 +55,8 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
     let request: PushRequest = framed::message::decode(call.header)?;
     let id = admit::container(request.container)?;
     let response = if let Some(begin) = &request.begin {
-        let manifest = begin.manifest().ok_or_else(|| Status::invalid("not a copy's beginning"))?;
+        let manifest =
+            begin.manifest().ok_or_else(|| Status::invalid("message does not begin a copy"))?;
         admit::manifest(receiver.store, &manifest)?;
         begin_arrival(receiver, id, request.attempt, manifest).await?
     } else {
@@ -68,7 +69,7 @@ pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply,
             let parts = wire::parts(request.parts, call.payload);
             receiver.pace.receive(bytes as u64, request.patience_ms).await;
             receiver.arrivals.counts.note_bytes(bytes);
-            Step::Parts(parts.ok_or_else(|| Status::invalid("parts without their bytes"))?)
+            Step::Parts(parts.ok_or_else(|| Status::invalid("bytes of some parts are missing"))?)
         };
         go_on(receiver, id, request.attempt, step).await?
     };
@@ -91,13 +92,14 @@ async fn begin_arrival(
     if let Ok(container) = receiver.store.container(id) {
         let info = container.info();
         let is_same = info.replica_index == manifest.replica_index;
-        // What is damaged, written or filled by another sender is not what was to come.
+        // A damaged container, or one written or filled by another sender, is not the expected
+        // copy.
         let is_whole = info.state == ContainerState::Closed || info.state == manifest.state;
         if is_same && is_whole && info.bcsid >= manifest.bcsid {
             return Ok(PushResponse { here: true, ..PushResponse::default() });
         }
         let text = format!(
-            "container {id} is here, {} at {}, replica index {}",
+            "container {id} exists here, {} at {}, replica index {}",
             info.state, info.bcsid, info.replica_index
         );
         return Err(Status::new(Code::Internal, text));
@@ -134,7 +136,8 @@ async fn go_on(
     attempt: u64,
     step: Step,
 ) -> Result<PushResponse, Status> {
-    let gone = || Status::new(Code::Unavailable, format!("no copy of container {id} is under way"));
+    let gone =
+        || Status::new(Code::Unavailable, format!("no copy of container {id} is in progress"));
     let slot = receiver.arrivals.slots.lock().get(&id).cloned().ok_or_else(gone)?;
     let mut slot = slot.lock_owned().await;
     if slot.attempt != attempt || slot.arrival.is_none() {
@@ -174,7 +177,7 @@ async fn go_on(
     done
 }
 
-/// How far a copy has come.
+/// Returns the progress of a copy.
 fn reached(arrival: &Arrival) -> PushResponse {
     let (blocks, bytes) = arrival.totals();
     let partial = arrival.partial();
@@ -206,7 +209,7 @@ where
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "a copy does not arrive");
+            tracing::warn!(%error, "receiving a copy failed");
             Err(Status::new(Code::Internal, error.to_string()))
         }
         Err(error) => Err(Status::new(Code::Internal, error.to_string())),
@@ -234,8 +237,8 @@ impl Arrivals {
         }
     }
 
-    /// Removes copies whose senders never came back, and those whose containers were made by their
-    /// pipelines. What it begins is over when the task ends.
+    /// Removes copies whose senders never returned, and those whose containers their pipelines
+    /// created. The task that it starts ends when the removal has ended.
     pub fn forget_old(&self) -> Option<JoinHandle<()>> {
         let mut old = Vec::new();
         self.slots.lock().retain(|_, slot| {
@@ -252,7 +255,7 @@ impl Arrivals {
         discards.then(|| tokio::task::spawn_blocking(discard))
     }
 
-    /// What was copied to here.
+    /// Returns the counts of copies to this node.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -292,7 +295,7 @@ mod tests {
         }
     }
 
-    /// What takes copies, and the node that it belongs to.
+    /// Receiver of copies, and the node that it belongs to.
     struct Target {
         node: StoreOnDisk,
         arrivals: Arrivals,

@@ -22,7 +22,7 @@ pub(crate) const ATTEMPTS: u32 = 5;
 /// Pause before the second attempt; it doubles.
 pub(crate) const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Why a container was not copied.
+/// Errors of copying a container.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PushError {
     /// It cannot be read.
@@ -35,12 +35,12 @@ pub(crate) enum PushError {
     #[error("datanode {0} has no native port")]
     NoAddress(types::DatanodeId),
     /// Too much waits.
-    #[error("{0} copies wait already")]
+    #[error("{0} copies are queued already")]
     Busy(usize),
 }
 
 impl PushError {
-    /// Whether another attempt may end better.
+    /// Returns `true` if a retry may succeed.
     fn may_pass(&self) -> bool {
         match self {
             Self::Call(error) => may_pass(error),
@@ -49,7 +49,7 @@ impl PushError {
     }
 }
 
-/// Whether another attempt at a step may end better.
+/// Returns `true` if a retry of a step may succeed.
 pub(crate) fn may_pass(error: &CallError) -> bool {
     error.code().is_none_or(|code| matches!(code, Code::Busy | Code::Unavailable))
 }
@@ -100,7 +100,7 @@ impl Pusher {
         &self.pace
     }
 
-    /// What was copied from here.
+    /// Returns the counts of copies from this node.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -138,7 +138,7 @@ impl Pusher {
             if attempt >= ATTEMPTS || !error.may_pass() {
                 return Err(error);
             }
-            tracing::info!(container = %id, target = %target.id, %error, attempt, "a copy was cut off and goes on");
+            tracing::info!(container = %id, target = %target.id, %error, attempt, "copy interrupted, resuming");
             tokio::time::sleep(pause).await;
             pause *= 2;
         }
@@ -172,7 +172,7 @@ impl Pusher {
         let manifest = Manifest { storage_type, ..manifest };
         let (stream, reached) = PushStream::begin(client.clone(), id, &manifest).await?;
         if reached.here {
-            tracing::info!(container = %id, target = %client.address(), "the copy is there already");
+            tracing::info!(container = %id, target = %client.address(), "target has the copy already");
             return Ok(());
         }
         if reached.last.is_some() || reached.partial.is_some() {

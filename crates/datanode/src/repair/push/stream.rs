@@ -11,23 +11,23 @@ use super::wire::{BeginProto, FinishProto, PartProto, PushRequest, PushResponse}
 use crate::repair::pace::{RepairPace, to_tell};
 use containerstore::transfer::{Manifest, Part};
 
-/// Bytes of one step, about: a step ends behind the chunk that exceeds it.
+/// Approximate bytes of one step: a step ends after the chunk that exceeds it.
 pub(crate) const STEP: usize = 4 << 20;
 
-/// How long a step may take; the last one makes all of it durable.
+/// Timeout of a step; the last one makes all of it durable.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Blocks that one step leaves out at most.
 const DROPPED_PER_STEP: usize = 100_000;
 
-/// How far a copy has come at its target.
+/// Progress of a copy at its target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
     /// The target has the container already.
     pub here: bool,
     /// The last block that is there whole, from an attempt before.
     pub last: Option<LocalId>,
-    /// The block behind that one of which some chunks are there, and how many.
+    /// The block after that one of which the target has some chunks, and their number.
     pub partial: Option<(LocalId, usize)>,
     /// Blocks that are there.
     pub blocks: u64,
@@ -92,7 +92,7 @@ impl PushStream {
         Ok(())
     }
 
-    /// Has the copy made durable and visible, if it has so many blocks and bytes.
+    /// Makes the copy durable and visible, if it has this number of blocks and bytes.
     pub async fn finish(&self, blocks: u64, bytes: u64) -> Result<(), CallError> {
         let finish = Some(FinishProto { blocks, bytes });
         self.step(PushRequest { finish, ..self.request() }, Vec::new()).await.map(drop)

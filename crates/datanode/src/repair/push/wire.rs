@@ -14,7 +14,7 @@ pub struct PushRequest {
     /// The container.
     #[prost(uint64, tag = "1")]
     pub container: u64,
-    /// Which attempt: steps of an earlier one are refused.
+    /// The attempt: steps of an earlier one are refused.
     #[prost(uint64, tag = "2")]
     pub attempt: u64,
     /// The first step.
@@ -29,12 +29,12 @@ pub struct PushRequest {
     /// Blocks that came and are left out again.
     #[prost(uint64, repeated, tag = "6")]
     pub dropped: Vec<u64>,
-    /// How long it waits for clients at most.
+    /// Longest wait for clients.
     #[prost(uint64, optional, tag = "7")]
     pub patience_ms: Option<u64>,
 }
 
-/// What is coming.
+/// The container to be sent.
 #[derive(Clone, PartialEq, Message)]
 pub struct BeginProto {
     /// Name of the state, as in `.container` files.
@@ -72,7 +72,7 @@ pub struct PartProto {
     /// The block.
     #[prost(uint64, tag = "1")]
     pub local: u64,
-    /// Whether it is packed with others.
+    /// True if it is packed with others.
     #[prost(bool, tag = "2")]
     pub packed: bool,
     /// The chunk whose bytes these are.
@@ -115,7 +115,7 @@ pub struct PushResponse {
     /// To the first step: the block behind `last` of which some chunks came before.
     #[prost(uint64, optional, tag = "5")]
     pub partial: Option<u64>,
-    /// How many.
+    /// Their number.
     #[prost(uint64, tag = "6")]
     pub partial_chunks: u64,
 }

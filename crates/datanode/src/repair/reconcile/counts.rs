@@ -1,8 +1,8 @@
-//! What came of reconciliations since the start.
+//! Results of reconciliations since the start.
 
 use std::sync::atomic::AtomicU64;
 
-/// What came of reconciliations since the start.
+/// Results of reconciliations since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Replicas that have all that each peer has.

@@ -1,4 +1,4 @@
-//! Why a replica was not reconciled.
+//! Errors of reconciling a replica.
 
 use types::{ContainerId, DatanodeId, LocalId, WireError};
 
@@ -18,20 +18,20 @@ pub(crate) enum ReconcileError {
     /// The disks.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// There is nobody to compare with.
-    #[error("no other replica of container {0} is named")]
+    /// There is no replica to compare with.
+    #[error("the order contains no other replica of container {0}")]
     NoPeers(ContainerId),
     /// Some peers could not be compared with, or did not give all they have.
     #[error("container {container} was not reconciled with each of its peers: {reasons}")]
     Peers {
         /// The container.
         container: ContainerId,
-        /// Which peers, and why.
+        /// The peers, each with its reason.
         reasons: String,
     },
 }
 
-/// Why a peer was left before all that it has was here.
+/// Reasons for skipping a peer before all of its data was here.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PeerError {
     /// It does not give what it was asked for.
@@ -47,7 +47,7 @@ pub(super) enum PeerError {
     #[error("its replica is not closed")]
     NotClosed,
     /// Its block is not what its tree says.
-    #[error("block {0} is not what its tree says")]
+    #[error("block {0} differs from its tree")]
     OtherBlock(LocalId),
     /// A chunk is longer than any may be.
     #[error("block {local} has a chunk of {len} bytes")]
@@ -58,24 +58,24 @@ pub(super) enum PeerError {
         len: u64,
     },
     /// It has not taken all deletions that were taken here.
-    #[error("{0} of its blocks may have been deleted: it has not heard of each deletion yet")]
+    #[error("{0} of its blocks may have been deleted: it has not received every deletion yet")]
     Lags(u64),
-    /// Its blocks and those here differ, and nobody can tell which are right.
+    /// Its blocks and those here differ, and there is no proof which are right.
     #[error("{count} of its blocks differ from those here, the first is {first}")]
     Conflicts {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The first of them.
         first: LocalId,
     },
     /// Some of its blocks did not come.
-    #[error("{count} of its blocks did not come, the first is {first}: {reason}")]
+    #[error("{count} of its blocks did not arrive, the first is {first}: {reason}")]
     Blocks {
-        /// How many.
+        /// Their number.
         count: u64,
         /// The first of them.
         first: LocalId,
-        /// Why that one did not.
+        /// Reason of the first one.
         reason: String,
     },
 }

@@ -1,9 +1,9 @@
 //! Reconciling a replica with those of other DataNodes, on SCM's word.
 //!
 //! The Merkle trees of this replica and of each peer are compared ([`container::merkle`]). Blocks
-//! that are not here, are damaged here or end earlier here come from a peer, one by one, each chunk
-//! verified against the checksums of its writer; what is here is left alone. How a block takes its
-//! place is in [`containerstore`].
+//! that are missing here, are damaged here or end earlier here are fetched from a peer, one by one,
+//! each chunk verified against the checksums of its writer; blocks here are not changed otherwise.
+//! [`containerstore`] describes how a block is replaced.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -12,10 +12,10 @@
 //! | [`error`] | why a replica was not reconciled |
 //!
 //! # Invariants
-//! * **Nothing is chosen between.** A block whose rows say different things here and on a peer is
-//!   named and left as it is.
-//! * **What may have been deleted does not come back.** A block that is not here is taken only from
-//!   a peer that has taken each deletion that was taken here.
+//! * **No replica is preferred.** A block whose rows differ between this replica and a peer is
+//!   reported and not changed.
+//! * **Possibly deleted blocks do not return.** A block that is not here is fetched only from a
+//!   peer that has received each deletion that was received here.
 
 mod counts;
 mod error;

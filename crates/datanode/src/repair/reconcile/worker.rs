@@ -17,10 +17,10 @@ use crate::repair::replica_source::ReplicaSource;
 use crate::settings::MAX_CHUNK;
 use containerstore::{Compared, ContainerStore, Disk, Pace, Reconcile, Reconciled};
 
-/// How long a chunk waits for clients of the node that has it.
+/// Longest wait of a chunk for clients of the node that has it.
 const PATIENCE_MS: u64 = 10_000;
 
-/// What SCM orders.
+/// An order of SCM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Job {
     /// The container.
@@ -51,11 +51,11 @@ pub(crate) struct Worker<'a> {
     pub store: &'a ContainerStore,
     /// Connections to other nodes, and the limits on copies.
     pub pusher: &'a Pusher,
-    /// What is counted.
+    /// Counts of results.
     pub counts: &'a Counts,
 }
 
-/// What came of a peer.
+/// Result of a comparison with a peer.
 #[derive(Default)]
 struct Visit {
     /// The commit sequence id of its replica; `None` of one that is UNHEALTHY and may lack blocks.
@@ -65,13 +65,13 @@ struct Visit {
     conflicts: Vec<LocalId>,
     /// Blocks that did not come.
     failed: Vec<LocalId>,
-    /// Why the first of them did not.
+    /// Reason of the first failed block.
     reason: String,
 }
 
 impl Worker<'_> {
-    /// Brings a replica to what all peers have together. What came is durable when this returns,
-    /// also when it fails.
+    /// Brings a replica to the union of all peers' data. Fetched blocks are durable when this
+    /// returns, also if it fails.
     pub async fn run(&self, job: &Job) -> Result<Reconciled, ReconcileError> {
         let outcome = self.reconcile(job).await;
         let ended = if outcome.is_ok() { &self.counts.done } else { &self.counts.failed };
@@ -96,7 +96,7 @@ impl Worker<'_> {
             match visited {
                 Ok(visit) => visits.push((peer.id, visit)),
                 Err(error) => {
-                    tracing::warn!(container = %id, peer = %peer.id, %error, "a peer is left");
+                    tracing::warn!(container = %id, peer = %peer.id, %error, "peer skipped");
                     reasons.push(error.of(peer.id));
                 }
             }
@@ -143,7 +143,7 @@ impl Worker<'_> {
         for BlockDifference { local, kind } in merkle::compare(replica.tree(), &tree) {
             match kind {
                 DifferenceKind::Conflicting => {
-                    tracing::warn!(block = %local, peer = %source.node(), "a block differs, and is left");
+                    tracing::warn!(block = %local, peer = %source.node(), "block differs, skipped");
                     visit.conflicts.push(local);
                     continue;
                 }
@@ -193,13 +193,13 @@ impl Worker<'_> {
             self.pusher.pace().receive(data.len() as u64, None).await;
             block.write(data).await?;
         }
-        tracing::info!(block = %local, bytes = block.length(), from = %source.node(), "a block is taken from a peer");
+        tracing::info!(block = %local, bytes = block.length(), from = %source.node(), "block fetched from a peer");
         Ok(replica.put(block).await?)
     }
 }
 
 impl Visit {
-    /// Whether all that the peer has is here, from wherever it came.
+    /// Returns an error unless all data of the peer is here, from any peer.
     fn outcome(&self, replica: &Reconcile<'_>) -> Result<(), PeerError> {
         let mut left = self.failed.iter().filter(|local| !replica.has_taken(**local));
         if let Some(first) = left.next().copied() {

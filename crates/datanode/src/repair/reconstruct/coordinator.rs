@@ -28,7 +28,7 @@ use containerstore::transfer::Manifest;
 /// Skipped blocks that are named one by one.
 const NAMED: usize = 20;
 
-/// What was rebuilt.
+/// Counts of rebuilt data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Report {
     /// Blocks that were sent, those of attempts that were cut off included.
@@ -58,7 +58,7 @@ impl Report {
     }
 }
 
-/// What coordinators have done since the start.
+/// Counts of coordinators since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Jobs that are under way.
@@ -84,11 +84,11 @@ pub(crate) struct Coordinator<'a> {
     pub pusher: &'a Pusher,
     /// Blocks up to this size are packed with others.
     pub small: u64,
-    /// What is counted.
+    /// Counts of results.
     pub counts: &'a Counts,
     /// When the order came.
     pub begun: Instant,
-    /// How long the order counted then; `None` is without end.
+    /// Time until the order expired then; `None` is without an end.
     pub left: Option<Duration>,
 }
 
@@ -135,7 +135,7 @@ impl Coordinator<'_> {
             }
             tracing::info!(
                 container = %job.container, indexes = job.indexes(), %error, attempt,
-                "a reconstruction was cut off and goes on"
+                "reconstruction interrupted, resuming"
             );
             tokio::time::sleep(pause).await;
             pause *= 2;
@@ -227,7 +227,7 @@ impl Coordinator<'_> {
         sent: Sent,
         report: &mut Report,
     ) -> Result<Sent, ReconstructError> {
-        // Behind what every target has.
+        // After the common position of all targets.
         let behind = sent.targets.iter().map(Target::behind);
         let after = behind.reduce(|a, b| Some(a?).zip(b).map(|(a, b)| earlier(a, b))).flatten();
         let (items, received) = channel(AHEAD);
@@ -280,7 +280,7 @@ impl Coordinator<'_> {
             sent.end(block, report);
         }
         self.flush(sources, &mut sent, true, report).await;
-        tracing::debug!(container = %sources.container, blocks = sent.blocks.len(), "all sent");
+        tracing::debug!(container = %sources.container, blocks = sent.blocks.len(), "all blocks sent");
         Ok(sent)
     }
 
@@ -355,12 +355,12 @@ impl Coordinator<'_> {
     }
 }
 
-/// The targets, and what was sent to them.
+/// The targets, and the data sent to them.
 struct Sent {
     targets: Vec<Target>,
     /// Blocks in the order of their keys.
     blocks: Vec<(LocalId, erasure::BlockGroup)>,
-    /// How far the targets should be.
+    /// Schedule of the targets.
     schedule: Schedule,
 }
 
@@ -413,7 +413,7 @@ fn earlier(a: LocalId, b: LocalId) -> LocalId {
     if by_key(a, b).is_le() { a } else { b }
 }
 
-/// How large the replicas of the sources are; one that does not say is no source any more.
+/// Returns the sizes of the sources' replicas; a source without a response is dropped.
 async fn sizes(sources: &Sources) -> Result<Vec<(usize, Size)>, ReconstructError> {
     let left = sources.left();
     let answers = join_all(left.iter().map(|(_, source)| source.size())).await;

@@ -1,4 +1,4 @@
-//! Why replica indexes were not rebuilt.
+//! Errors of rebuilding replica indexes.
 
 use erasure::ReplicaIndex;
 use framed::CallError;
@@ -32,7 +32,7 @@ pub(crate) enum ReconstructError {
         left: usize,
         /// Sources that it takes.
         needed: usize,
-        /// Why each of the others failed.
+        /// Reasons of each of the others.
         reasons: String,
     },
     /// A block that is there cannot be decoded.
@@ -40,28 +40,28 @@ pub(crate) enum ReconstructError {
     Block {
         /// The block.
         local: LocalId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was decoded is not what the writer had.
-    #[error("stripe {stripe} of block {local} is not what its writer had: {reason}")]
+    /// Decoded bytes differ from those of the writer.
+    #[error("stripe {stripe} of block {local} differs from its writer's: {reason}")]
     Wrong {
         /// The block.
         local: LocalId,
         /// The stripe, from 0.
         stripe: u64,
-        /// What differs.
+        /// The difference.
         reason: String,
     },
     /// Blocks were deleted at the sources meanwhile, and it is not known which of them were sent.
     #[error("blocks of container {0} were deleted meanwhile")]
     Changed(ContainerId),
     /// A target did not take its replica.
-    #[error("index {index} was not taken: {error}")]
+    #[error("target rejected index {index}: {error}")]
     Target {
         /// The index.
         index: ReplicaIndex,
-        /// How it failed.
+        /// Its error.
         error: CallError,
     },
     /// A task was interrupted.
@@ -73,7 +73,7 @@ pub(crate) enum ReconstructError {
 }
 
 impl ReconstructError {
-    /// Whether another attempt may end better.
+    /// Returns `true` if a retry may succeed.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Changed(_) => true,

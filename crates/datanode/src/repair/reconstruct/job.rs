@@ -1,4 +1,4 @@
-//! What SCM orders.
+//! SCM's order of a reconstruction.
 
 use erasure::{ReplicaIndex, Scheme};
 use proto::scm_datanode as wire;
@@ -21,13 +21,13 @@ pub(crate) struct Member {
 pub(crate) struct Job {
     /// The container.
     pub container: ContainerId,
-    /// How it is encoded.
+    /// Its encoding.
     pub scheme: Scheme,
     /// The replicas that are left, each index once.
     pub sources: Vec<Member>,
-    /// Which node gets which index.
+    /// Target nodes with their indexes.
     pub targets: Vec<Member>,
-    /// The storage type of the disks that they belong on, if SCM says it.
+    /// The storage type of their target disks, if SCM sent it.
     pub storage_type: Option<StorageType>,
 }
 

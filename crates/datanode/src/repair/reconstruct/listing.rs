@@ -24,7 +24,7 @@ pub(super) struct Listing {
     cursors: Vec<Cursor>,
 }
 
-/// How far one source was read.
+/// Position in the listing of one source.
 struct Cursor {
     source: Arc<Source>,
     place: usize,
@@ -40,7 +40,7 @@ pub(super) fn by_key(a: LocalId, b: LocalId) -> Ordering {
 }
 
 impl Listing {
-    /// Will list what these sources have behind the block `after`.
+    /// Lists the blocks of these sources after the block `after`.
     pub fn new(sources: Vec<(usize, Arc<Source>)>, after: Option<LocalId>) -> Self {
         let cursor = |(place, source)| Cursor {
             source,

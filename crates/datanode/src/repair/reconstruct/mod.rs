@@ -5,30 +5,30 @@
 //! targets as any other copy is sent ([`push`](crate::push)), one of which it may be itself. All
 //! missing indexes are decoded in one pass.
 //!
-//! | file | what |
+//! | file | subject |
 //! | --- | --- |
-//! | [`job`] | what was ordered |
+//! | [`job`] | the order |
 //! | [`source`] | a replica that is read from |
 //! | [`listing`] | the blocks of all sources, side by side |
-//! | [`plan`] | one block: its length, which sources agree, what the targets are told of it |
-//! | [`odd`] | why a source is not used for a block |
+//! | [`plan`] | one block: its length, the sources that agree, its rows for the targets |
+//! | [`odd`] | errors of a source's block |
 //! | [`stripe`] | one stripe: read, decoded, checked |
 //! | [`produce`] | all stripes in order, some of them at a time |
-//! | [`target`] | what is sent to one target |
-//! | [`coordinator`] | a job from the beginning to the end, again where it was cut off |
-//! | [`audit`] | what became of it, for people |
+//! | [`target`] | the data sent to one target |
+//! | [`coordinator`] | a job from the beginning to the end, resumed after interruptions |
+//! | [`audit`] | log of results, for operators |
 //!
 //! # Invariants
-//! * **A replica that is not whole is no replica.** What is sent lies in the target's folder of
+//! * **A replica that is not whole is no replica.** Sent data is stored in the target's folder of
 //!   arrivals: no client finds it, no scanner reads it, no report names it, nothing closes it. It
-//!   is published in one step, as CLOSED. What is left of an attempt is removed.
-//! * **Nothing is invented.** A stripe is decoded from sources whose bytes have their checksums,
-//!   and which agree on the checksums of the whole stripe that the writer left. What was decoded
-//!   must have the checksums that the writer stored for it and must encode to what a source has
-//!   that was not used, as far as there is such a one.
+//!   is published in one step, as CLOSED. Leftovers of an attempt are removed.
+//! * **Nothing is invented.** A stripe is decoded from sources whose bytes match their checksums,
+//!   and which agree on the checksums of the whole stripe that the writer stored. Decoded bytes
+//!   must match the checksums that the writer stored for them and must encode to the bytes of an
+//!   unused source, if there is one.
 //! * **Nothing is cut off.** A block that enough sources list is rebuilt, or the job fails. One
-//!   that fewer list than it takes to read it is skipped and named: no writer had it acknowledged,
-//!   or it was deleted, or it is lost.
+//!   that fewer sources list than are needed to read it is skipped and reported: no writer had it
+//!   acknowledged, or it was deleted, or it is lost.
 
 mod audit;
 mod coordinator;

@@ -1,9 +1,9 @@
-//! Why a source is not used for a block.
+//! Reasons for not using a source for a block.
 
 use container::checksum::ChecksumError;
 use erasure::ReplicaIndex;
 
-/// What a source lists of a block does not fit.
+/// A source's row of a block does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Odd {
     /// The row is of another replica.
@@ -18,7 +18,7 @@ pub(super) enum Odd {
     /// It ends before the others.
     #[error("it ends at {own}, the group at {group}")]
     Behind {
-        /// Data bytes that it knows of.
+        /// Data bytes that its row covers.
         own: u64,
         /// Data bytes of the group.
         group: u64,
@@ -28,17 +28,17 @@ pub(super) enum Odd {
     NoChunk {
         /// Chunks that it has.
         count: usize,
-        /// Where the next one should be.
+        /// Expected offset of the next one.
         offset: u64,
     },
     /// A chunk is another one than the group has.
     #[error("it has {len} bytes at {at}, not {length} at {offset}")]
     Chunk {
-        /// Where it is.
+        /// Its offset.
         at: u64,
         /// Its bytes.
         len: u64,
-        /// Where it should be.
+        /// Its expected offset.
         offset: u64,
         /// The bytes it should have.
         length: u64,
@@ -47,10 +47,10 @@ pub(super) enum Odd {
     #[error("its checksums: {0}")]
     Checksums(#[from] ChecksumError),
     /// The checksums are of another kind than those of others.
-    #[error("its checksums are of another form")]
+    #[error("its checksum type differs")]
     Form,
     /// Its bytes are of another generation.
-    #[error("its checksums are not those of the stripe")]
+    #[error("its checksums differ from those of the stripe")]
     Generation,
 }
 

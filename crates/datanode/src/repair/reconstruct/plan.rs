@@ -1,10 +1,10 @@
-//! One block: how long it is, which sources agree on it, and what the targets are told of it.
+//! One block: its length, the sources that agree on it, and its rows for the targets.
 //!
-//! **Length.** Each replica says how many data bytes its block group has (`blockGroupLen`). A
-//! writer that was cut off leaves replicas that say different things; what it had acknowledged, all
-//! of them have. The block is rebuilt as long as d sources have it: that is at least what was
-//! acknowledged, also when a single replica lost its tail, which the smallest of all lengths would
-//! spread. Chunks and checksums are compared over just that length.
+//! **Length.** Each replica stores the number of data bytes of its block group (`blockGroupLen`).
+//! An interrupted writer leaves replicas with different lengths; all of them have its acknowledged
+//! bytes. The block is rebuilt to the length that d sources have: that covers at least the
+//! acknowledged bytes, also if a single replica lost its tail, which the smallest of all lengths
+//! would spread. Chunks and checksums are compared over just that length.
 //!
 //! **Agreement.** Replica 1 and those of parity keep the checksums of all cells of each stripe. A
 //! source whose own checksums are not among them is of another generation, and is not used.
@@ -24,10 +24,10 @@ use super::odd::{Odd, OtherChecksums};
 /// Metadata of a block that says how many data bytes its group has.
 const GROUP_LENGTH: &str = "blockGroupLen";
 
-/// What one source has of a block.
+/// One source's row of a block.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
-    /// Which source.
+    /// Index of the source.
     pub place: usize,
     /// Its replica index.
     pub index: ReplicaIndex,
@@ -35,7 +35,7 @@ pub(super) struct Row {
     pub chunks: Vec<ChunkInfo>,
 }
 
-/// How a block is rebuilt.
+/// Plan of a block's reconstruction.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The block.
@@ -44,7 +44,7 @@ pub(super) struct Plan {
     pub group: BlockGroup,
     /// The sources that agree, in the order of their indexes.
     pub rows: Vec<Row>,
-    /// How its bytes are checked.
+    /// Form of its bytes' checksums.
     form: Form,
     /// The checksums of each stripe's cells, one after the other; none when no source has them.
     stripe_sums: Vec<Bytes>,
@@ -60,7 +60,7 @@ pub(super) struct Planned {
     pub odd: Vec<(ReplicaIndex, Odd)>,
 }
 
-/// Why a block cannot be rebuilt.
+/// Errors of planning a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unplanned {
     /// Fewer sources list it than it takes to read it.
@@ -162,7 +162,7 @@ fn plan_with(
     })
 }
 
-/// The length of the group as a replica says it.
+/// Returns the length of the group in a replica's row.
 fn group_length(index: ReplicaIndex, row: &dn::BlockData) -> Result<u64, Odd> {
     match row.block_id.replica_index() {
         0 => {}
@@ -217,7 +217,7 @@ fn width(form: Form) -> usize {
     container::checksum::compute_slice(form.kind, &[]).len()
 }
 
-/// Where the checksums of a replica's cell are among those of a stripe, and how long those are
+/// Returns the range of a replica's cell checksums among those of a stripe, and their length
 /// together.
 fn part_of(
     group: BlockGroup,
@@ -264,7 +264,7 @@ fn agreed(group: BlockGroup, form: Form, rows: &[Row]) -> Option<Vec<Bytes>> {
         .max_by_key(|sums| rows.iter().filter(|row| agrees(group, form, row, sums)).count())
 }
 
-/// Whether what a source has is of the stripes that have these checksums.
+/// Returns `true` if a source's row belongs to the stripes that have these checksums.
 fn agrees(group: BlockGroup, form: Form, row: &Row, sums: &[Bytes]) -> bool {
     (0..).zip(sums).all(|(stripe, sums)| {
         let chunk = usize::try_from(stripe).ok().and_then(|at| row.chunks.get(at));
@@ -300,7 +300,7 @@ impl Plan {
         }
     }
 
-    /// Whether the writer left checksums to compare with.
+    /// Returns `true` if the writer stored checksums to compare with.
     pub fn has_stripe_sums(&self) -> bool {
         !self.stripe_sums.is_empty()
     }

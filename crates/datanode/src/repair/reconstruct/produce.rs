@@ -13,13 +13,13 @@ use super::listing::Listing;
 use super::plan::{Plan, Unplanned, plan};
 use super::stripe::{Sources, Stripe};
 
-/// Stripes that may be read and decoded ahead of what is sent.
+/// Stripes that may be read and decoded ahead of the sent ones.
 pub(super) const AHEAD: usize = 16;
 
 /// KiB of cells that may be in memory for one job, unless a single stripe has more.
 const MEMORY: u32 = 96 << 10;
 
-/// What is to be sent, in order.
+/// Items to be sent, in order.
 pub(super) enum Item {
     /// A block begins: its stripes follow.
     Block(Arc<Plan>),
@@ -34,7 +34,7 @@ pub(super) struct Rebuilding {
 }
 
 impl Rebuilding {
-    /// Waits for it. The memory is held until the returned guard goes.
+    /// Waits for it. The memory is held until the returned guard is dropped.
     pub async fn cells(self) -> Result<(Stripe, Option<OwnedSemaphorePermit>), ReconstructError> {
         let Self { task, _memory } = self;
         Ok((task.await??, _memory))
@@ -70,18 +70,18 @@ pub(super) async fn produce(
         for (index, why) in &planned.odd {
             tracing::warn!(
                 container = %sources.container, block = %listed.local, %index, %why,
-                "a source is not used for a block"
+                "source skipped for a block"
             );
         }
         report.odd = report.odd.saturating_add(planned.odd.len() as u64);
         let plan = match planned.plan {
             Ok(plan) => Arc::new(plan),
             Err(Unplanned::TooFew(count)) => {
-                // What is missing may be with one that did not answer, or was lost by a damaged
+                // Missing data may be on a source that did not respond, or was lost by a damaged
                 // one.
                 if count + sources.doubtful(&places) >= scheme.data() {
                     let reason =
-                        format!("{count} sources list it, others do not answer or are damaged");
+                        format!("{count} sources list it, others do not respond or are damaged");
                     return Err(ReconstructError::Block { local: listed.local, reason });
                 }
                 report.skip(listed.local, count);

@@ -88,7 +88,7 @@ impl Target {
         Some((index, failed?))
     }
 
-    /// Whether it lacks a block.
+    /// Returns `true` if it lacks a block.
     fn lacks(&self, local: LocalId) -> bool {
         self.behind.is_none_or(|last| by_key(last, local).is_lt())
     }
@@ -149,7 +149,7 @@ impl Target {
         self.waiting.push(part);
     }
 
-    /// Whether enough waits to be sent.
+    /// Returns `true` if enough blocks are queued to be sent.
     pub fn is_due(&self) -> bool {
         self.waiting_bytes >= STEP || self.waiting.len() >= PARTS
     }

@@ -1,4 +1,4 @@
-//! DeleteContainerCommand: a replica goes.
+//! DeleteContainerCommand: deletes a replica.
 
 use proto::scm_datanode as wire;
 use types::{ContainerId, WireError};
@@ -25,7 +25,7 @@ impl Carry for wire::DeleteContainerCommandProto {
         node.pending_reports.container_changed(id);
         match done?? {
             Err(error) if node.store.container(id).is_err() => {
-                tracing::debug!(container = %id, %error, "the container to delete is not here");
+                tracing::debug!(container = %id, %error, "container to delete does not exist here");
                 Ok(None)
             }
             deleted => Ok(deleted.map(|()| None)?),

@@ -1,4 +1,4 @@
-//! Why a command of SCM was not carried out.
+//! Errors of SCM's commands.
 
 use scheduling::BackgroundError;
 use tokio::task::JoinError;
@@ -11,10 +11,10 @@ use crate::repair::reconcile::ReconcileError;
 use crate::repair::reconstruct::ReconstructError;
 use containerstore::StorageError;
 
-/// A command of SCM was not carried out. SCM is told, and decides what follows.
+/// A command of SCM failed. SCM receives the error, and decides the next step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// It has not what it must have, or nonsense.
+    /// A required field is missing or invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// Another SCM leads by now.
@@ -22,7 +22,7 @@ pub(crate) enum CommandError {
     Superseded {
         /// The term of the SCM that ordered it.
         term: i64,
-        /// The latest term that this node has heard of.
+        /// The latest term that this node has received.
         latest: i64,
     },
     /// The SCM that ordered it no longer expects it to be carried out.

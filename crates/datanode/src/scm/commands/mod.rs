@@ -1,5 +1,5 @@
-//! What SCM asks for. Commands come at least once: carrying one out again must do no harm, and one
-//! that is still under way is not started again.
+//! SCM's commands. They arrive at least once: carrying one out again must do no harm, and one that
+//! is still in progress is not started again.
 //!
 //! The table of them is at the end; each has a file of its own.
 
@@ -33,10 +33,10 @@ use crate::daemon::Daemon;
 use crate::node::Node;
 use crate::pending_reports::Outbox;
 
-/// What SCM is told besides: which deletions are noted.
+/// Additional response to SCM: the recorded deletions.
 type Ack = wire::ContainerBlocksDeletionAckProto;
 
-/// What commands work on.
+/// State that commands work on.
 struct Context<'a> {
     node: &'a Arc<Node>,
     order: Order,
@@ -47,7 +47,7 @@ trait Carry {
     /// The number that its outcome is reported under.
     fn id(&self) -> i64;
 
-    /// What it is about, for telling whether the same is under way.
+    /// Subject of the command, to find the same one in progress.
     ///
     /// # Errors
     /// When the part makes no sense.
@@ -56,7 +56,7 @@ trait Carry {
     /// Carries it out.
     ///
     /// # Errors
-    /// When that fails; SCM is told.
+    /// If the command fails; SCM receives the error.
     async fn carry_out(self, context: Context<'_>) -> Result<Option<Ack>, CommandError>;
 }
 
@@ -71,11 +71,11 @@ pub(crate) fn start(
     let (id, subject) = match subject(&command) {
         Some(Ok(known)) => known,
         Some(Err(error)) => {
-            tracing::warn!(?kind, %error, "SCM sent a command that makes no sense");
+            tracing::warn!(?kind, %error, "ignoring an invalid command of SCM");
             return;
         }
         None => {
-            tracing::warn!(?kind, "SCM sent a command without its part, or one that is not known");
+            tracing::warn!(?kind, "ignoring a command of SCM that is incomplete or unknown");
             return;
         }
     };
@@ -92,7 +92,7 @@ pub(crate) fn start(
         let (status, msg, ack) = match outcome {
             Ok(ack) => (Status::Executed, None, ack),
             Err(error) => {
-                tracing::warn!(?kind, id, %error, "a command of SCM failed");
+                tracing::warn!(?kind, id, %error, "command of SCM failed");
                 (Status::Failed, Some(error.to_string()), None)
             }
         };
@@ -113,7 +113,7 @@ macro_rules! commands {
         here { $($kind:ident => $part:ident,)* }
         elsewhere { $($elsewhere:ident,)* }
     ) => {
-        /// The command's number and what it is about; `None` when its part is missing or this node
+        /// Returns the command's number and its subject; `None` if its part is missing or this node
         /// does not carry it out.
         fn subject(command: &Command) -> Option<Result<(i64, String), WireError>> {
             match command.command_type() {
@@ -155,7 +155,7 @@ commands! {
     }
     elsewhere {
         UnknownScmCommand,
-        // The session registers anew: `session.rs`.
+        // The session registers again: `session.rs`.
         ReregisterCommand,
         FinalizeNewLayoutVersionCommand,
     }

@@ -34,7 +34,7 @@ impl Order {
         }
     }
 
-    /// How long it still counts; `None` is without end.
+    /// Returns the time until it expires; `None` is without an end.
     pub fn left(&self) -> Option<Duration> {
         let left = self.deadline_ms?.saturating_sub(now_ms());
         Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))

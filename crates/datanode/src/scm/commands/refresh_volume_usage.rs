@@ -1,4 +1,4 @@
-//! RefreshVolumeUsageInfo: nothing is to be done, every heartbeat looks at the disks' usage anew.
+//! RefreshVolumeUsageInfo: no action, every heartbeat measures the disks' usage.
 
 use proto::scm_datanode as wire;
 use types::WireError;

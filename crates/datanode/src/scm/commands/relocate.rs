@@ -12,8 +12,8 @@ use crate::node::Node;
 use crate::repair::pace::{RepairPace, Schedule};
 use containerstore::Passage;
 
-/// Moves a replica to a disk of that type with room. It is there, durable, when this returns; what
-/// it left is removed by the disk balancer's service.
+/// Moves a replica to a disk of that type with space. It is there, durable, when this returns; the
+/// disk balancer's service removes its source.
 ///
 /// # Errors
 /// When no disk of the type has room, or the replica is none that may be moved now.
@@ -35,7 +35,7 @@ pub(super) async fn relocate(
     let moved = node.store.relocate(id, &to, &passage).await?;
     tracing::info!(
         container = %id, disk = to.id(), %storage_type, blocks = moved.blocks, bytes = moved.bytes,
-        "a container moved to a disk of its storage type"
+        "container moved to a disk of its storage type"
     );
     Ok(())
 }

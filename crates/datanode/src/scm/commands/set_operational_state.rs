@@ -1,4 +1,4 @@
-//! SetNodeOperationalStateCommand: what the operator wants of this node.
+//! SetNodeOperationalStateCommand: the operational state set by the operator.
 
 use proto::scm_datanode as wire;
 use types::{OperationalState, WireError};

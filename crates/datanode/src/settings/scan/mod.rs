@@ -1,4 +1,4 @@
-//! How containers are scanned.
+//! Settings of container scans.
 
 mod off_peak;
 
@@ -14,10 +14,10 @@ use crate::DatanodeError;
 /// Slower than this no scan ever ends: a container of 5 GB takes two weeks.
 const MIN_RATE: u64 = 4 << 10;
 
-/// How containers are scanned.
+/// Settings of container scans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScanSettings {
-    /// Whether they are.
+    /// True if they are enabled.
     pub enabled: bool,
     /// Between two checks of what a container is made of.
     pub metadata_interval: Duration,
@@ -25,9 +25,9 @@ pub struct ScanSettings {
     pub data_interval: Duration,
     /// Least time between two scans of a container.
     pub min_gap: Duration,
-    /// What the readings of all closed containers take of a disk.
+    /// Rate of the scans of all closed containers on a disk.
     pub data_rate: ScanRate,
-    /// What the readings of suspicious containers take of a disk.
+    /// Rate of the scans of suspicious containers on a disk.
     pub on_demand_rate: ScanRate,
 }
 

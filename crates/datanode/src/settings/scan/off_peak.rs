@@ -28,12 +28,12 @@ impl OffPeak {
         })
     }
 
-    /// Whether an hour of the day is one of them.
+    /// Returns `true` if an hour of the day is one of them.
     pub fn contains(&self, hour: u32) -> bool {
         self.hours.contains(hour)
     }
 
-    /// What rates are multiplied by in them.
+    /// Returns the factor of rates in them.
     pub fn ratio(&self) -> f64 {
         self.ratio
     }
