@@ -335,7 +335,7 @@ impl Inner {
         }
         let payload = if payload.is_empty() { self.fetch(header).await? } else { payload };
         if payload.len() as u64 != chunk.len {
-            let message = format!("chunk of {} bytes came with {}", chunk.len, payload.len());
+            let message = format!("received {1} bytes of a chunk of {0}", chunk.len, payload.len());
             return Err(Failure::new(ResultCode::InvalidWriteSize, message));
         }
         self.make_container(block.container, replica_index)?;

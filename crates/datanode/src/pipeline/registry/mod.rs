@@ -189,7 +189,7 @@ impl Pipelines {
         self.inner.running.iter().map(|entry| entry.value().clone()).collect()
     }
 
-    /// Forgets chunk writes of writers that went away: blocks without a write since `before`.
+    /// Forgets chunk writes of inactive writers: blocks without a write since `before`.
     pub fn forget_idle(&self, before: Instant) {
         for pipeline in self.inner.running.iter() {
             pipeline.payloads.tracker().forget_idle(before);

@@ -1,4 +1,4 @@
-//! One stripe: its cells are read, what is missing is decoded, and checked.
+//! One stripe: its cells are read, missing ones are decoded, and checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::repair::replica_source::{Size, SourceError};
 /// Cells up to this size are decoded where they are needed; others on another core.
 const DECODED_INLINE: u64 = 64 << 10;
 
-/// What stripes are read from, and what is wanted of them.
+/// Sources of stripes, and the wanted indexes.
 pub(super) struct Sources {
     pub container: ContainerId,
     pub codec: Codec,
@@ -30,9 +30,9 @@ pub(super) struct Sources {
     pub wanted: Vec<ReplicaIndex>,
     /// Places of those whose replicas are UNHEALTHY.
     damaged: BTreeSet<usize>,
-    /// Sources that nothing more is expected of, by their places, and why.
+    /// Reasons why sources failed, by their places.
     failed: Mutex<BTreeMap<usize, String>>,
-    /// How long what is read waits for clients at most, in ms.
+    /// Longest wait of reads for clients, in ms.
     pub patience_ms: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Stripe {
 }
 
 impl Sources {
-    /// From these sources; nothing is wanted yet.
+    /// Creates it of these sources, without wanted indexes.
     pub fn new(container: ContainerId, codec: Codec, all: Vec<Arc<Source>>) -> Self {
         let damaged = BTreeSet::new();
         let (wanted, failed) = (Vec::new(), Mutex::default());
@@ -123,7 +123,7 @@ impl Sources {
         all.filter(|(place, _)| !failed.contains_key(place)).collect()
     }
 
-    /// Whether a source has not failed.
+    /// Returns `true` if a source has not failed.
     fn is_left(&self, place: usize) -> bool {
         !self.failed.lock().contains_key(&place)
     }
@@ -131,7 +131,7 @@ impl Sources {
     /// Rebuilds the wanted cells of a stripe.
     ///
     /// # Errors
-    /// When too few sources can be read, or what was decoded is not what the writer had.
+    /// When too few sources can be read, or decoded bytes differ from the writer's.
     pub async fn rebuild(&self, plan: &Plan, stripe: u64) -> Result<Stripe, ReconstructError> {
         let lengths = plan.group.stripe(stripe)?;
         let needed = self.codec.scheme().data();

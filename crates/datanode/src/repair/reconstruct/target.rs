@@ -1,4 +1,4 @@
-//! What is sent to one target.
+//! The data sent to one target.
 
 use std::time::Duration;
 
@@ -27,10 +27,10 @@ pub(super) struct Target {
     stream: PushStream,
     /// The last block that it had before this attempt.
     behind: Option<LocalId>,
-    /// What it has, or will have with what waits.
+    /// Blocks that it has, or will have with the queued parts.
     blocks: u64,
     bytes: u64,
-    /// Bytes that were sent, in attempts before, too.
+    /// Bytes that were sent, including those of earlier attempts.
     passed: u64,
     /// Parts that wait to be sent, and their bytes.
     waiting: Vec<Part>,
@@ -77,12 +77,12 @@ impl Target {
         self.passed.saturating_add(self.waiting_bytes as u64)
     }
 
-    /// Whether it takes what comes.
+    /// Returns `true` if it has not failed.
     pub fn is_well(&self) -> bool {
         self.failed.is_none()
     }
 
-    /// How it failed, if it did.
+    /// Returns its error, if it failed.
     pub fn into_failure(self) -> Option<(ReplicaIndex, CallError)> {
         let Self { index, failed, .. } = self;
         Some((index, failed?))
