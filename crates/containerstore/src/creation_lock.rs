@@ -54,7 +54,8 @@ impl CopyState {
         self.step.lock()
     }
 
-    /// Whether the container's pipeline makes it meanwhile: nothing more is written of the copy.
+    /// Returns `true` if the container's pipeline is creating it meanwhile: the copy is no longer
+    /// written.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
@@ -76,7 +77,7 @@ impl CreationLocks {
         CreationLock { locks: self, id, _held: held }
     }
 
-    /// Whether a copy of the container is being made.
+    /// Returns `true` if a copy of the container is in progress.
     pub(super) fn has_copy(&self, id: ContainerId) -> bool {
         self.state.lock().copies.contains_key(&id)
     }
@@ -92,7 +93,7 @@ impl CreationLocks {
             copy.end();
             Arc::clone(copy)
         };
-        tracing::warn!(container = %id, disk = copy.disk, "a copy is given up: its pipeline makes the container here");
+        tracing::warn!(container = %id, disk = copy.disk, "dropping a copy: the pipeline creates the container here");
         (copy.disk == disk).then_some(copy)
     }
 

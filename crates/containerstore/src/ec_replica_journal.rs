@@ -1,17 +1,17 @@
-//! Which erasure-coded replicas this node has had, remembered beside its identity.
+//! Journal of this node's erasure-coded replicas, stored with its identity.
 //!
-//! A replica of an EC group has no log that says what it should have: one that is begun anew, on a
-//! disk that was replaced or wiped, lacks what was written before, and looks like any other. So a
-//! node that keeps its identity keeps with it the names of the replicas that were here. Those that
-//! no disk has any more are lost, and are not begun again; they come back as whole copies.
+//! A replica of an EC group has no log of its expected contents: one that is recreated on a disk
+//! that was replaced or wiped lacks all earlier writes, and looks like any other. So a node that
+//! keeps its identity keeps with it the names of the replicas that were here. Those that no disk
+//! has any more are lost, and are not recreated; they come back as whole copies.
 //!
-//! One that was deleted has ended: it is not begun again either, by a writer that is late. A block
-//! is acknowledged by the nodes of all indexes or not at all, so none is acknowledged in a
-//! container that SCM has deleted: what a node that was away has left of it is wanted by nobody.
+//! A deleted one has ended: a late writer does not recreate it either. A block is acknowledged by
+//! the nodes of all indexes or not at all, so none is acknowledged in a container that SCM has
+//! deleted: the remaining data on a node that was away is of no use.
 //!
-//! The file has a line for each, `ID` or, when it was deleted, `-ID`. It is written anew at each
-//! start. Each line is durable before the next one is written, so a loss of power leaves at most
-//! the last one half written, or as zeros. That one was never acknowledged, and does not count.
+//! The file has a line for each, `ID` or, when it was deleted, `-ID`. Each start rewrites it. Each
+//! line is durable before the next one is written, so a loss of power leaves at most the last one
+//! half written, or as zeros. That one was never acknowledged, and does not count.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -36,7 +36,7 @@ pub(crate) struct EcReplicaJournal {
     ended: Mutex<FxHashSet<ContainerId>>,
 }
 
-/// What the file says.
+/// Contents of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Lines {
     begun: BTreeSet<ContainerId>,
@@ -81,7 +81,7 @@ impl EcReplicaJournal {
         Ok(())
     }
 
-    /// Whether a replica of it was deleted here.
+    /// Returns `true` if a replica of it was deleted here.
     pub fn has_ended(&self, id: ContainerId) -> bool {
         self.ended.lock().contains(&id)
     }
@@ -91,7 +91,7 @@ impl EcReplicaJournal {
     pub fn remove(&self, id: ContainerId) {
         self.ended.lock().insert(id);
         if let Err(error) = self.append(&format!("-{id}\n")) {
-            tracing::warn!(container = %id, %error, "a deleted replica still counts as begun");
+            tracing::warn!(container = %id, %error, "cannot record the deletion of a replica: it counts as existing");
         }
     }
 
@@ -99,7 +99,7 @@ impl EcReplicaJournal {
         let mut open = self.file.lock();
         let written = match open.as_mut() {
             Some(file) => file.write_all(line.as_bytes()).and_then(|()| file.sync_data()),
-            None => Err(io::Error::other("it could not be written before")),
+            None => Err(io::Error::other("an earlier write failed")),
         };
         if written.is_err() {
             *open = None;
@@ -112,7 +112,7 @@ fn temporary(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// What the lines say; `None` when one before the last says nothing.
+/// Parses the lines; `None` if one before the last is invalid.
 fn read(text: &[u8]) -> Option<Lines> {
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at.saturating_add(1));
     let mut lines = text.get(..whole)?.split_inclusive(|byte| *byte == b'\n').peekable();
@@ -134,7 +134,7 @@ fn read(text: &[u8]) -> Option<Lines> {
     Some(all)
 }
 
-/// What a line says: whether a replica was begun here, or deleted.
+/// Parses a line: a replica was created here, or deleted.
 fn change(line: &[u8]) -> Option<(ContainerId, bool)> {
     let line = std::str::from_utf8(line).ok()?.trim_end_matches('\n');
     match line.strip_prefix('-') {
@@ -163,7 +163,7 @@ mod tests {
         let (journal, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
         assert_eq!(lost, [ContainerId(4)]);
         drop(journal);
-        // It stays lost, and what was not acknowledged never was.
+        // It stays lost, and the unacknowledged one does not exist.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"55").unwrap();
         let (_, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
@@ -210,7 +210,7 @@ mod tests {
         let path = dir.path().join(FILE);
         let (journal, _) = EcReplicaJournal::open(path.clone(), &ids(&[1])).unwrap();
         journal.remove(ContainerId(1));
-        // What cannot be synced, such as a pipe, takes no more lines.
+        // A file that cannot be synced, such as a pipe, takes no more lines.
         let (_reader, writer) = io::pipe().unwrap();
         *journal.file.lock() = Some(File::from(std::os::fd::OwnedFd::from(writer)));
         journal.remove(ContainerId(2));

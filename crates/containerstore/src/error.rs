@@ -1,4 +1,4 @@
-//! What can go wrong on the disks, and the one place where it becomes a `Result` code.
+//! Errors of the disks, and the one place that maps them to `Result` codes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use types::{BlockId, ContainerId, PipelineId};
 /// Result of a storage operation.
 pub type Result<T, E = StorageError> = std::result::Result<T, E>;
 
-/// What is wrong with a `.container` file.
+/// Faults of a `.container` file.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ContainerFileFault {
     /// It cannot be read.
@@ -36,7 +36,7 @@ pub enum ContainerFileFault {
     Field {
         /// The field.
         name: String,
-        /// What it says.
+        /// Its value.
         value: String,
     },
     /// It is not as it was written.
@@ -44,13 +44,13 @@ pub enum ContainerFileFault {
     Checksum,
 }
 
-/// What can go wrong on the disks.
+/// Errors of the disks.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StorageError {
     /// No such container here.
     #[error("container {0} does not exist")]
     ContainerNotFound(ContainerId),
-    /// There are records of the container, but its directory is gone.
+    /// There are records of the container, but its directory is missing.
     #[error("container {0} is lost: its records are here, its directory is not")]
     ContainerMissing(ContainerId),
     /// The container's state does not allow it.
@@ -92,7 +92,7 @@ pub enum StorageError {
     NotArrived {
         /// The container.
         id: ContainerId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A replica that stays on its disk.
@@ -100,7 +100,7 @@ pub enum StorageError {
     NotRelocated {
         /// The container.
         id: ContainerId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A replica that cannot be reconciled with others, or not now.
@@ -108,7 +108,7 @@ pub enum StorageError {
     NotReconciled {
         /// The container.
         id: ContainerId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A change of state that is not allowed.
@@ -159,7 +159,7 @@ pub enum StorageError {
     Chunks {
         /// The block.
         block: BlockId,
-        /// What is wrong.
+        /// The fault.
         error: ChunkListError,
     },
     /// Bytes that do not have their checksums.
@@ -167,7 +167,7 @@ pub enum StorageError {
     Checksum {
         /// The block.
         block: BlockId,
-        /// Where.
+        /// The fault and its place.
         error: ChecksumError,
     },
     /// A packed block whose bytes changed on the disk.
@@ -175,7 +175,7 @@ pub enum StorageError {
     Damaged {
         /// The block.
         block: BlockId,
-        /// How.
+        /// The fault.
         error: SegmentError,
     },
     /// A range that is not in the block.
@@ -218,15 +218,15 @@ pub enum StorageError {
     Io {
         /// The container whose file it was.
         container: ContainerId,
-        /// What failed.
+        /// The failed operation.
         error: IoError,
     },
     /// The disk's executor or directories.
     #[error("{}: {reason}", path.display())]
     Disk {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What failed.
+        /// The failure.
         reason: String,
     },
     /// The disk's database.
@@ -237,9 +237,9 @@ pub enum StorageError {
     BadRow {
         /// The container.
         container: ContainerId,
-        /// Which row.
+        /// The kind of row.
         what: &'static str,
-        /// Why it does not decode.
+        /// The decoder's error.
         reason: String,
     },
     /// A `.container` file that cannot be understood.
@@ -247,7 +247,7 @@ pub enum StorageError {
     ContainerFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         fault: ContainerFileFault,
     },
     /// A directory in use, foreign, newer or damaged.
@@ -258,7 +258,7 @@ pub enum StorageError {
     DiskFailed {
         /// Its storage id.
         disk: String,
-        /// What failed first.
+        /// The first failure.
         reason: String,
     },
     /// A disk that the pipeline or container needs is not configured.
@@ -267,7 +267,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Whether a disk did not answer in time, which says nothing of what is on it.
+    /// Returns `true` if a disk did not respond in time, which proves nothing about its data.
     pub fn is_late(&self) -> bool {
         matches!(self, Self::Io { error, .. } if error.kind == IoErrorKind::Late)
     }
@@ -342,7 +342,7 @@ impl StorageError {
         Self::Disk { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// What a file or directory of a container ran into, `OutOfSpace` among it.
+    /// Maps the error of a container's file or directory, `OutOfSpace` among them.
     pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::StorageFull => Self::OutOfSpace(error.to_string()),

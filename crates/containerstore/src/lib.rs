@@ -6,20 +6,20 @@
 //!
 //! A module uses those below it, and none that uses it:
 //!
-//! | module | what |
+//! | module | subject |
 //! | --- | --- |
-//! | [`open`] | opening the disks, and finding what they hold |
-//! | [`reconcile`] | putting right what a replica lacks or has damaged |
-//! | [`relocation`] | containers on their way to another disk of this node |
-//! | [`transfer`] | containers on their way to another node |
+//! | [`open`] | opening the disks, and loading their contents |
+//! | [`reconcile`] | completing and repairing a replica from others |
+//! | [`relocation`] | containers that move to another disk of this node |
+//! | [`transfer`] | containers that move to another node |
 //! | [`pipeline`] | the apply side: batches, positions, flush |
-//! | [`deletion`] | deletion transactions and getting space back |
-//! | [`scan`] | looking replicas through for damage |
+//! | [`deletion`] | deletion transactions and freeing space |
+//! | [`scan`] | scanning replicas for damage |
 //! | [`merkle`] | Merkle trees of replicas |
 //! | [`block`] | chunks and blocks: write, sync, read, list |
-//! | [`report`] | what SCM is told of replicas and disks |
-//! | [`lifecycle`] | how replicas are made, change their states, and go |
-//! | [`store`] | what there is: the replicas, and what waits to be done about them |
+//! | [`report`] | reports of replicas and disks for SCM |
+//! | [`lifecycle`] | creation, state changes and removal of replicas |
+//! | [`store`] | the replicas, and the pending work on them |
 //! | [`segments`] | small blocks: append, write lazily, read, recover, compact |
 //! | [`containers`] | a replica: its files, rows, sums and locks |
 //! | [`disk`] | data directories: VERSION, lock, database, space, choice, flush |

@@ -46,7 +46,7 @@ pub(crate) struct OrderedMutex<T> {
     mutex: Mutex<T>,
 }
 
-/// What [`OrderedMutex::lock`] returns.
+/// Guard returned by [`OrderedMutex::lock`].
 pub(crate) struct OrderedGuard<'a, T> {
     guard: MutexGuard<'a, T>,
     _held: Held,
@@ -116,7 +116,7 @@ impl<T> DerefMut for OrderedGuard<'_, T> {
     }
 }
 
-/// What each thread holds.
+/// Locks held by each thread.
 #[cfg(any(test, debug_assertions))]
 mod held {
     use std::cell::RefCell;
@@ -125,7 +125,7 @@ mod held {
 
     use super::{Held, Rank};
 
-    /// Where a lock comes in the order.
+    /// Place of a lock in the order.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub(super) struct Place {
         pub rank: Rank,
@@ -170,7 +170,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let _first = first.lock();
             drop(second.lock());
-            // What was released may be taken again.
+            // A released lock may be taken again.
             drop(second.lock());
         });
         thread.join().is_ok()

@@ -1,7 +1,7 @@
-//! Merkle trees of replicas, made from their rows, and the checksums that SCM is told.
+//! Merkle trees of replicas, built from their rows, and their checksums for SCM.
 //!
-//! The checksum of a closed replica is worked out once, in the background, and kept among its sums;
-//! what is deleted afterwards is taken out of it. One that is not known is due.
+//! The checksum of a closed replica is computed once, in the background, and stored among its sums;
+//! later deletions are subtracted from it. A missing one is due.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Container {
     }
 }
 
-/// What the rows of a replica come to.
+/// Tree and counts of a replica's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowTotals {
     pub blocks: u64,
@@ -96,7 +96,7 @@ impl ContainerStore {
         Ok(container.tree(&Damage::default())?.into_info(id))
     }
 
-    /// How many replicas wait for their checksum.
+    /// Returns the number of replicas that wait for their checksum.
     pub fn checksums_due(&self) -> usize {
         self.checksums().len()
     }
@@ -130,7 +130,7 @@ impl ContainerStore {
         let sums = Sums { checksum: sum, ..now };
         let mut batch = Batch::new();
         sums.put_changed(container, &mut batch);
-        // One that a crash takes away is worked out anew.
+        // One that is lost in a crash is computed again.
         container.disk().db.write(batch, Durability::NoWal)?;
         container.set_sums(sums);
         self.note_changed(container.id());

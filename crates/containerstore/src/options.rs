@@ -1,4 +1,4 @@
-//! What the disks are opened with.
+//! Options of opening the disks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use chunkcache::ChunkCache;
 use config::DirPermissions;
 use types::{DatanodeId, StorageType};
 
-/// How a disk is chosen for a new container.
+/// Policy of choosing a disk for a new container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChoosingPolicy {
     /// In turn, and of two neighbours the one with more room.
@@ -19,7 +19,7 @@ pub enum ChoosingPolicy {
     RoundRobin,
 }
 
-/// What must stay free of a disk.
+/// Space of a disk that must stay free.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Floor {
     /// Bytes that must.
@@ -40,9 +40,9 @@ impl Floor {
 pub struct DataDirectory {
     /// The directory (`hdds.datanode.dir`).
     pub path: PathBuf,
-    /// What kind of disk it is on.
+    /// Its storage type.
     pub storage_type: StorageType,
-    /// Where the disk's Raft log lies; beside the data when `None`.
+    /// Directory of the disk's Raft log; next to the data if `None`.
     pub raft_dir: Option<PathBuf>,
     /// Bytes never used.
     pub reserved: u64,
@@ -56,7 +56,7 @@ impl DataDirectory {
     }
 }
 
-/// What the disks are opened with.
+/// Options of opening the disks.
 #[derive(Debug, Clone)]
 pub struct StorageOptions {
     /// The disks.
@@ -67,8 +67,8 @@ pub struct StorageOptions {
     pub cluster_id: String,
     /// The DataNode they belong to.
     pub datanode: DatanodeId,
-    /// The file that remembers which erasure-coded replicas were here, beside the node's identity;
-    /// without it one that a replaced disk had is begun anew.
+    /// The journal of erasure-coded replicas that were here, stored with the node's identity;
+    /// without it replicas of a replaced disk are recreated.
     pub ec_replica_journal: Option<PathBuf>,
     /// Free space below which a disk takes no more writes.
     pub min_free_for_writes: Floor,
@@ -76,7 +76,7 @@ pub struct StorageOptions {
     pub min_free_for_containers: Floor,
     /// Share of every disk never used, 0 to 1.
     pub reserved_share: f64,
-    /// How a disk is chosen for a new container.
+    /// Policy of choosing a disk for a new container.
     pub choosing: ChoosingPolicy,
     /// Size at which a container counts as full.
     pub container_size: u64,

@@ -16,7 +16,7 @@ impl PartialOrd for Position {
 }
 
 impl Ord for Position {
-    /// By index; the term only tells equal indexes apart.
+    /// By index; the term only distinguishes equal indexes.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.index, self.term).cmp(&(other.index, other.term))
     }
@@ -38,14 +38,14 @@ impl Position {
     }
 }
 
-/// How far a pipeline is on a disk.
+/// Positions of a pipeline on a disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PipelinePositions {
     /// Applied since the start, or put back by replay.
     pub applied: Position,
-    /// Durable with all bytes: replay starts behind it, the log may be trimmed up to it.
+    /// Durable with all bytes: replay starts after it, the log may be trimmed up to it.
     pub durable: Position,
-    /// What the tables had when they were opened: entries up to here only put bytes back.
+    /// Position of the tables when they were opened: entries up to here only restore bytes.
     pub seen: Position,
 }
 

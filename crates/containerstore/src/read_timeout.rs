@@ -1,6 +1,6 @@
-//! How long a read waits for its disk.
+//! Timeout of a read.
 
-/// How long a read waits for its disk.
+/// Timeout of a read on its disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadTimeout {
     /// For as long as it takes: there is no other replica to ask, or none was better.

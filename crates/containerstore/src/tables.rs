@@ -23,7 +23,7 @@ pub(crate) const DELETE_TXNS: Table = Table::named("delete_txns");
 pub(crate) const SEGMENTS: Table = Table::named("segments");
 /// Blocks deleted before this replica had them: `<localID>` → nothing, or an index of the log.
 pub(crate) const DELETED_EARLY: Table = Table::named("deleted_early");
-/// What the `.container` files of closed containers say: nothing → [`ClosedRow`].
+/// Contents of the `.container` files of closed containers: nothing → [`ClosedRow`].
 pub(crate) const CLOSED: Table = Table::named("closed");
 /// Pipelines: id, kind of position → [`Position`]. The one table not keyed by container.
 pub(crate) const PIPELINES: Table = Table::named("pipelines");
@@ -63,7 +63,7 @@ pub(crate) const SCANNED: &str = "#DATASCANTIMESTAMP";
 
 const SEPARATOR: u8 = b'|';
 
-/// What all keys of a container start with.
+/// Returns the prefix of all keys of a container.
 pub(crate) fn prefix(container: ContainerId) -> Vec<u8> {
     let mut key = Vec::with_capacity(32);
     key.extend_from_slice(&container.0.to_be_bytes());
@@ -138,7 +138,7 @@ pub(crate) fn read_segment(key: &[u8], value: &[u8]) -> Result<(ContainerId, u32
     Ok((container, number, info))
 }
 
-/// What the `.container` file of a closed container says. A start that finds this row need not
+/// Contents of the `.container` file of a closed container. A start that finds this row need not
 /// read the file.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ClosedRow {
@@ -154,7 +154,7 @@ pub(crate) struct ClosedRow {
     /// Size at which it counts as full.
     #[prost(uint64, tag = "4")]
     pub max_size: u64,
-    /// What its rows said at least when it was sealed.
+    /// Minimum of its rows' counts when it was sealed.
     #[prost(uint64, tag = "5")]
     pub bcsid: u64,
     /// The same.
@@ -169,12 +169,12 @@ pub(crate) fn read_number(container: ContainerId, value: &[u8]) -> Result<u64> {
     Ok(u64::from_be_bytes(bytes))
 }
 
-/// Which of a pipeline's positions a row holds.
+/// Kind of a pipeline's position in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// What the tables hold, in the same batch as its effects.
+    /// Applied entries of the tables, in the same batch as their effects.
     Applied,
-    /// What is durable with all its bytes: replay starts behind it.
+    /// Entries that are durable with all their bytes: replay starts after them.
     Durable,
 }
 
@@ -199,13 +199,13 @@ pub(crate) fn read_pipeline(key: &[u8], value: &[u8]) -> Option<(PipelineId, Rea
     Some((PipelineId(uuid::Uuid::from_bytes(*id)), reach, Position::decode(value)?))
 }
 
-/// Where a packed block lies.
+/// Place of a packed block.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, prost::Message)]
 pub(crate) struct Packed {
     /// Number of the segment.
     #[prost(uint32, tag = "1")]
     pub segment: u32,
-    /// Where its record starts.
+    /// Start of its record.
     #[prost(uint64, tag = "2")]
     pub offset: u64,
     /// Length of its bytes.

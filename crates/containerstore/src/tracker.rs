@@ -1,11 +1,11 @@
-//! Which chunks of a block are on their way to disk, and which ones this process has written.
+//! Chunks of a block in flight to the disk, and chunks written by this process.
 //!
-//! A PutBlock makes a block durable. Before it enters the log, or is carried out where there is no
-//! log, its block's earlier chunk writes must have ended, and every chunk that it lists must really
-//! be here. A chunk written before a crash may be lost although its header is in the log; one of an
-//! erasure-coded block may have gone with its container, which was deleted as empty and begun anew
-//! by the writer's next chunk. Chunks written by this process are known to be here; of the others
-//! the caller asks the disk.
+//! A PutBlock makes a block durable. Before it enters the log, or is carried out without a log, its
+//! block's earlier chunk writes must have ended, and every chunk that it lists must really be here.
+//! A chunk written before a crash may be lost although its header is in the log; one of an
+//! erasure-coded block may have been deleted with its container, which was deleted as empty and
+//! recreated by the writer's next chunk. Chunks written by this process are known to be here; for
+//! the others the caller checks the disk.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -82,7 +82,7 @@ impl Tracker {
         self.begin(block, range).done();
     }
 
-    /// Whether this process wrote, or found, all these bytes.
+    /// Returns `true` if this process wrote, or found, all these bytes.
     pub fn has(&self, block: LocalId, range: &Range<u64>) -> bool {
         if range.is_empty() {
             return true;
@@ -99,8 +99,8 @@ impl Tracker {
         self.blocks.lock().remove(&block);
     }
 
-    /// Forgets blocks that nothing was written to since `before`: their writers are gone, or will
-    /// have their chunks checked on disk once more.
+    /// Forgets blocks without a write since `before`: their writers have stopped, or will have
+    /// their chunks checked on disk once more.
     pub fn forget_idle(&self, before: Instant) {
         self.blocks.lock().retain(|_, block| {
             let state = block.state.lock();

@@ -23,8 +23,8 @@ struct Cached<'a> {
 }
 
 impl ContainerStore {
-    /// The first chunk of a block, if there is a cache and it takes such chunks: what it gives must
-    /// be verified, so chunks without checksums, or with slow ones, are none of its.
+    /// The first chunk of a block, if there is a cache and it takes such chunks: cached bytes must
+    /// be verified, so the cache takes no chunks without checksums, or with slow ones.
     fn cached<'a>(&'a self, block: BlockId, chunk: Option<&'a ChunkInfo>) -> Option<Cached<'a>> {
         let (cache, chunk) = (self.options().cache.as_ref()?, chunk?);
         let sums = &chunk.checksum_data;

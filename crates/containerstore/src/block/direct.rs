@@ -21,7 +21,7 @@ impl ContainerStore {
     pub async fn put_block_direct(&self, block: &BlockData) -> Result<Committed> {
         let id = BlockId::from_datanode(&block.block_id);
         let container = self.container(id.container)?;
-        // What is wrong with a whole list shows before the disk is troubled.
+        // Errors of a whole list are found before the disk is read.
         if !chunks::is_incremental(block) {
             validate(id, block)?;
         }

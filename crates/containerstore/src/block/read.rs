@@ -19,7 +19,7 @@ impl ContainerStore {
     /// A committed block.
     ///
     /// # Errors
-    /// When it is not here, or this replica is behind what the reader knows.
+    /// When it is not here, or this replica lags behind the reader's commit sequence id.
     pub fn get_block(&self, block: BlockId) -> Result<BlockData> {
         let (_, row) = self.committed(block)?;
         Ok(row.into_wire())
@@ -144,8 +144,8 @@ impl ContainerStore {
         Ok((row.into_wire(), chunk, data))
     }
 
-    /// Whether a block is here, as far as the reader knows it, and so are the bytes that came with
-    /// its entry of the log.
+    /// Returns `true` if a block is here, up to the reader's commit sequence id, and so are the
+    /// bytes of its log entry.
     pub fn has_block(&self, block: BlockId) -> bool {
         let Ok(container) = self.container(block.container) else { return false };
         // However far its container is: what a snapshot lists comes in no order.
@@ -176,7 +176,7 @@ impl ContainerStore {
         checked(container, row, block)
     }
 
-    /// The block's container, if this replica is as far as the reader knows it.
+    /// Returns the block's container, if this replica has reached the reader's commit sequence id.
     fn container_for(&self, block: BlockId) -> Result<Arc<Container>> {
         let container = self.container(block.container)?;
         check_container(block.bcsid, container.sums().bcsid)
@@ -232,7 +232,7 @@ impl ContainerStore {
         }
     }
 
-    /// The device did not give bytes: the whole replica is looked through.
+    /// The device returned no bytes: the whole replica is scanned.
     fn unread(&self, container: &Container, error: StorageError) -> StorageError {
         // A disk that is late says nothing of the replica.
         if !error.is_late() {
@@ -298,12 +298,12 @@ impl ContainerStore {
         let (store, id, container) = (self.clone(), container.id(), Arc::clone(container));
         let mark = move || {
             if !store.is_served(&container) {
-                // It was removed, or moved to another disk, and what is served is another one.
+                // It was removed, or moved to another disk, and another replica is served.
                 return;
             }
             if let Err(error) = store.mark_replica_unhealthy(&container, &reason) {
                 tracing::error!(container = %id, %error, "cannot mark container unhealthy");
-                // The scan tells a disk that is gone from a replica that is.
+                // The scan distinguishes a missing disk from a missing replica.
                 store.suspect(id, &reason);
             }
         };

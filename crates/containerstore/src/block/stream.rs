@@ -12,7 +12,7 @@ use crate::store::ContainerStore;
 /// Part of a block: starts and ends where its checksums do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
-    /// Where it starts in the block.
+    /// Offset of the bytes in the block.
     pub offset: u64,
     /// Its bytes.
     pub data: Bytes,
@@ -58,7 +58,7 @@ fn holds(chunk: &ChunkInfo, offset: u64) -> bool {
     offset.checked_sub(chunk.offset).is_some_and(|inside| inside < chunk.len)
 }
 
-/// Start and length, in a chunk that holds `from`, of what is given for `from..to`.
+/// Start and length, in a chunk that contains `from`, of the bytes returned for `from..to`.
 fn range(chunk: &ChunkInfo, from: u64, to: u64, most: u64) -> (u64, u64) {
     let slice = u64::from(chunk.checksum_data.bytes_per_checksum).max(1);
     let start = (from - chunk.offset) / slice * slice;

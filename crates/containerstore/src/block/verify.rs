@@ -17,7 +17,7 @@ impl ContainerStore {
     /// When they do not have their checksums.
     pub fn verify_read(&self, block: BlockId, offset: u64, data: &Bytes) -> Result<()> {
         let (container, row) = self.committed(block)?;
-        // What is packed is verified with every read.
+        // Packed blocks are verified with every read.
         if row.packed.is_some() {
             return Ok(());
         }

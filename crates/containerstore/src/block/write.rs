@@ -1,4 +1,4 @@
-//! Bytes on their way to the disk, before any log knows of them.
+//! Writing bytes to the disk, before any log refers to them.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -9,14 +9,14 @@ use crate::error::{Result, StorageError};
 pub(crate) const ARRIVED: &str = "arrived";
 
 impl Container {
-    /// Whether it came from another node, or that cannot be told: then its state says nothing about
-    /// its pipeline's log.
+    /// Returns `true` if it came from another node, or its origin is unknown: then its state proves
+    /// nothing about its pipeline's log.
     pub fn has_arrived(&self) -> bool {
         self.path().join("metadata").join(ARRIVED).try_exists().unwrap_or(true)
     }
 
-    /// Has it count as one that came from another node: what it has does not come from its
-    /// pipeline's log alone. Blocks.
+    /// Marks it as one from another node: its data does not come from its pipeline's log alone.
+    /// Blocks.
     pub(crate) fn note_arrived(&self) -> Result<()> {
         let metadata = self.path().join("metadata");
         let path = metadata.join(ARRIVED);

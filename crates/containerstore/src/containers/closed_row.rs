@@ -1,16 +1,15 @@
-//! What the `.container` file of a closed container says, as a row.
+//! Contents of the `.container` file of a closed container, as a row.
 //!
-//! A start that reads a file and looks at a folder for each of hundreds of thousands of containers
+//! A start that reads a file and checks a folder for each of hundreds of thousands of containers
 //! takes minutes on cold disks. The rows of a disk lie together. So a container that is CLOSED and
-//! sealed is loaded from them, and what it has on the disk is looked at by the next scan of its
-//! metadata.
+//! sealed is loaded from them, and the next scan of its metadata checks its files.
 //!
 //! # Invariants
-//! * **The row never says CLOSED of a container whose file says something else**: it is put behind
-//!   the file, and is durably gone before the file is written again.
-//! * A container without the row, and one of which a row of segments says that a crash may have cut
-//!   something short, is read from its files. Those of one that lies on two disks are looked at
-//!   before one of the two goes.
+//! * **The row is never CLOSED for a container whose file has another state**: it is put after the
+//!   file, and is durably deleted before the file is written again.
+//! * A container without the row, and one with a row of segments that a crash may have truncated,
+//!   is read from its files. Those of one that lies on two disks are checked before one of the two
+//!   is removed.
 
 use container::ContainerState;
 use container::segment::{SEGMENT_HEADER_LEN, SegmentInfo};
@@ -35,7 +34,7 @@ pub(crate) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
             (Some(id), Ok(row)) => _ = rows.insert(id, row),
             (id, outcome) => {
                 let error = outcome.err().map(|error| error.to_string());
-                tracing::warn!(container = ?id, error, "a row of a closed container is bad");
+                tracing::warn!(container = ?id, error, "row of a closed container is damaged");
             }
         }
         true
@@ -54,7 +53,7 @@ pub(crate) fn forget(disk: &Disk, id: ContainerId) -> Result<()> {
     Ok(())
 }
 
-/// What a file says that the row does.
+/// Returns the contents of the file, from the row.
 pub(crate) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile> {
     let pipeline = match &row.pipeline[..] {
         [] => None,
@@ -73,8 +72,8 @@ pub(crate) fn to_file(id: ContainerId, row: &ClosedRow) -> Option<ContainerFile>
     })
 }
 
-/// Whether rows say all of a container's segments that a start needs: their files have what is in
-/// them, and none may be gone already.
+/// Returns `true` if rows contain all data of a container's segments that a start needs: their
+/// files have all their bytes, and none may be deleted already.
 pub(crate) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>) -> bool {
     segments.all(|info| info.durable >= SEGMENT_HEADER_LEN && info.live_records > 0)
 }
@@ -96,7 +95,7 @@ impl Container {
         let mut batch = Batch::new();
         batch.put(CLOSED, tables::prefix(self.id), row.encode_to_vec());
         if let Err(error) = self.disk.db.write(batch, Durability::NoWal) {
-            tracing::warn!(container = %self.id, %error, "the next start reads its file");
+            tracing::warn!(container = %self.id, %error, "cannot write container row; next start will read the file");
         }
     }
 }

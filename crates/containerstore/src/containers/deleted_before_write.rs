@@ -14,19 +14,19 @@ use super::Container;
 use crate::disk::Disk;
 use crate::tables::{self, DELETED_EARLY};
 
-/// What of a block's entries leaves nothing.
+/// Entries of a block that leave no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeletedBeforeWrite {
     /// Everything: SCM had it deleted here.
     All,
-    /// The entries up to this index: the other replicas have applied them and have the block no
-    /// more. Should the last of them be replaced by another leader's, what comes later may be a
-    /// block that is there.
+    /// The entries up to this index: the other replicas have applied them and no longer have the
+    /// block. If another leader's entry replaces the last of them, a later one may write a block
+    /// that exists.
     Entries(u64),
 }
 
 impl DeletedBeforeWrite {
-    /// Whether an entry leaves nothing.
+    /// Returns `true` if an entry leaves no data.
     pub fn covers(self, index: u64) -> bool {
         match self {
             Self::All => true,
@@ -34,7 +34,8 @@ impl DeletedBeforeWrite {
         }
     }
 
-    /// Whether this entry is the last one that the note covers, so that applying it ends the note.
+    /// Returns `true` if this entry is the last one that the note covers, so that applying it ends
+    /// the note.
     pub fn ends_with(self, index: u64) -> bool {
         self == Self::Entries(index)
     }
@@ -57,16 +58,16 @@ impl DeletedBeforeWrite {
 }
 
 impl Container {
-    /// With so many notes a container is to be closed, which ends them: they are kept in memory, 32
-    /// bytes each, and one whose blocks are deleted as fast as they come is never full.
+    /// Number of notes at which a container is closed, which ends them: they are kept in memory, 32
+    /// bytes each, and a container whose blocks are deleted as fast as they arrive is never full.
     pub(crate) const MOST_NOTES: usize = 200_000;
 
-    /// Whether it is to be closed for the number of its notes.
+    /// Returns `true` if it must be closed because of the number of its notes.
     pub fn has_many_notes(&self) -> bool {
         self.meta.lock().deleted_early.len() >= Self::MOST_NOTES
     }
 
-    /// What is known of a block that was deleted before it came.
+    /// Returns the note of a block that was deleted before its write.
     pub(crate) fn deleted_early(&self, local: LocalId) -> Option<DeletedBeforeWrite> {
         self.meta.lock().deleted_early.get(&local).copied()
     }
@@ -81,8 +82,8 @@ impl Container {
         self.meta.lock().deleted_early.extend(noted);
     }
 
-    /// Notes that rows of blocks are gone, or that blocks are noted as deleted before they came.
-    /// The caller holds the commit lock.
+    /// Records that rows of blocks were removed, or that blocks are noted as deleted before their
+    /// write. The caller holds the commit lock.
     pub(crate) fn note_deletion(&self) {
         let flush = self.disk.flushes.next();
         let mut meta = self.meta.lock();
@@ -90,7 +91,8 @@ impl Container {
         meta.deletions_flush = flush;
     }
 
-    /// Whether all that [`note_deletion`](Self::note_deletion) was called for survives a crash.
+    /// Returns `true` if all deletions passed to [`note_deletion`](Self::note_deletion) survive a
+    /// crash.
     pub(crate) fn deletions_are_durable(&self) -> bool {
         let flush = self.meta.lock().deletions_flush;
         self.disk.flushes.has_ended(flush)

@@ -19,7 +19,7 @@ use crate::error::{ContainerFileFault, Result, StorageError};
 const TAG: &str = "!<KeyValueContainerData>";
 const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// What a `.container` file says.
+/// Contents of a `.container` file.
 #[derive(Debug, Clone)]
 pub(crate) struct ContainerFile {
     pub id: ContainerId,
@@ -29,7 +29,7 @@ pub(crate) struct ContainerFile {
     pub sealed: Option<Sealed>,
 }
 
-/// Names of what is in `metadata` of a sealed container.
+/// Keys in `metadata` of a sealed container.
 const SEALED_BCSID: &str = "trioxide.bcsid";
 const SEALED_DELETE_TX: &str = "trioxide.deleteTransaction";
 
@@ -111,7 +111,7 @@ impl ContainerFile {
     }
 
     /// Writes the file of a container in `dir`, so that a crash leaves the old one or the new one.
-    /// The row that says what is in the old one goes before.
+    /// The row with the contents of the old one is deleted first.
     pub fn write(&self, disk: &Disk, dir: &Path) -> Result<()> {
         disk.check()?;
         closed_row::forget(disk, self.id)?;
@@ -127,8 +127,8 @@ impl ContainerFile {
     }
 }
 
-/// Whether a replica that could not be loaded may be in the place of a container on a disk. A file
-/// that makes no sense may be that of a replica whose blocks are whole.
+/// Returns `true` if a replica that could not be loaded may be in the place of a container on a
+/// disk. An invalid file may be that of a replica whose blocks are whole.
 pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
     let path = disk.container_dir(id).join("metadata").join(format!("{id}.container"));
     match ContainerFile::read(&path) {
@@ -140,14 +140,14 @@ pub(crate) fn may_hold_replica(disk: &Disk, id: ContainerId) -> bool {
     }
 }
 
-/// Whether a system's error leaves it open that what was asked for is there.
+/// Returns `true` if the path may exist in spite of this system error.
 pub(crate) fn is_there(error: &io::Error) -> bool {
     !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 impl Container {
-    /// What the container's file says that the container is not, `state` being its state. The
-    /// caller sees to it that neither changes. Blocks.
+    /// Returns the difference between the container's file and the container, `state` being its
+    /// state. The caller ensures that neither changes. Blocks.
     ///
     /// # Errors
     /// When the file cannot be read, or makes no sense.
@@ -165,7 +165,7 @@ impl Container {
             (file.sealed != self.sealed(), "extent"),
         ];
         let other = differs.into_iter().find(|(differs, _)| *differs);
-        Ok(other.map(|(_, what)| format!("{} says another {what}", path.display())))
+        Ok(other.map(|(_, what)| format!("{} has another {what}", path.display())))
     }
 }
 
@@ -203,7 +203,7 @@ impl Fields {
     }
 }
 
-/// What `metadata` says of a sealed container, if anything. What else is in it is not ours.
+/// Returns the values of a sealed container in `metadata`, if any. Other contents are ignored.
 fn sealed(value: &str) -> Result<Option<Sealed>, ()> {
     let inside = value.strip_prefix('{').and_then(|v| v.strip_suffix('}')).unwrap_or_default();
     let number = |name: &str| {
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// With the checksum made right: what is behind it is of interest.
+    /// With a correct checksum: the test is about the later checks.
     #[test]
     fn any_text_is_a_container_or_refused() {
         let read = |data: &[u8]| {

@@ -1,4 +1,4 @@
-//! Replicas of containers: what they are, where they lie, what their files and rows say.
+//! Replicas of containers: their state, places, files and rows.
 //!
 //! # Order of locks
 //! A thread that holds one of these takes only those below it. [`lock_order`](crate::lock_order)
@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | unfreed space of a disk | while space of deleted blocks is given back |
 //! | [creation lock](crate::creation_lock) | while a replica is made, removed, or replaced by a copy |
-//! | `Container::changing` | from the look at the state to the `.container` file that says another |
+//! | `Container::changing` | from the check of the state to the write of the `.container` file with the new one |
 //! | `Disk::flushing` | during a flush of the disk |
 //! | `Container::writing` | while queued records are written to their segments |
 //! | `Container::commit` | from computing new sums until their rows are written; of several containers in ascending order of their ids |
@@ -62,11 +62,11 @@ use crate::scan_history::ScanTimes;
 use crate::tables::{self, BLOCK_DATA, StoredBlock};
 use crate::tracker::Tracker;
 
-/// Key of the commit sequence id in what a node tells of its replica: Ozone's message has no field
-/// for it.
+/// Key of the commit sequence id in a node's response about its replica: Ozone's message has no
+/// field for it.
 const BCSID_KEY: &str = "trioxide.bcsid";
 
-/// The commit sequence id that a node tells of its replica; 0 when it tells none.
+/// Returns the commit sequence id in a node's response about its replica; 0 if there is none.
 pub fn bcsid_of(data: &ContainerDataProto) -> u64 {
     let mut told = data.metadata.iter().filter(|pair| pair.key == BCSID_KEY);
     told.find_map(|pair| pair.value.as_deref()?.parse().ok()).unwrap_or(0)
@@ -93,13 +93,13 @@ pub struct Container {
     writes: OnceLock<Tracker>,
     /// When it was scanned.
     pub(crate) scanned: ScanTimes,
-    /// SCM was told that it is full.
+    /// SCM has received a report that it is full.
     pub(crate) full: AtomicBool,
-    /// It was loaded from rows, and its files are still to be looked at.
+    /// It was loaded from rows, and its files are not checked yet.
     pub(crate) unseen: AtomicBool,
 }
 
-/// What never changes.
+/// Fields that never change.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixed {
     pub(crate) pipeline: Option<PipelineId>,
@@ -114,11 +114,12 @@ struct Meta {
     sealed: Option<Sealed>,
     sums: Sums,
     deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
-    /// How often blocks were deleted since the start.
+    /// Number of deletions of blocks since the start.
     deletions: u64,
     /// The flush that makes the last of them durable.
     deletions_flush: u64,
-    /// Blocks finalized since the start: their writers are told early. The rows know for good.
+    /// Blocks finalized since the start: their writers are refused early. The rows store it
+    /// permanently.
     finalized: FxHashSet<LocalId>,
 }
 
@@ -171,7 +172,7 @@ impl Container {
         &self.scanned
     }
 
-    /// Whether it was loaded from rows, and its files were not read since.
+    /// Returns `true` if it was loaded from rows, and its files were not read since.
     pub fn is_unseen(&self) -> bool {
         self.unseen.load(Ordering::Relaxed)
     }
@@ -211,7 +212,7 @@ impl Container {
         self.state().admits_writes()
     }
 
-    /// As the container protocol tells it.
+    /// Returns the form of the container protocol.
     pub fn to_wire(&self) -> ContainerDataProto {
         let info = self.info();
         let number = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));
@@ -256,7 +257,7 @@ impl Container {
         self.meta.lock().sums
     }
 
-    /// Whether it takes no more writes and is to be trusted: CLOSED or QUASI_CLOSED.
+    /// Returns `true` if it takes no more writes and is valid: CLOSED or QUASI_CLOSED.
     pub(crate) fn is_settled(&self) -> bool {
         matches!(self.state(), ContainerState::Closed | ContainerState::QuasiClosed)
     }

@@ -16,11 +16,11 @@ use crate::tables::{self, PER_CONTAINER};
 /// Removes a container from its disk; `forget` is called when it is out of its place. False when it
 /// is being removed already, or was moved to another disk. Blocks.
 pub(crate) fn remove(container: &Container, forget: impl FnOnce()) -> Result<bool> {
-    // Replay must not find entries that would make it anew.
+    // Replay must not find entries that would recreate it.
     container.disk().flush()?;
     {
         let _one = container.changing.lock();
-        // A row that comes behind the removal of the others would outlive the container.
+        // A row written after the removal of the others would outlive the container.
         let _commit = container.commit.lock();
         if container.state() == ContainerState::Deleted {
             return Ok(false);
@@ -79,7 +79,7 @@ pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
         let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;
         cursor.first();
         if cursor.row()?.is_some() {
-            tracing::warn!(container = %id, disk = disk.id(), "rows that an earlier replica left are removed");
+            tracing::warn!(container = %id, disk = disk.id(), "removing rows of an earlier replica");
             drop(cursor);
             return drop_rows(disk, id);
         }

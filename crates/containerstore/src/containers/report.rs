@@ -7,7 +7,7 @@ use proto::scm_datanode::ContainerReplicaProto;
 use super::Container;
 
 impl Container {
-    /// The replica as SCM is told of it; `None` for one that is being rebuilt.
+    /// Returns the replica's report to SCM; `None` for one that is being rebuilt.
     pub fn report(&self) -> Option<ContainerReplicaProto> {
         let info = self.info();
         let signed = |n: u64| Some(i64::try_from(n).unwrap_or(i64::MAX));

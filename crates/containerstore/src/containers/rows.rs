@@ -15,7 +15,7 @@ use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, StoredBlock};
 /// Fewer blocks are not worth a cursor.
 const FEW: usize = 8;
 
-/// A cursor that is to find one of so many rows, or tombstones, is worth it.
+/// Span of keys per row or tombstone up to which one cursor is faster than single reads.
 const SPREAD: u64 = 4;
 
 /// Rows read at a time.
@@ -106,8 +106,8 @@ impl Container {
     }
 }
 
-/// Whether not much lies between the blocks, and their keys, which are their numbers in digits, are
-/// in the order of the numbers.
+/// Returns `true` if few keys lie between the blocks, and their keys, which are their numbers in
+/// digits, have the order of the numbers.
 fn are_neighbours(locals: &[LocalId], first: LocalId, last: LocalId) -> bool {
     let span = last.0.saturating_sub(first.0);
     let room = u64::try_from(locals.len()).unwrap_or(u64::MAX).saturating_mul(SPREAD);

@@ -1,4 +1,4 @@
-//! Whether one of two replicas of a container has nothing that the other one lacks.
+//! Comparison of two replicas of a container: is one a subset of the other?
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use crate::error::Result;
 use crate::tables::{self, BLOCK_DATA, StoredBlock};
 
 impl Container {
-    /// What another replica of it has that this one lacks, as far as rows say it; `None` when this
-    /// one has all of it: the same index, every position, deletion and block, as new or newer.
-    /// Blocks.
+    /// Returns the data of another replica of it that this one lacks, according to the rows; `None`
+    /// if this one has all of it: the same index, every position, deletion and block, as new or
+    /// newer. Blocks.
     ///
     /// # Errors
     /// When a disk fails, or a row does not decode.
@@ -50,7 +50,7 @@ impl Container {
             };
             if !found.is_some_and(|ours| covers(&ours)) {
                 let local = theirs.block_id.local_id;
-                return Ok(Some(format!("it has block {local}, which is not here like that")));
+                return Ok(Some(format!("it has block {local}, which is missing or older here")));
             }
             there.next();
         }

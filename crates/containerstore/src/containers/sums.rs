@@ -5,9 +5,9 @@ use metastore::Batch;
 use super::Container;
 use crate::tables::{self, METADATA};
 
-/// What a container's rows said at least when it was sealed: it takes no writes any more, and its
-/// rows were durable. Neither number ever falls, so rows that say less, or are not there, were lost
-/// by a disk that said that it had them.
+/// Minimum of a container's counts when it was sealed: it takes no writes any more, and its rows
+/// were durable. Neither number ever falls, so rows with lower ones, or missing rows, were lost by
+/// a disk that had confirmed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sealed {
     pub(crate) bcsid: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// What a container with these sums is to have from now on; nothing when it has no rows.
+    /// Returns the minimum for a container with these sums from now on; `None` if it has no rows.
     pub(crate) fn seal(self) -> Option<Sealed> {
         let Self { bcsid, delete_tx, .. } = self;
         (self != Self::default()).then_some(Sealed { bcsid, delete_tx })

@@ -14,7 +14,7 @@ use crate::containers::Container;
 use crate::error::{Result, StorageError};
 use crate::store::{Freed, Place};
 
-/// Unlinks the blocks' files and punches their records out. The rows must be gone for good.
+/// Unlinks the blocks' files and punches their records out. The rows must be durably deleted.
 pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId]) -> Result<()> {
     let io = &container.disk().io;
     let fail = StorageError::io(container.id());
@@ -46,7 +46,7 @@ pub(super) fn tidy_segments(
     container.seal_empty();
     let mut sparse = container.segments.lock().infos.clone();
     sparse.retain(|_, info| space::worth_compacting(info));
-    // What is about to be deleted would be copied for nothing. It comes by here again.
+    // Blocks that will be deleted soon would be copied for nothing. A later run repeats this.
     if !sparse.is_empty() && !pending(container, end, 1)?.0.is_empty() {
         sparse.clear();
     }

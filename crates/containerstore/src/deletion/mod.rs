@@ -2,12 +2,14 @@
 //! the background.
 //!
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
-//!    it.
-//! 2. *Reclaim*: the blocks' rows go, and the tables are flushed, so that no replay brings them
-//!    back. Beside clients that flush is waited for (`store/unfreed_space.rs`).
-//! 3. Files are unlinked, records punched, dead segments dropped, and half-dead ones compacted when
-//!    no more of their container is to go.
-//! 4. The transaction's row goes. Dying before that repeats 2 and 3, which then find less to do.
+//!   it.
+//! 2. *Reclaim*: the blocks' rows are deleted, and the tables are flushed, so that no replay brings
+//!   them back. While clients write, the work waits for a flush with another cause
+//!   (`store/unfreed_space.rs`).
+//! 3. Files are unlinked, records punched, dead segments dropped, and half-dead ones compacted if
+//!   no more blocks of their container are to be deleted.
+//! 4. The transaction's row is deleted. A crash before that repeats 2 and 3, which then find less
+//!   to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's
 //! log, or before the last entry of a block whose client put it and writes on. Such a block is
@@ -28,7 +30,7 @@ use types::ContainerId;
 
 use crate::error::Result;
 
-/// What became of one deletion transaction.
+/// State of one deletion transaction.
 #[derive(Debug)]
 pub struct DeletionResult {
     /// Its number.
@@ -39,10 +41,10 @@ pub struct DeletionResult {
     pub outcome: Result<()>,
 }
 
-/// What a run brought back.
+/// Results of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reclaimed {
-    /// Blocks of one disk whose rows were to go, on the disk with the most.
+    /// Blocks of one disk whose rows were to be deleted, on the disk with the most.
     pub portion: usize,
     /// Blocks removed.
     pub blocks: u64,
@@ -52,7 +54,7 @@ pub struct Reclaimed {
     pub compacted: u64,
     /// Segments removed.
     pub dropped: u64,
-    /// How long space was given back beside clients, with the rests.
+    /// Duration of the freeing of space while clients wrote, with the pauses.
     pub with_rests: Duration,
     /// There is more to do.
     pub more: bool,

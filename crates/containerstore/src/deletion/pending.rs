@@ -1,4 +1,4 @@
-//! What of deletions is left to do.
+//! Deletions that are still pending.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub struct PendingDeletions {
     pub transactions: u64,
     /// Blocks in them.
     pub blocks: u64,
-    /// Bytes of the blocks, as SCM says.
+    /// Bytes of the blocks, as sent by SCM.
     pub bytes: u64,
     /// The lowest transaction number, and its container.
     pub oldest: Option<(u64, ContainerId)>,
-    /// Whether counting stopped before the end.
+    /// True if counting stopped before the end.
     pub more: bool,
 }
 
@@ -70,7 +70,7 @@ impl ContainerStore {
     }
 }
 
-/// What is pending on a disk; `None` when it does not answer in time.
+/// Returns the pending deletions of a disk; `None` if it does not respond in time.
 async fn count(disk: &Arc<Disk>, limit: u64, time: Duration) -> Option<Result<PendingDeletions>> {
     let look = timeout(time, Arc::clone(&disk.deletion_look).lock_owned()).await.ok()?;
     let counting = Arc::clone(disk);

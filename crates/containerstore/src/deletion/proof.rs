@@ -10,9 +10,9 @@ use crate::store::ContainerStore;
 use crate::tables::{self, DELETED_EARLY};
 
 impl ContainerStore {
-    /// Whether this replica knows that the block, committed by the log entry that its block commit
-    /// sequence id names, is deleted: it has come past that entry and has no such block. A replica
-    /// that is not trusted knows nothing.
+    /// Returns `true` if this replica has proof that the block, committed by the log entry of its
+    /// block commit sequence id, was deleted: it has passed that entry and has no such block. A
+    /// damaged replica proves nothing.
     ///
     /// # Errors
     /// When there is no such container, or its disk fails.

@@ -21,23 +21,23 @@ use crate::merkle::checksum_without;
 use crate::store::{ContainerStore, Freed, Place, Rows, UnfreedSpace, Work};
 use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, DELETED_EARLY};
 
-/// Blocks of one work beside clients: there is a rest between two.
+/// Blocks of one work while clients write: there is a pause between two.
 const WORK: usize = 250;
 
 impl ContainerStore {
     /// Carries out pending transactions, about `limit` blocks of each disk. Blocks.
     ///
     /// # Errors
-    /// When a disk fails; what is not done stays pending.
+    /// When a disk fails; the remaining blocks stay pending.
     pub fn reclaim(&self, limit: usize) -> Result<Reclaimed> {
         self.reclaim_portion(limit, None)
     }
 
-    /// The same, beside clients: the space comes back later, so that tables are flushed seldom, and
-    /// segments are looked after in this share of the time. Blocks.
+    /// The same, concurrently with clients: the space is freed later, so that tables are flushed
+    /// seldom, and segments are compacted in this share of the time. Blocks.
     ///
     /// # Errors
-    /// When a disk fails; what is not done stays pending.
+    /// When a disk fails; the remaining blocks stay pending.
     pub fn reclaim_beside_clients(&self, limit: usize, share: f64) -> Result<Reclaimed> {
         self.reclaim_portion(limit, Some(share))
     }
@@ -82,13 +82,13 @@ impl ContainerStore {
                 disk.flush()?;
             }
             if later {
-                // What is covered comes with the next portion.
+                // Blocks covered by a flush come with the next batch.
                 done.more |= waiting.is_covered(&disk.flushes);
                 return Ok(done);
             }
         }
         let (works, touched) = waiting.take(portion);
-        // Beside clients, there are rows that waited for this.
+        // While clients write, there are rows that waited for this.
         done.more |= later || !waiting.is_empty();
         let (begun, mut rests) =
             (Instant::now(), share.map_or_else(Rests::none, Rests::with_share));
@@ -187,7 +187,7 @@ impl ContainerStore {
                 // For its notes.
                 self.check_fullness(&container);
                 waiting.add(some, &disk.flushes);
-                // What is left of the portion is more than a work.
+                // The rest of the batch exceeds a work.
                 if !more || left <= most {
                     done.more |= more;
                     break;
@@ -197,8 +197,8 @@ impl ContainerStore {
         removed
     }
 
-    /// Says whether the space is free; it is not when the replica is another one by now, or a block
-    /// has a row again: then its transaction is carried out anew.
+    /// Returns `true` if the space is free; it is not if the replica was replaced, or a block has a
+    /// row again: then its transaction is carried out again.
     fn free_space(&self, some: &Work) -> Result<bool> {
         let container = &some.container;
         if !self.is_served(container) {
@@ -207,14 +207,14 @@ impl ContainerStore {
         if container.block_rows(&some.rows.blocks)?.iter().any(Option::is_some) {
             return Ok(false);
         }
-        // What waits for a processor goes first.
+        // Threads that wait for a processor run first.
         std::thread::yield_now();
         free_space(&some.rows.freed, container, &some.rows.blocks)?;
         Ok(true)
     }
 }
 
-/// How far a container's deletions are, with these works.
+/// Returns the end of a container's deletions, with these works.
 fn end_of(freed: &[Work], container: &Container) -> Option<Place> {
     let of_this = freed.iter().filter(|work| work.container.id() == container.id());
     of_this.filter_map(|work| work.rows.end).max()
@@ -281,23 +281,23 @@ fn remove_rows(
     Ok(Some((Work { container, rows }, more)))
 }
 
-/// Where a pipeline's log says what a container has, the database's says nothing of it. Blocks that
-/// are put without one are counted in the database's log: there, what is counted no more goes
-/// before what is counted after it.
+/// Blocks whose state a pipeline's log restores have no entries in the database's log. Blocks that
+/// are put without a pipeline are counted in the database's log: there, the end of an old count
+/// precedes the new one.
 fn durability(container: &Container) -> Durability {
     let is_live = container.state().is_live();
     if is_live && !has_log(container) { Durability::Wal } else { Durability::NoWal }
 }
 
-/// Whether a pipeline's log may still write to it.
+/// Returns `true` if a pipeline's log may still write to it.
 fn has_log(container: &Container) -> bool {
     let pipelines = container.disk().pipelines.lock();
     container.pipeline().is_some_and(|id| pipelines.contains_key(&id))
 }
 
-/// The container's oldest transactions that are not done at `after`, of `limit` blocks and more,
-/// and whether these are all. At most `limit` are read. What is in front of the first one that may
-/// be there is not looked at: rows of many transactions went there.
+/// Returns the container's oldest transactions that are not done at `after`, of `limit` blocks and
+/// more, and `true` if these are all. At most `limit` are read. The keys before the first one that
+/// may exist are skipped: rows of many transactions were deleted there.
 pub(super) fn pending(
     container: &Container,
     after: Option<Place>,

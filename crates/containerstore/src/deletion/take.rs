@@ -55,7 +55,8 @@ fn record(container: &Arc<Container>, transactions: &[&DeletedBlocksTransaction]
     for tx in transactions {
         let key = tables::tx_key(id, tx.tx_id);
         sums.delete_tx = deletion::highest(sums.delete_tx, tx);
-        // SCM sends until it is answered; what is here already is not counted twice.
+        // SCM repeats it until it receives a response; transactions here already are not counted
+        // twice.
         if !disk.db.contains(DELETE_TXNS, &key)? {
             sums.pending_delete += tx.local_id.len() as u64;
             batch.put(DELETE_TXNS, key, tx.encode_to_vec());

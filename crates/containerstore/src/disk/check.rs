@@ -36,7 +36,7 @@ impl Disk {
         io.write(Arc::clone(path), 0, data.clone(), WriteMode::Cached).await.map_err(fail)?;
         // When this fails, the disk has failed by itself.
         io.sync(Arc::clone(path)).await.map_err(fail)?;
-        // What is read shall come from the device.
+        // The bytes shall be read from the device.
         if let Ok(file) = File::open(path) {
             forget_cached(&file);
         }
@@ -44,7 +44,7 @@ impl Disk {
         compare(data, &read.map_err(fail)?)
     }
 
-    /// Whether the device refused reads of more files since this was last asked.
+    /// Returns an error if the device refused reads of more files since the last call.
     ///
     /// # Errors
     /// What the test ran into.
@@ -82,18 +82,18 @@ impl Disk {
     }
 }
 
-/// Where files of tests of a data directory are.
+/// Returns the directory of files of tests of a data directory.
 pub(super) fn dir_of(cluster: &Path) -> PathBuf {
     cluster.join("tmp").join("disk-check")
 }
 
-/// What a test of a directory ran into.
+/// Failures of a directory's test.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckFault {
     /// The directory is not there.
     #[error("{0}")]
     Gone(String),
-    /// An fsync failed: no later one can be believed.
+    /// An fsync failed: no later one is reliable.
     #[error("{0}")]
     Sync(String),
     /// There was no answer within this time.
@@ -105,17 +105,17 @@ pub enum CheckFault {
 }
 
 impl CheckFault {
-    /// Whether one such fault fails the directory.
+    /// Returns `true` if one such fault fails the directory.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Gone(_) | Self::Sync(_) | Self::Silent(_))
     }
 }
 
-/// Makes a directory for tests, but not what it lies in: that must be there.
+/// Creates a directory for tests, but not its parent, which must exist.
 fn make_below(home: &Path, dir: &Path) -> Result<(), CheckFault> {
     match std::fs::metadata(home) {
         Ok(there) if there.is_dir() => {}
-        Ok(_) => return Err(CheckFault::Gone(format!("{} is no directory", home.display()))),
+        Ok(_) => return Err(CheckFault::Gone(format!("{} is not a directory", home.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(CheckFault::Gone(format!("{}: {error}", home.display())));
         }

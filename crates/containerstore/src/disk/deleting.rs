@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use types::ContainerId;
 
 /// Containers of a disk that have such transactions, each with the number of the first one that may
-/// be there. Transactions go from the front: without it each look at what is left would go over
-/// what RocksDB keeps of all rows that went before.
+/// exist. Transactions are deleted from the front: without it each search for the remaining ones
+/// would pass RocksDB's tombstones of all earlier rows.
 #[derive(Debug, Default)]
 pub(crate) struct Deleting(BTreeMap<ContainerId, u64>);
 

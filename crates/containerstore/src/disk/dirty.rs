@@ -16,11 +16,11 @@ pub(crate) trait DirtyReplica: Send + Sync {
     /// Writes all that waits, and says what a sync would make durable. Blocks.
     fn write_before_sync(&self) -> Result<Undurable>;
 
-    /// Writes all that waits and has the device start on it; what it says is for a later flush.
-    /// Blocks for the copy into the page cache, not for the device.
+    /// Writes all pending data and has the device start on it; a later flush reports errors. Blocks
+    /// for the copy into the page cache, not for the device.
     fn write_early(&self) -> Result<()>;
 
-    /// Whether the tables have a row of the block.
+    /// Returns `true` if the tables have a row of the block.
     fn has_row(&self, local: LocalId) -> Result<bool>;
 
     /// Notes that segments are durable up to these ends.
@@ -36,7 +36,7 @@ pub(crate) trait DirtyReplica: Send + Sync {
 pub(crate) struct Undurable {
     /// Files to sync: those of the segments, then those of blocks.
     pub(crate) to_sync: Vec<Arc<Path>>,
-    /// Where the segments' bytes end that the sync makes durable.
+    /// Ends of the segments' bytes that the sync makes durable.
     pub(crate) ends: Vec<(u32, u64)>,
     /// The blocks whose files are to be synced.
     pub(crate) files: Vec<LocalId>,

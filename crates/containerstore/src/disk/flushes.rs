@@ -25,7 +25,7 @@ impl Flushes {
         self.begun.load(Ordering::SeqCst) + 1
     }
 
-    /// Whether one that covers it, or a later one, went well.
+    /// Returns `true` if one that covers it, or a later one, succeeded.
     pub(crate) fn has_ended(&self, number: u64) -> bool {
         self.done.load(Ordering::SeqCst) >= number
     }

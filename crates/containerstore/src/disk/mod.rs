@@ -62,9 +62,9 @@ pub struct Disk {
     pub(crate) refused: Arc<RefusedReads>,
     /// Tests of its directories that failed.
     failed_tests: AtomicU64,
-    /// What came of the scans of its replicas.
+    /// Results of scans of its replicas.
     pub(crate) scans: DiskScans,
-    /// How far the disk's pipelines are.
+    /// Positions of the disk's pipelines.
     pub(crate) pipelines: OrderedMutex<FxHashMap<PipelineId, PipelinePositions>>,
     /// Replicas with bytes that are not durable yet.
     pub(crate) dirty: OrderedMutex<FxHashMap<ContainerId, Weak<dyn DirtyReplica>>>,
@@ -88,7 +88,7 @@ impl Disk {
         &self.id
     }
 
-    /// What kind of disk it is.
+    /// Returns its storage type.
     pub fn storage_type(&self) -> StorageType {
         self.storage_type
     }
@@ -98,7 +98,7 @@ impl Disk {
         &self.root
     }
 
-    /// Where the disk's Raft log lies.
+    /// Returns the directory of the disk's Raft log.
     pub fn raft_dir(&self) -> &Path {
         &self.raft_dir
     }
@@ -119,13 +119,13 @@ impl Disk {
         &self.db
     }
 
-    /// Why the disk failed, if it did: a sync, or a flush of its database, failed once. It takes no
-    /// more writes, whatever it says later.
+    /// Returns the reason why the disk failed, if it did: a sync, or a flush of its database,
+    /// failed once. It takes no more writes, even if a later one would succeed.
     pub fn failure(&self) -> Option<String> {
         self.io.failure().map(|error| error.to_string())
     }
 
-    /// How many tests of its data directory and its Raft log's directory have failed.
+    /// Returns the number of failed tests of its data directory and its Raft log's directory.
     pub fn failed_tests(&self) -> u64 {
         self.failed_tests.load(Ordering::Relaxed)
     }
@@ -140,7 +140,7 @@ impl Disk {
         self.refused.files()
     }
 
-    /// What came of the scans of its replicas.
+    /// Returns the results of scans of its replicas.
     pub fn scans(&self) -> &DiskScans {
         &self.scans
     }
@@ -201,12 +201,12 @@ impl Disk {
         self.cluster.join("current")
     }
 
-    /// Where containers go to be removed.
+    /// Returns the directory of containers that are being removed.
     pub(crate) fn deleted_dir(&self) -> PathBuf {
         self.cluster.join("tmp").join("deleted-containers")
     }
 
-    /// Where containers are until they have come whole.
+    /// Returns the directory of containers until they have arrived whole.
     pub fn arrivals_dir(&self) -> PathBuf {
         self.cluster.join("tmp").join("arriving-containers")
     }

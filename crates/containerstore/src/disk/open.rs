@@ -22,7 +22,7 @@ use crate::position::PipelinePositions;
 use crate::scan_history::DiskScans;
 use crate::tables::{self, DELETE_TXNS, PIPELINES, Reach, TABLES};
 
-/// Latest layout of a data volume this program knows; Ozone's too.
+/// Latest layout of a data volume that this program supports; Ozone's too.
 const LAYOUT_VERSION: u32 = 1;
 
 impl Disk {
@@ -131,7 +131,7 @@ impl Disk {
 fn make(path: &Path, options: &StorageOptions) -> Result<()> {
     match data_dir::make(path, options.permissions) {
         Err(error @ DataDirError::Permissions { .. }) => {
-            tracing::warn!(%error, "users of this machine may read what clients wrote");
+            tracing::warn!(%error, "other users of this machine may read the clients' data");
             Ok(())
         }
         made => made.map_err(|error| StorageError::disk(path, error)),
@@ -175,7 +175,7 @@ fn refuse_without_database(containers: &Path, database: &Path) -> Result<()> {
         if is_dir && fs::read_dir(&group).map_err(io)?.next().is_some() {
             let (shown, database) = (containers.display(), database.display());
             let why = format!(
-                "{shown} holds containers, and their database {database} is gone: empty the data directory, and what \
+                "{shown} holds containers, but their database {database} is missing: empty the data directory, and the data \
                  it held is copied from other DataNodes"
             );
             return Err(StorageError::disk(containers, why));
@@ -207,7 +207,7 @@ fn read_pipelines(db: &Store) -> Result<FxHashMap<PipelineId, PipelinePositions>
         if let Some((id, reach, position)) = tables::read_pipeline(key, value) {
             let positions = found.entry(id).or_default();
             match reach {
-                // Replay starts at the durable position; what was applied is only known.
+                // Replay starts at the durable position; the applied one is only recorded.
                 Reach::Applied => positions.seen = position,
                 Reach::Durable => {
                     positions.durable = position;
@@ -233,8 +233,8 @@ fn containers_with_deletions(db: &Store) -> Result<Deleting> {
     Ok(found)
 }
 
-/// Removes what an earlier run had set aside for removal, but what `stays`. What cannot be removed
-/// is left to the next start.
+/// Removes folders that an earlier run had set aside for removal, except those that `stays`. A
+/// failed removal is left to the next start.
 pub(crate) fn sweep(dir: &Path, stays: impl Fn(&OsStr) -> bool) -> Result<()> {
     let entries = fs::read_dir(dir).map_err(|e| StorageError::disk(dir, e))?;
     for entry in entries {
@@ -243,7 +243,7 @@ pub(crate) fn sweep(dir: &Path, stays: impl Fn(&OsStr) -> bool) -> Result<()> {
         if !stays(&entry.file_name())
             && let Err(error) = fs::remove_dir_all(&path)
         {
-            tracing::error!(path = %path.display(), %error, "what was set aside is not removed");
+            tracing::error!(path = %path.display(), %error, "cannot remove a folder that was set aside for removal");
         }
     }
     Ok(())

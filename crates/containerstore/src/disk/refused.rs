@@ -31,12 +31,12 @@ impl RefusedReads {
         }
     }
 
-    /// How many files were added since this was last asked.
+    /// Returns the number of files added since the last call.
     pub(crate) fn take_new(&self) -> usize {
         std::mem::take(&mut self.known.lock().new)
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     pub(crate) fn files(&self) -> usize {
         self.known.lock().files.len()
     }

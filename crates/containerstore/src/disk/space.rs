@@ -1,4 +1,4 @@
-//! How much room a disk has, and which disk gets the next container.
+//! Space of a disk, and choice of the disk for the next container.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::Disk;
 use crate::error::{Result, StorageError};
 use crate::options::{ChoosingPolicy, Floor, StorageOptions};
 
-/// How long a look at the file system is good for; writes in between are subtracted.
+/// Lifetime of a measurement of the file system; writes in between are subtracted.
 const FRESH_MS: u64 = 500;
 
 /// With less than this to spare every write looks: others may be filling the file system, too.
@@ -28,7 +28,7 @@ pub struct Space {
     pub available: u64,
     /// Bytes in use on the file system, by others and us.
     pub fs_used: u64,
-    /// Bytes that are for others; what they use already is a part of it.
+    /// Bytes reserved for others; those in use already are a part of it.
     pub reserved: u64,
     /// Size of the file system.
     pub fs_capacity: u64,
@@ -45,8 +45,8 @@ pub(super) struct Gauge {
     containers: Floor,
     /// Size of the disk without what is reserved, when it was last looked at.
     capacity: AtomicU64,
-    /// What our containers held at the last report, and what was written since; more than there
-    /// can be before the first report, so that nothing counts as others'.
+    /// Bytes of our containers at the last report, plus later writes; before the first report more
+    /// than any disk has, so that nothing counts as others'.
     used: AtomicU64,
     started: Instant,
     looked_at: AtomicU64,
@@ -121,7 +121,7 @@ impl Gauge {
     }
 }
 
-/// What must stay free of what is reserved for others: they use a part of it already.
+/// Returns the part of the reserved bytes that must stay free: others use a part of it already.
 fn kept_free(reserved: u64, fs_used: u64, ours: u64) -> u64 {
     reserved.saturating_sub(fs_used.saturating_sub(ours))
 }
@@ -147,7 +147,7 @@ impl Disk {
         )))
     }
 
-    /// Whether a container of `bytes` more fits, and leaves what must stay free.
+    /// Returns `true` if a container of `bytes` more fits, and leaves the reserved bytes free.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         self.space().available >= self.min_free().saturating_add(bytes)
     }
@@ -157,8 +157,8 @@ impl Disk {
         self.space.floor_of_containers()
     }
 
-    /// What SCM is told of the disk; `used` is what our containers hold, `committed` what open
-    /// ones may still take.
+    /// Returns the disk's report to SCM; `used` is the size of our containers, `committed` the
+    /// bytes that open ones may still take.
     pub(crate) fn storage_report(&self, used: u64, committed: u64) -> StorageReportProto {
         self.space.used.store(used, Ordering::Relaxed);
         let failed = self.failure().is_some();
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(kept_free(100, 70, 30), 60);
         assert_eq!(kept_free(100, 500, 30), 0, "they have more than that");
         assert_eq!(kept_free(100, 70, 70), 100, "all that is used is ours");
-        // Before the first report, and when files take less room than what is in them.
+        // Before the first report, and if files take less space than their length.
         assert_eq!(kept_free(100, 70, u64::MAX), 100);
         assert_eq!(kept_free(u64::MAX, u64::MAX, 0), 0);
     }

@@ -15,7 +15,7 @@ impl ContainerStore {
     /// again, and is not about that one.
     ///
     /// # Errors
-    /// When it is open or not empty and there is no force behind it, or the disk fails.
+    /// When it is open or not empty and `force` is false, or the disk fails.
     pub fn delete_container(&self, id: ContainerId, force: bool) -> Result<()> {
         self.delete_served(id, 0, force)
     }
@@ -39,7 +39,7 @@ impl ContainerStore {
                 return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
             }
             self.remove_retired_of(id)?;
-            // To the end of it: what is made of the id meanwhile would lose its rows.
+            // Held to the end: a container recreated under this id meanwhile would lose its rows.
             let _lock = self.creation_locks().lock(id);
             if remove(&container, || self.forget(&container, info.state))? {
                 tracing::info!(container = %id, state = %info.state, blocks = info.blocks, "container deleted");
@@ -73,7 +73,7 @@ impl ContainerStore {
         }
         let _lock = self.creation_locks().lock(id);
         take_away(&container, || self.forget(&container, ContainerState::Recovering))?;
-        tracing::info!(container = %id, "a replica that nobody finished to fill is removed");
+        tracing::info!(container = %id, "removing an abandoned RECOVERING replica");
         Ok(true)
     }
 }

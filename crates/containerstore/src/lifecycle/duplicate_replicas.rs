@@ -12,13 +12,13 @@ use crate::error::{Result, StorageError};
 use crate::store::{ContainerStore, DuplicateReplica};
 
 impl ContainerStore {
-    /// Removes the replica of this index, as SCM orders it: the one that is served, or one that is
-    /// not. No index (0) means the one that is served: it is the one that SCM was told of. Without
-    /// `force` only one that is closed and empty. Blocks.
+    /// Removes the replica of this index, by SCM's order: the one that is served, or one that is
+    /// not. No index (0) means the one that is served: SCM has a report of it. Without `force` only
+    /// one that is closed and empty. Blocks.
     ///
     /// # Errors
-    /// When there is none of that index, it is open or not empty and there is no force behind it,
-    /// or the disk fails.
+    /// When there is none of that index, it is open or not empty and `force` is false, or the disk
+    /// fails.
     pub fn delete_replica(&self, id: ContainerId, index: i32, force: bool) -> Result<()> {
         let has = self.container(id)?.replica_index();
         if index == 0 || index == has {
@@ -38,7 +38,7 @@ impl ContainerStore {
             return Err(StorageError::DeleteOnNonEmpty { id, blocks: info.blocks });
         }
         self.remove_duplicate(&meant)?;
-        tracing::info!(container = %id, index, disk = meant.disk().id(), "a second replica is deleted");
+        tracing::info!(container = %id, index, disk = meant.disk().id(), "deleting a second replica");
         Ok(())
     }
 
@@ -54,8 +54,8 @@ impl ContainerStore {
         Ok(())
     }
 
-    /// Removes second replicas of a container of which an empty replica was just removed for good:
-    /// what they have beyond it was deleted while their disk was away, and would come back.
+    /// Removes second replicas of a container after an empty replica of it was removed permanently:
+    /// their additional blocks were deleted while their disk was away, and would come back.
     pub(crate) fn remove_older_duplicates(&self, removed: &ContainerInfo, force: bool) {
         // By force goes also what is not empty: that says nothing of the others.
         if force || removed.state != ContainerState::Closed {
@@ -74,17 +74,17 @@ impl ContainerStore {
             let (id, disk) = (removed.id, duplicate.disk().id());
             match self.remove_duplicate(&duplicate) {
                 Ok(()) => {
-                    tracing::info!(container = %id, disk, "an older second replica is deleted");
+                    tracing::info!(container = %id, disk, "deleting an older second replica");
                 }
                 Err(error) => {
-                    tracing::error!(container = %id, disk, %error, "a second replica was not removed");
+                    tracing::error!(container = %id, disk, %error, "cannot remove a second replica");
                 }
             }
         }
     }
 
     /// Serves the second replica of a container whose first one is not here any more, if there is
-    /// one. SCM is told of it as of one that is new. Blocks.
+    /// one. SCM receives a report of it as of a new one. Blocks.
     pub(crate) fn serve_duplicate(&self, id: ContainerId) -> bool {
         let duplicate = {
             let mut duplicates = self.duplicates().lock();
@@ -101,10 +101,10 @@ impl ContainerStore {
         let disk = container.disk();
         tracing::warn!(
             container = %id, disk = disk.id(), index = container.replica_index(), state = %container.state(),
-            "the second replica of a container is served from now on"
+            "serving the second replica of a container from now on"
         );
         if let Err(error) = self.note_begun(id, container.replica_index()) {
-            tracing::warn!(container = %id, %error, "it is not remembered that a replica is here");
+            tracing::warn!(container = %id, %error, "cannot record a replica in the journal");
         }
         if container.info().pending_delete > 0 {
             disk.deleting.lock().add(id, ANY_TRANSACTION);
@@ -119,7 +119,7 @@ impl ContainerStore {
         if let Some(damage) = damage.filter(|_| !is_known)
             && let Err(error) = self.mark_damaged(&container, &damage)
         {
-            tracing::error!(container = %id, %error, "a damaged replica is not marked");
+            tracing::error!(container = %id, %error, "cannot mark a damaged replica UNHEALTHY");
         }
         true
     }

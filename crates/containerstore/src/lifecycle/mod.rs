@@ -1,4 +1,4 @@
-//! How replicas come, change and go.
+//! Creation, changes and removal of replicas.
 //!
 //! * [`served`]: the replicas on this node: created, copied from other nodes or disks, deleted;
 //! * [`state`]: changes of their states;

@@ -1,5 +1,5 @@
-//! Replicas that were moved to another disk: what is left of them goes later, so that reads
-//! that have begun go on.
+//! Replicas that were moved to another disk: their files are deleted later, so that reads in
+//! progress can finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::error::Result;
 use crate::store::{ContainerStore, Retired};
 
 impl ContainerStore {
-    /// Removes replicas that were left so long ago, and that nobody reads any more. Says how many.
-    /// Blocks.
+    /// Removes replicas that were moved at least `delay` ago and have no readers. Returns their
+    /// number. Blocks.
     ///
     /// # Errors
-    /// When a disk fails. What is not removed is removed by the next start.
+    /// When a disk fails. The next start removes the rest.
     pub fn remove_retired(&self, delay: Duration) -> Result<usize> {
         let goes = |retired: &Retired| {
             let container = &retired.container;
@@ -40,7 +40,7 @@ impl ContainerStore {
         let container = &retired.container;
         let _lock = self.creation_locks().lock(container.id());
         if self.serves_from(container.id(), container.disk()) {
-            // It was made anew in the same place.
+            // It was recreated in the same place.
             return Ok(());
         }
         let outcome = container.disk().flush().and_then(|()| take_away(container, || {}));

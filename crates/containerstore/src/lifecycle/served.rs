@@ -1,4 +1,4 @@
-//! Which replicas are here: those that are made, come from other nodes or disks, or go.
+//! The set of served replicas: created, received from other nodes or disks, or removed.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl ContainerStore {
             None => self.choose_disk(&types_for(new.storage_type), options.container_size)?,
         };
         let ended = self.creation_locks().end_copy(new.id, disk.id());
-        // To the end of it: the copy is discarded before or behind it.
+        // Held to the end: the copy is discarded before or after it.
         let _step = ended.as_ref().map(|copy| copy.step());
         if let Some(there) = self.find(new.id) {
             // The copy was published just before.
@@ -56,7 +56,7 @@ impl ContainerStore {
         Ok(true)
     }
 
-    /// Whether a replica of an erasure-coded container was deleted here.
+    /// Returns `true` if a replica of an erasure-coded container was deleted here.
     fn has_ended(&self, new: &NewContainer) -> bool {
         self.journal_of(new.replica_index).is_some_and(|journal| journal.has_ended(new.id))
     }
@@ -86,7 +86,7 @@ impl ContainerStore {
         Ok(())
     }
 
-    /// Whether the replica that is served lies on this disk.
+    /// Returns `true` if the served replica is on this disk.
     pub(crate) fn serves_from(&self, id: ContainerId, disk: &Disk) -> bool {
         self.find(id).is_some_and(|there| there.disk().id() == disk.id())
     }
@@ -117,7 +117,7 @@ impl ContainerStore {
         if deletes {
             to.deleting.lock().add(id, ANY_TRANSACTION);
         }
-        // SCM is told how many blocks it has: those that are deleted were not copied.
+        // SCM receives its number of blocks: deleted ones were not copied.
         self.note_changed(id);
         tracing::info!(container = %id, from = from.id(), to = to.id(), "container moved to another disk");
         Ok(moved)
@@ -139,7 +139,7 @@ impl ContainerStore {
         left
     }
 
-    /// `was` is the state that it was deleted in. One that somebody filled was never begun.
+    /// `was` is its state when it was deleted. A RECOVERING one never began.
     pub(crate) fn forget(&self, container: &Arc<Container>, was: ContainerState) {
         let id = container.id();
         let ends = was != ContainerState::Recovering;

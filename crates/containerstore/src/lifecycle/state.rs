@@ -23,7 +23,7 @@ impl ContainerStore {
         self.change_state(&container, ContainerState::Closing)
     }
 
-    /// Closes a container whose pipeline is gone: it may lack commits that other replicas have.
+    /// Closes a container whose pipeline no longer exists: it may lack commits of other replicas.
     ///
     /// # Errors
     /// When its state forbids it, or the disk fails.
@@ -90,9 +90,9 @@ impl ContainerStore {
         self.change_state(container, ContainerState::Unhealthy)
     }
 
-    /// Notes that this replica was found damaged; false when it was removed meanwhile. What cannot
-    /// be written into its file, because its folder is gone or the disk is full, holds until the
-    /// process ends: the next one finds the damage again. Blocks.
+    /// Marks this replica as damaged; false if it was removed meanwhile. If its file cannot be
+    /// written, because its folder is missing or the disk is full, the mark holds until the process
+    /// ends: the next one finds the damage again. Blocks.
     ///
     /// # Errors
     /// When the disk has failed.
@@ -107,7 +107,7 @@ impl ContainerStore {
                 if container.state() == ContainerState::Deleted {
                     return Ok(false);
                 }
-                tracing::error!(container = %id, %error, "its state cannot be written down");
+                tracing::error!(container = %id, %error, "cannot write the container's state");
                 container.set_state(ContainerState::Unhealthy);
                 self.note_changed(id);
             }
@@ -133,7 +133,7 @@ impl ContainerStore {
         container.write_file(to)?;
         container.set_state(to);
         container.note_closed();
-        tracing::info!(container = %id, %to, "an unhealthy replica is repaired");
+        tracing::info!(container = %id, %to, "unhealthy replica repaired");
         self.checksums().note(container);
         self.note_changed(id);
         Ok(())

@@ -17,7 +17,7 @@ use crate::transfer::{is_unfinished, set_aside_copy};
 pub(super) struct Whole {
     /// Those that are whole.
     pub(super) places: Vec<(ContainerId, PathBuf)>,
-    /// Those of which it cannot be told.
+    /// Those whose state cannot be read.
     pub(super) unreadable: Vec<ContainerId>,
 }
 
@@ -49,18 +49,18 @@ pub(super) fn discard_unfinished(
         match is_unfinished(&place) {
             Ok(false) => whole.places.push((id, place)),
             Ok(true) => {
-                tracing::info!(container = %id, "a copy that did not arrive whole is removed");
+                tracing::info!(container = %id, "removing an incomplete copy");
                 drop_rows(disk, id)?;
                 match set_aside_copy(disk, id, &place) {
                     Ok(()) => remove_or_tell(&disk.deleted_dir().join(id.to_string())),
-                    // By its marker the next start knows it again.
+                    // Its marker identifies it to the next start.
                     Err(error) => {
-                        tracing::error!(container = %id, %error, "a copy that did not arrive whole is not removed");
+                        tracing::error!(container = %id, %error, "cannot remove an incomplete copy");
                     }
                 }
             }
             Err(error) => {
-                tracing::error!(container = %id, %error, "whether a copy arrived whole cannot be told: it is not served");
+                tracing::error!(container = %id, %error, "cannot read a copy's marker: it is not served");
                 whole.unreadable.push(id);
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn discard_unfinished(
     let in_place: BTreeSet<ContainerId> = others.chain(known.iter().copied()).collect();
     for (id, path) in arriving {
         let keeps_rows = in_place.contains(&id);
-        tracing::info!(container = %id, keeps_rows, "a copy that did not arrive is removed");
+        tracing::info!(container = %id, keeps_rows, "removing a copy that did not arrive");
         if !keeps_rows {
             drop_rows(disk, id)?;
         }
@@ -81,6 +81,6 @@ pub(super) fn discard_unfinished(
 /// Removes a folder. One that stays is found again by the next start.
 fn remove_or_tell(path: &Path) {
     if let Err(error) = remove_folder(path) {
-        tracing::error!(%error, "what did not arrive is not removed");
+        tracing::error!(%error, "cannot remove a copy that did not arrive");
     }
 }

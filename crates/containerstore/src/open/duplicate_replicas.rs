@@ -20,9 +20,9 @@ use crate::relocation::{has_left, stayed};
 use crate::scan::damage_of_unseen;
 use crate::store::DuplicateReplica;
 
-/// What there is of containers on all disks.
+/// Containers found on all disks.
 pub(super) struct Resolved {
-    /// The replicas that are served, one of each container, with what is wrong with them.
+    /// The served replicas, one of each container, with their damage.
     pub(super) served: Vec<(Arc<Container>, Option<String>)>,
     /// Replicas of the same containers on other disks.
     pub(super) duplicates: Vec<DuplicateReplica>,
@@ -38,9 +38,9 @@ pub(super) struct Loaded {
 
 struct Replica {
     container: Arc<Container>,
-    /// What is wrong with it.
+    /// Its damage.
     damage: Option<String>,
-    /// Its files could not be looked at.
+    /// Its files could not be checked.
     unseen: bool,
 }
 
@@ -52,11 +52,11 @@ impl Replica {
             self.damage.is_none() && !self.unseen && info.state != ContainerState::Unhealthy;
         let closed = info.state == ContainerState::Closed;
         let quasi = info.state == ContainerState::QuasiClosed;
-        // One that knows of fewer deletions has blocks that are gone elsewhere.
+        // One with fewer deletions has blocks that were deleted elsewhere.
         (sound, closed, quasi, info.bcsid, info.delete_tx, info.blocks)
     }
 
-    /// Looks at its files, if nobody has: the other one may be removed for what is seen.
+    /// Checks its files, if not yet done: the other one may be removed because of the result.
     fn look(&mut self) {
         if self.damage.is_none() {
             match damage_of_unseen(&self.container) {
@@ -70,13 +70,13 @@ impl Replica {
         self.worth().0
     }
 
-    /// Whether a relocation left `other` for this one, which may know of more deletions.
+    /// Returns `true` if a relocation replaced `other` by this one, which may have more deletions.
     fn replaced(&self, other: &Self) -> bool {
         let (this, other) = (&*self.container, &*other.container);
         has_left(other, this) || stayed(this, other)
     }
 
-    /// Whether this one is served rather than `other`.
+    /// Returns `true` if this one is served rather than `other`.
     fn is_better(&self, other: &Self) -> bool {
         if self.is_sound() && self.replaced(other) {
             return true;
@@ -108,9 +108,9 @@ impl Loaded {
         }
     }
 
-    /// Hands over what is served, with what is wrong with it, and the others. The other one of two
-    /// replicas is removed when the one that is served is not damaged, and was moved from there or
-    /// is closed and has all of it; it stays unused on its disk otherwise. Blocks.
+    /// Returns the served replicas with their damage, and the others. The other one of two replicas
+    /// is removed if the served one is not damaged, and was moved from there or is closed and has
+    /// all of its data; otherwise it stays unused on its disk. Blocks.
     pub(super) fn resolve(self) -> Resolved {
         let mut duplicates = Vec::new();
         for other in self.left {
@@ -125,7 +125,7 @@ impl Loaded {
             if reason.is_none()
                 && let Err(error) = remove(left, || {})
             {
-                tracing::error!(container = %id, disk, %error, "a second replica was not removed");
+                tracing::error!(container = %id, disk, %error, "cannot remove a second replica");
                 reason = Some(format!("it could not be removed: {error}"));
             }
             if let Some(reason) = reason {
@@ -145,7 +145,8 @@ impl Loaded {
 }
 
 impl Replica {
-    /// Why the other replica is kept beside this one, which is served; `None` when it is not.
+    /// Returns the reason why the other replica is kept in addition to this one, which is served;
+    /// `None` if it is not.
     fn keeps(&self, other: &Self) -> Option<String> {
         if !self.is_sound() {
             return Some("the one that is served is damaged".to_owned());

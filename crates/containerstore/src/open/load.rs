@@ -28,16 +28,16 @@ use crate::tables::{
     self, BLOCK_DATA, ClosedRow, DELETE_TXNS, DELETED_EARLY, METADATA, SEGMENTS, StoredBlock,
 };
 
-/// What a disk holds.
+/// Contents of a disk.
 #[derive(Default)]
 pub(super) struct LoadedDisk {
     pub(super) containers: Vec<Arc<Container>>,
     /// Containers with rows but without a directory, and those with a directory that cannot be
-    /// read: a replica was here, and none is made anew.
+    /// read: a replica was here, and none is recreated.
     pub(super) missing: Vec<ContainerId>,
     /// Containers that turned out bad, and why.
     pub(super) damaged: Vec<(ContainerId, String)>,
-    /// How many containers were loaded without a look at their files.
+    /// Number of containers that were loaded without checking their files.
     pub(super) from_rows: usize,
 }
 
@@ -91,8 +91,9 @@ pub(super) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> 
     Ok(loaded)
 }
 
-/// Containers that were set aside for removal when the last run ended. What has come into the place
-/// of one since came behind the removal of its rows: the rows that are there are its own.
+/// Finishes deletions of containers that were set aside for removal when the last run ended. A
+/// container that has come into the place of one since was added after the removal of its rows: the
+/// rows that exist are its own.
 fn finish_deletions(disk: &Disk) -> Result<()> {
     let dir = disk.deleted_dir();
     let entries = fs::read_dir(&dir).map_err(|e| StorageError::disk(&dir, e))?;
@@ -105,7 +106,7 @@ fn finish_deletions(disk: &Disk) -> Result<()> {
             Ok(false) => drop_rows(disk, id)?,
             Ok(true) => {}
             Err(error) => {
-                tracing::error!(container = %id, %error, "whether the rows of a container that was removed are still there is left open: its place cannot be read");
+                tracing::error!(container = %id, %error, "cannot read the directory of a removed container: leaving its rows to the next start");
                 undecided.insert(name);
             }
         }
@@ -168,9 +169,9 @@ fn load_closed(
     Some((container, damage))
 }
 
-/// What is found in the folder of a container.
+/// State of a container's folder.
 enum Found {
-    /// A replica, and what is wrong with it.
+    /// A replica, and its damage.
     Replica(Arc<Container>, Option<String>),
     /// One that cannot be loaded.
     Unreadable,
@@ -178,7 +179,8 @@ enum Found {
     Nothing,
 }
 
-/// Whether a folder with these two in it was never finished: one of them is certainly not there.
+/// Returns `true` if a folder with these two in it was never finished: one of them certainly does
+/// not exist.
 fn is_unfinished(file: &Path, chunks: &Path) -> bool {
     let has_file = fs::metadata(file).map_or_else(|error| is_there(&error), |_| true);
     let has_chunks =
@@ -186,10 +188,10 @@ fn is_unfinished(file: &Path, chunks: &Path) -> bool {
     !has_file || !has_chunks
 }
 
-/// Removes a folder in which there is no replica. One that stays is looked at by the next start.
+/// Removes a folder without a replica. The next start checks the ones that stay.
 fn remove_folder(id: ContainerId, dir: &Path) -> Found {
     if let Err(error) = fs::remove_dir_all(dir) {
-        tracing::error!(container = %id, path = %dir.display(), %error, "a folder without a replica is not removed");
+        tracing::error!(container = %id, path = %dir.display(), %error, "cannot remove a folder without a replica");
     }
     Found::Nothing
 }
@@ -210,13 +212,13 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
             return Ok(Found::Unreadable);
         }
         Err(error) => {
-            tracing::error!(container = %id, %error, "container cannot be loaded");
+            tracing::error!(container = %id, %error, "cannot load container");
             return Ok(Found::Unreadable);
         }
     };
     if file.state == ContainerState::Recovering {
         // Its copy was cut off, and is made elsewhere or once more: it is no replica.
-        tracing::info!(container = %id, "a replica that was not filled is removed");
+        tracing::info!(container = %id, "removing an abandoned RECOVERING replica");
         rows.forget(id);
         drop_rows(disk, id)?;
         return Ok(remove_folder(id, dir));
@@ -263,11 +265,11 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
     Ok(Found::Replica(container, damage))
 }
 
-/// What a disk lost of the rows that a container had when it was sealed.
+/// Returns the loss of rows since a container was sealed, if any.
 fn lost_rows(sealed: Sealed, counted: bool, sums: &Sums) -> Option<String> {
     let Sealed { bcsid, delete_tx } = sealed;
     if !counted {
-        return Some("its rows are gone, which were durable when it was closed".to_owned());
+        return Some("its rows are missing, which were durable when it was closed".to_owned());
     }
     let fell = |name, was: u64, is: u64| {
         (is < was).then(|| format!("its row {name} says {is}, it said {was} when it was closed"))
@@ -276,8 +278,8 @@ fn lost_rows(sealed: Sealed, counted: bool, sums: &Sums) -> Option<String> {
         .or_else(|| fell(tables::DELETE_TX, delete_tx, sums.delete_tx))
 }
 
-/// Looks for blocks whose files lack bytes. Only containers that could be written when the last
-/// run ended are looked through; closed ones are for the scanner.
+/// Searches for blocks whose files lack bytes. Only containers that could be written when the last
+/// run ended are checked; closed ones are left to the scanner.
 fn missing_bytes(container: &Container) -> Result<Option<String>> {
     let (id, mut damage) = (container.id(), None);
     let range = IterRange::prefix(tables::prefix(id)).background(1 << 20);
@@ -301,7 +303,7 @@ fn missing_bytes(container: &Container) -> Result<Option<String>> {
 }
 
 impl Rows {
-    /// Rows of a replica that goes.
+    /// Rows of a deleted replica.
     fn forget(&mut self, id: ContainerId) {
         self.sums.remove(&id);
         self.counted.remove(&id);
@@ -348,7 +350,7 @@ impl Rows {
             rows.segments.entry(id).or_default().insert(number, info);
             Ok(())
         })?;
-        // Counted anew: the transactions are durable at once, the sums with the next flush.
+        // Counted again: the transactions are durable at once, the sums with the next flush.
         visit(DELETE_TXNS, &mut |key, value| {
             let Some(id) = tables::container_of(key) else { return Ok(()) };
             let tx = DeletedBlocksTransaction::decode(value)

@@ -1,4 +1,4 @@
-//! Opening: all disks side by side, what each holds, and what is missing.
+//! Opening: all disks concurrently, their contents, and missing replicas.
 //!
 //! * [`load`]: the containers of a disk;
 //! * [`arrivals`]: copies that were cut off go;
@@ -50,7 +50,7 @@ impl ContainerStore {
                 Err(error @ StorageError::DataDir(_)) => return Err(error),
                 Err(error) => {
                     let Some(dir) = parts.options.dirs.get(at) else { return Err(error) };
-                    tracing::error!(path = %dir.path.display(), %error, "a disk cannot be opened and is left out");
+                    tracing::error!(path = %dir.path.display(), %error, "cannot open a disk, continuing without it");
                     parts.unopened.push(Unopened {
                         path: dir.path.clone(),
                         raft_dir: dir.raft_dir.clone().unwrap_or_else(|| dir.path.join("ratis")),
@@ -85,7 +85,7 @@ impl ContainerStore {
             let id = container.id();
             // One that cannot be marked, on a disk that is full or has failed, keeps no other one.
             if let Err(error) = store.mark_damaged(&container, &why) {
-                tracing::error!(container = %id, why, %error, "a damaged replica is not marked");
+                tracing::error!(container = %id, why, %error, "cannot mark a damaged replica UNHEALTHY");
             }
         }
         for container in store.all() {
@@ -109,15 +109,15 @@ fn open_journal(parts: &mut StoreParts) -> Result<()> {
     // Nothing can be written to them any more: SCM closes those that are open.
     parts.full.extend(&lost);
     if !lost.is_empty() {
-        tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas were here and are lost");
+        tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas of this disk are lost");
     }
     parts.missing.extend(lost);
     parts.ec_replicas = Some(journal);
     Ok(())
 }
 
-/// Opens all disks at a time: they know nothing of each other, and one that hangs holds up no
-/// other. What it may still come to later is closed again.
+/// Opens all disks concurrently: they are independent, and one that hangs delays no other one. A
+/// disk that opens later is closed again.
 fn open_side_by_side(
     options: &StorageOptions,
     backends: Option<Backends<'_>>,
@@ -135,7 +135,7 @@ fn open_side_by_side(
     let opening: Vec<_> = options.dirs.iter().enumerate().map(begin).collect();
     let finish = |(opening, dir): (deadline::Begun<_>, &DataDirectory)| {
         opening.wait_until(deadline).unwrap_or_else(|late| {
-            let reason = format!("it does not open: {late} within {:?}", options.open_timeout);
+            let reason = format!("it did not open: {late} within {:?}", options.open_timeout);
             Err(StorageError::disk(&dir.path, reason))
         })
     };

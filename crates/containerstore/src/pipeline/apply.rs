@@ -24,11 +24,11 @@ pub struct ApplyBatch<'a> {
     pub(super) batch: Batch,
     pub(super) touched: BTreeMap<ContainerId, Touched>,
     pub(super) position: Position,
-    /// What it puts comes from a snapshot, in no order.
+    /// True if its blocks come from a snapshot, in no order.
     pub(super) catching_up: bool,
 }
 
-/// What the round does to one container.
+/// Changes of the round to one container.
 pub(super) struct Touched {
     pub container: Arc<Container>,
     pub added_bytes: u64,
@@ -69,11 +69,11 @@ pub(super) struct Left {
     pub existing: Existing,
     /// Its row.
     pub row: Vec<u8>,
-    /// What this round changed about it.
+    /// Changes of this round to it.
     pub change: Change,
 }
 
-/// What a round changes about a block.
+/// Changes of a round to a block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Change {
     /// The tables had a row of it.

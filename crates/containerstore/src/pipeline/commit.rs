@@ -66,7 +66,7 @@ impl ApplyBatch<'_> {
         self.finish()
     }
 
-    /// What follows from the round outside of the tables.
+    /// Carries out the round's effects outside of the tables.
     fn finish(self) -> Result<()> {
         let (pipeline, disk) = (self.pipeline, &self.pipeline.disk);
         for touched in self.touched.values() {
@@ -88,9 +88,9 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
-    /// Leaves blocks out that were deleted since this round looked for them: their bytes may be
-    /// gone already, and the transactions that name them done. A round may be long, when it fetches
-    /// what a snapshot lists. The caller holds the commit lock.
+    /// Skips blocks that were deleted since this round read them: their bytes may be freed already,
+    /// and the transactions that name them done. A round may be long, when it fetches blocks of a
+    /// snapshot. The caller holds the commit lock.
     fn leave_deleted(&mut self, batch: &mut Batch) -> Result<()> {
         let Self { container, blocks, .. } = &*self;
         if container.deletions() == self.deletions {

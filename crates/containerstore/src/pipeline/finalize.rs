@@ -1,4 +1,4 @@
-//! FinalizeBlock: a block's writer was given up, and what it may still send is refused.
+//! FinalizeBlock: a block's writer was given up, and its later writes are refused.
 
 use prost::Message;
 use proto::datanode::BlockData;
@@ -28,7 +28,7 @@ impl ApplyBatch<'_> {
         touched.container.note_finalized(id.local);
         row.finalized = true;
         let encoded = row.encode_to_vec();
-        // Of the row that is put, which may be gone from the tables by now.
+        // Of the row that is put, which may be deleted from the tables by now.
         let existing = Existing::of(&row);
         let of_table = Change { was_there: true, ..Change::default() };
         let change = touched.blocks.get(&id.local).map_or(of_table, |left| left.change);

@@ -65,30 +65,32 @@ impl PipelineStore {
         self.disk.pipelines.lock().get(&self.id).copied().unwrap_or_default()
     }
 
-    /// What is durable with all its bytes: replay must start behind it. Entries applied again are
-    /// recognised.
+    /// Returns the position up to which all entries are durable with their bytes: replay must start
+    /// after it. Entries applied again are recognised.
     pub fn durable(&self) -> Position {
         self.positions().durable
     }
 
-    /// What is applied and visible.
+    /// Returns the position up to which all entries are applied and visible.
     pub fn applied(&self) -> Position {
         self.positions().applied
     }
 
-    /// What the tables have the rows of. Entries up to it that replay has not come to yet may lack
-    /// their bytes.
+    /// Returns the position up to which the tables have rows. Entries up to it that replay has not
+    /// reached yet may lack their bytes.
     pub fn seen(&self) -> Position {
         self.positions().seen
     }
 
-    /// Whether rows may lack bytes that only the log has: replay has not come to them yet.
+    /// Returns `true` if rows may lack bytes that only the log has: replay has not reached them
+    /// yet.
     pub fn is_replaying(&self) -> bool {
         self.positions().replaying()
     }
 
-    /// Where a machine goes on that takes over from one that failed within this process: what is
-    /// applied is still in memory. A round that got into the tables and no further is recognised.
+    /// Returns the position at which a machine continues after another one failed within this
+    /// process: applied entries are still in memory. A round that only reached the tables is
+    /// recognised.
     ///
     /// # Errors
     /// When the tables cannot be read.
@@ -150,12 +152,12 @@ impl PipelineStore {
         self.store.containers_of(self.id)
     }
 
-    /// Forgets the pipeline: it is closed for good. Its containers stay.
+    /// Removes the pipeline: it is closed permanently. Its containers stay.
     ///
     /// # Errors
     /// When the disk fails.
     pub fn remove(&self) -> Result<()> {
-        // What was applied must not depend on a log that is about to go.
+        // Applied entries must not depend on a log that will be erased.
         self.disk.flush()?;
         let mut batch = Batch::new();
         for reach in [Reach::Applied, Reach::Durable] {

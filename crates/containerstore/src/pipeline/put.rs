@@ -26,7 +26,8 @@ impl ApplyBatch<'_> {
         let is_replay = self.is_replay(at);
         let touched = self.touch(id.container)?;
         if !is_replay && touched.was_deleted_early(id.local, at) {
-            // What it adds to may be gone already, and the list is none without.
+            // The block that it extends may be deleted already, and the list is incomplete without
+            // it.
             let touched = self.touch_writable(id.container)?;
             touched.drop_early(id.local, at)?;
             let length = block.chunks.last().map_or(0, |c| c.offset.saturating_add(c.len));
@@ -141,13 +142,13 @@ impl ApplyBatch<'_> {
 }
 
 impl Touched {
-    /// Whether the block was deleted before it came, by the entry at `at`.
+    /// Returns `true` if the block was deleted before its write, by the entry at `at`.
     fn was_deleted_early(&self, local: LocalId, at: Position) -> bool {
         self.container.deleted_early(local).is_some_and(|early| early.covers(at.index))
     }
 
-    /// The block was deleted before it came. The container has come this far all the same: readers
-    /// are told that the block is gone, not that this replica is behind.
+    /// The block was deleted before its write. The container has reached this position all the
+    /// same: readers receive the error that the block does not exist, not that this replica lags.
     fn drop_early(&mut self, local: LocalId, at: Position) -> Result<()> {
         // What an earlier entry left of it goes with SCM's transaction, row and bytes together.
         if self.existing(local)?.is_none() {
@@ -184,7 +185,7 @@ impl Touched {
     }
 }
 
-/// Where a block that is put was and is.
+/// Old and new place of a block that is put.
 #[derive(Default)]
 struct Place {
     /// It had a row, of the tables or of this round.
@@ -195,7 +196,7 @@ struct Place {
     packed: Option<Packed>,
 }
 
-/// What the answer will be if nothing stands against it.
+/// Returns the response if no check fails.
 fn check(at: Position, block: &BlockData) -> Result<(Committed, BlockId)> {
     let id = BlockId::from_datanode(&block.block_id);
     let length =

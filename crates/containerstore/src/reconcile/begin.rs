@@ -1,4 +1,4 @@
-//! Which replicas can be reconciled, and what is wrong with one.
+//! Selection of replicas that can be reconciled, and the damage of one.
 
 use std::fs;
 use std::io;
@@ -30,7 +30,7 @@ impl ContainerStore {
         let stays = stays.ok_or_else(|| refuse("it is moved to another disk"))?;
         check(&container)?;
         container.disk().check()?;
-        // What comes later does not count: it is looked through as it is now.
+        // Later deletions do not count: it is compared as it is now.
         let delete_tx = container.sums().delete_tx;
         let damage = match container.state() {
             ContainerState::Unhealthy => damage_of_blocks(&container, pace).await?,
@@ -60,7 +60,7 @@ impl ContainerStore {
     }
 }
 
-/// Whether a replica can be reconciled as it is now.
+/// Checks that a replica can be reconciled in its present state.
 pub(super) fn check(container: &Container) -> Result<()> {
     let (id, state) = (container.id(), container.state());
     let refuse = |why| Err(StorageError::not_reconciled(id, why));

@@ -66,7 +66,7 @@ impl Reconcile<'_> {
     /// Begins a block as another replica has it.
     ///
     /// # Errors
-    /// When its row makes no sense, or what is left of an earlier attempt stays.
+    /// When its row is invalid, or leftovers of an earlier attempt cannot be removed.
     pub async fn begin_block(&self, local: LocalId, row: BlockData) -> Result<NewBlock> {
         let id = self.container.id();
         let block = BlockId { container: id, local, bcsid: 0 };
@@ -83,13 +83,13 @@ impl Reconcile<'_> {
     /// Puts a block that has come whole into its place. It is durable with the end of it all.
     ///
     /// # Errors
-    /// When not all of it has come, blocks of the container were deleted meanwhile, the replica is
-    /// not what it was, or the disk fails.
+    /// When not all of it has arrived, blocks of the container were deleted meanwhile, the replica
+    /// has changed, or the disk fails.
     pub async fn put(&mut self, block: NewBlock) -> Result<()> {
         let id = self.container.id();
         if block.came != block.row.chunks.len() {
             let why = format!(
-                "{} of {} chunks of block {} came",
+                "only {} of {} chunks of block {} arrived",
                 block.came,
                 block.row.chunks.len(),
                 block.local

@@ -12,10 +12,10 @@ use crate::error::{Result, StorageError};
 use crate::merkle::RowTotals;
 use crate::scan::{Pace, damage_beside_file, damage_of_blocks};
 
-/// How often rows are counted anew that change meanwhile.
+/// Attempts to recount rows that change meanwhile.
 const TRIES: usize = 5;
 
-/// What came of a reconciliation.
+/// Result of a reconciliation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reconciled {
     /// Blocks that were taken from other replicas.
@@ -24,13 +24,13 @@ pub struct Reconciled {
     pub bytes: u64,
     /// The checksum of the replica's tree; `None` when it is not known.
     pub checksum: Option<u64>,
-    /// Whether the replica was UNHEALTHY and is good again.
+    /// True if the replica was UNHEALTHY and is good again.
     pub repaired: bool,
     /// Damaged blocks that no other replica gave.
     pub damaged: u64,
 }
 
-/// What the replica was compared with.
+/// Peers that the replica was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
     /// Others may have what is not here.
@@ -70,7 +70,7 @@ impl Reconcile<'_> {
                     repaired = true;
                 }
                 Some(reason) => {
-                    tracing::warn!(container = %container.id(), reason, "a replica stays UNHEALTHY");
+                    tracing::warn!(container = %container.id(), reason, "replica stays UNHEALTHY");
                 }
             }
         }
@@ -81,7 +81,7 @@ impl Reconcile<'_> {
     }
 }
 
-/// What is still wrong with a replica, all of which is read.
+/// Returns the remaining damage of a replica, all of which is read.
 async fn damage_left(container: &Arc<Container>, pace: &dyn Pace) -> Result<Option<String>> {
     let of = Arc::clone(container);
     let found = container.blocking(move || damage_beside_file(&of)).await?;

@@ -27,8 +27,8 @@ pub(super) struct Source {
 }
 
 impl ContainerStore {
-    /// Whether a replica may be moved to another disk now: it is closed, its pipeline replays
-    /// nothing, and nothing is left of an earlier relocation.
+    /// Returns `true` if a replica may be moved to another disk now: it is closed, its pipeline
+    /// replays nothing, and no source of an earlier relocation is left.
     pub fn is_relocatable(&self, id: ContainerId) -> bool {
         let found = self.find(id);
         found.is_some_and(|container| self.check_relocatable(&container).is_ok())
@@ -44,7 +44,7 @@ impl ContainerStore {
             return Err(StorageError::not_relocated(id, "its pipeline replays its log"));
         }
         if self.relocations().has_retired(id) {
-            let why = "what it left on its last disk is still there";
+            let why = "its replica on the previous disk is not removed yet";
             return Err(StorageError::not_relocated(id, why));
         }
         Ok(())
@@ -117,14 +117,14 @@ async fn or_discard<T>(copying: Arc<Copying>, outcome: Result<T>) -> Result<T> {
     if outcome.is_err() {
         let disk = Arc::clone(copying.disk());
         if let Err(error) = blocking(&disk, move || copying.discard()).await {
-            tracing::warn!(disk = disk.id(), %error, "an unfinished copy was not removed");
+            tracing::warn!(disk = disk.id(), %error, "cannot remove an unfinished copy");
         }
     }
     outcome
 }
 
 impl Source {
-    /// Whether the replica is still the one that the copy was begun of.
+    /// Checks that the replica is still the one that the copy was made of.
     pub fn check(&self, store: &ContainerStore) -> Result<()> {
         let (id, info) = (self.container.id(), self.container.info());
         if !store.is_served(&self.container) {
@@ -163,7 +163,7 @@ fn begin(
     let begun = container.info();
     to.check_room(0)?;
     if !to.has_room(begun.used) {
-        let why = format!("disk {} has no room for {} bytes", to.id(), begun.used);
+        let why = format!("disk {} has no space for {} bytes", to.id(), begun.used);
         return Err(StorageError::OutOfSpace(why));
     }
     let deleted = export.deleted().collect();

@@ -18,12 +18,12 @@ pub(super) const CAME: &str = "came";
 /// Beside a replica that was not left after all.
 pub(super) const STAYED: &str = "stayed";
 
-/// Whether `copy` was published in the place of `replica`.
+/// Returns `true` if `copy` was published in place of `replica`.
 pub(crate) fn has_left(replica: &Container, copy: &Container) -> bool {
     is_same(read(replica, LEAVING), read(copy, CAME)) && !stayed(replica, copy)
 }
 
-/// Whether `replica` was not left for `copy` after all.
+/// Returns `true` if `replica` was not replaced by `copy` after all.
 pub(crate) fn stayed(replica: &Container, copy: &Container) -> bool {
     is_same(read(replica, STAYED), read(copy, CAME))
 }

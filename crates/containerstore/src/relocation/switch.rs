@@ -1,14 +1,14 @@
 //! The moment from which a copy is the replica.
 //!
-//! | step | a crash behind it leaves |
+//! | step | after a crash there is |
 //! | --- | --- |
 //! | the copy is durable in the folder of arrivals | the replica; the copy is removed |
 //! | the replica has the mark that it may be left | the same |
 //! | the copy is in its place with its marker, its rows are durable | the same |
-//! | the marker is gone | both, equal; the copy is kept, by the marks |
-//! | the copy is served | the same: deletions go to the copy, which is kept |
+//! | the marker is removed | both, equal; the copy is kept, by the marks |
+//! | the copy is served | the same: deletions are applied to the copy, which is kept |
 //!
-//! From the second step on nobody changes the state or the rows of the replica: both of its locks
+//! From the second step on the state and the rows of the replica do not change: both of its locks
 //! are held.
 
 use metastore::IterRange;
@@ -25,7 +25,7 @@ use crate::store::ContainerStore;
 use crate::tables::{self, BLOCK_DATA, DELETE_TXNS};
 use crate::transfer::Arrival;
 
-/// Has a copy of so many blocks and bytes take the place of the replica. Blocks.
+/// Replaces the replica by the copy, which has this number of blocks and bytes. Blocks.
 pub(super) fn switch(
     store: &ContainerStore,
     source: &Source,
@@ -57,7 +57,7 @@ pub(super) fn switch(
         match moved {
             Ok(copy) => Ok((copy, Relocated { blocks, bytes })),
             Err(error) => {
-                // The copy may have been published all the same, as far as the disk knows.
+                // On the disk, the copy may have been published all the same.
                 marks::write(old, marks::STAYED, &number)?;
                 Err(error)
             }

@@ -20,8 +20,8 @@ use crate::tables::{Packed, StoredBlock};
 /// Bytes read at a time: a client's read waits for no more than that.
 const PIECE: u64 = 1 << 20;
 
-/// How often a block is read anew that was moved, or written on, while it was read. Each time its
-/// row was another one, so none of them is evidence.
+/// Attempts to read a block again that was moved, or extended, while it was read. Each time its row
+/// was another one, so none of them is evidence.
 const TRIES: usize = 5;
 
 /// A scan of a container's blocks.
@@ -69,8 +69,8 @@ pub(super) async fn first_damage(
     }
 }
 
-/// The chunks of a replica whose bytes are not what was written, by their blocks. `None` when the
-/// replica is not to be judged now.
+/// Returns the chunks of a replica whose bytes differ from those written, by their blocks. `None`
+/// if the replica is not to be judged now.
 ///
 /// # Errors
 /// When its rows cannot be read.
@@ -100,7 +100,7 @@ pub(crate) async fn damage_of_blocks(
                 Found::Nothing => {}
                 Found::Moot => return Ok(None),
                 Found::Damage(reason) => {
-                    tracing::info!(container = %container.id(), block = %local, reason, "a block is damaged");
+                    tracing::info!(container = %container.id(), block = %local, reason, "damaged block found");
                     damage.insert(local, reader.damaged_chunks(local, &row).await);
                 }
             }
@@ -125,7 +125,7 @@ impl Reader<'_> {
         damaged
     }
 
-    /// What is wrong with a block that is still what its row says.
+    /// Returns the damage of a block whose row has not changed.
     async fn damage_of(&self, local: LocalId, mut row: StoredBlock) -> Found {
         let id = self.container.id();
         for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Which replica is to be scanned next.
+//! Choice of the replica to be scanned next.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -31,8 +31,8 @@ pub struct ScanOverview {
 }
 
 impl ContainerStore {
-    /// The closed replicas of a disk that are to be read next, at most so many, those that were
-    /// read longest ago first. Looks at all replicas of the node.
+    /// Returns at most `most` closed replicas of a disk that are to be read next, the least
+    /// recently read first. Checks all replicas of the node.
     pub fn next_scans(
         &self,
         disk: &Disk,
@@ -49,7 +49,7 @@ impl ContainerStore {
         order.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Whether a closed replica is on a disk and is to be read as a whole.
+    /// Returns `true` if a closed replica is on a disk and is to be read as a whole.
     pub fn is_scan_due(
         &self,
         id: ContainerId,
@@ -62,8 +62,8 @@ impl ContainerStore {
         })
     }
 
-    /// Whether it was read `interval` ago or earlier, and no scan of it began within the shortest
-    /// gap.
+    /// Returns `true` if it was read `interval` ago or earlier, and no scan of it began within the
+    /// shortest gap.
     fn is_due(&self, container: &Container, interval: Duration, now: SystemTime) -> bool {
         let (gap, times) = (self.options().scrub_min_gap, &container.scanned);
         ScanKind::Data.covers(container.state())
@@ -72,13 +72,13 @@ impl ContainerStore {
             && is_past(times.tried(), gap, now)
     }
 
-    /// Whether a replica was read as a whole within the shortest gap between two scans.
+    /// Returns `true` if a replica was read as a whole within the shortest gap between two scans.
     pub fn was_scanned_lately(&self, id: ContainerId, now: SystemTime) -> bool {
         let gap = self.options().scrub_min_gap;
         self.find(id).is_some_and(|container| !is_past(container.scanned.data(), gap, now))
     }
 
-    /// How far the scans of a disk's replicas are.
+    /// Returns the progress of scans of a disk's replicas.
     pub fn scan_overview(&self, disk: &Disk) -> ScanOverview {
         let mut overview = ScanOverview::default();
         for container in self.all().iter().filter(|c| c.disk().id() == disk.id()) {
@@ -103,7 +103,7 @@ pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Re
     if kind == ScanKind::Metadata {
         return Ok(());
     }
-    // A row that comes behind the removal of the others would outlive the container.
+    // A row written after the removal of the others would outlive the container.
     let _one = container.changing.lock();
     let state = container.state();
     if state.is_live() || state == ContainerState::Deleted {
@@ -116,7 +116,7 @@ pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Re
     Ok(container.disk().db.write(batch, Durability::NoWal)?)
 }
 
-/// Whether `at` is `gap` ago, or never was.
+/// Returns `true` if `at` is `gap` ago, or never was.
 fn is_past(at: Option<SystemTime>, gap: Duration, now: SystemTime) -> bool {
     match at.map(|at| now.duration_since(at)) {
         None => true,

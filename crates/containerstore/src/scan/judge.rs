@@ -1,4 +1,4 @@
-//! Which errors say something of a replica, and which of the machine.
+//! Classification of errors: of a replica, or of the machine.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use types::ContainerId;
 use super::Found;
 use crate::error::{ContainerFileFault, StorageError};
 
-/// What RocksDB says when the process lacks something.
+/// Errors of RocksDB when the process lacks a resource.
 const SHORTAGES: [&str; 2] = ["Too many open files", "Cannot allocate memory"];
 
 /// Damage, if the error is evidence of it.
@@ -17,11 +17,11 @@ pub(super) fn judge(id: ContainerId, error: &StorageError) -> Found {
     if is_evidence(error) {
         return Found::Damage(error.to_string());
     }
-    tracing::warn!(container = %id, %error, "a replica cannot be looked through now");
+    tracing::warn!(container = %id, %error, "cannot scan a replica now");
     Found::Moot
 }
 
-/// An error of the system, with what it says.
+/// Returns an error of the system, with its text.
 pub(super) fn of_system(id: ContainerId, path: &Path, error: &io::Error) -> StorageError {
     StorageError::Io { container: id, error: IoError::of("stat", path, error) }
 }

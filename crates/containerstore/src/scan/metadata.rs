@@ -1,4 +1,4 @@
-//! What a container is made of, without the bytes of its blocks.
+//! The parts of a container, without the bytes of its blocks.
 
 use std::fs;
 use std::io;
@@ -18,8 +18,8 @@ pub(super) fn damage_of(container: &Container) -> Found {
     first_damage(container).unwrap_or_else(|error| judge(container.id(), &error))
 }
 
-/// Looks at the files of one that was loaded from rows, if nobody has, and says what is wrong with
-/// it. `None` when they cannot be looked at now. Blocks.
+/// Checks the files of a container that was loaded from rows, if not yet done, and returns their
+/// damage. `None` if they cannot be checked now. Blocks.
 pub(crate) fn damage_of_unseen(container: &Container) -> Option<Option<String>> {
     if !container.unseen.load(Ordering::Relaxed) {
         return Some(None);
@@ -83,13 +83,13 @@ fn folders(container: &Container) -> Result<Option<String>> {
     for folder in [dir.to_owned(), dir.join("metadata"), dir.join("chunks")] {
         let there = fs::metadata(&folder).map_err(|e| of_system(container.id(), &folder, &e))?;
         if !there.is_dir() {
-            return Ok(Some(format!("{} is no directory", folder.display())));
+            return Ok(Some(format!("{} is not a directory", folder.display())));
         }
     }
     Ok(None)
 }
 
-/// Segment files with live records: they are there, as long as what is durable of them.
+/// Checks segment files with live records: they exist, and contain all durable bytes.
 fn segments(container: &Container) -> Result<Option<String>> {
     if container.is_replaying() {
         return Ok(None);
@@ -99,7 +99,7 @@ fn segments(container: &Container) -> Result<Option<String>> {
     for (number, info) in infos.into_iter().filter(|(_, info)| holds(info)) {
         let path = container.segment_path(number);
         let found = length(&path).map_err(|e| of_system(container.id(), &path, &e))?;
-        // A segment is forgotten before its file goes.
+        // A segment is forgotten before its file is deleted.
         let still = || container.segments.lock().infos.get(&number).is_some_and(holds);
         if found < info.durable && still() {
             let (path, durable) = (path.display(), info.durable);

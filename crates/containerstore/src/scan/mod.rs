@@ -1,4 +1,4 @@
-//! Scans: replicas are looked through, so that what is damaged is found while others are good.
+//! Scans of replicas, so that damage is found while others are good.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -10,12 +10,12 @@
 //! | [`pace`] | how fast they go |
 //!
 //! # Invariants
-//! * **A healthy replica is never accused.** Blocks are deleted and moved while they are read, and
-//!   containers removed: what was found counts only if the row is still the same, and the
-//!   container still here. A disk that is gone is the finding, not its containers.
-//! * **A scan changes nothing** but the state of a replica that is damaged, and the note of when
-//!   it was looked through: one that is cut off leaves nothing behind.
-//! * RECOVERING replicas are touched by no scan: the node that rebuilds them checks them.
+//! * **A healthy replica is never reported.** Blocks are deleted and moved while they are read, and
+//!   containers removed: a finding counts only if the row is still the same, and the container
+//!   still here. A missing disk is the finding, not its containers.
+//! * **A scan changes nothing** but the state of a damaged replica, and the record of its time: an
+//!   interrupted one leaves no data.
+//! * RECOVERING replicas are not scanned: the node that rebuilds them checks them.
 
 mod data;
 mod due;
@@ -42,20 +42,20 @@ use crate::disk::CheckFault;
 use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 
-/// What came of a scan.
+/// Result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// All is as it should be.
     Sound,
     /// It is damaged, and marked UNHEALTHY. The reason says where.
     Damaged(String),
-    /// Its disk is not there, and the reason says so: its containers are not looked at.
+    /// Its disk is missing, with the reason: its containers are not scanned.
     DiskGone(String),
     /// It is not here any more, in a state that is not scanned, or still replayed.
     Moot,
 }
 
-/// What was seen of a replica, before it counts.
+/// Finding about a replica, before it counts.
 enum Found {
     Nothing,
     Damage(String),
@@ -64,7 +64,7 @@ enum Found {
 }
 
 impl ContainerStore {
-    /// What one kind of scan came to, over all disks.
+    /// Returns the results of one kind of scan, over all disks.
     pub fn scans(&self, kind: ScanKind) -> ScanStats {
         self.disks().iter().fold(ScanStats::default(), |sum, disk| {
             let ScanStats { containers, bytes, damaged } = disk.scans.of(kind);
@@ -122,7 +122,7 @@ impl ContainerStore {
         Some(container)
     }
 
-    /// Has what was found count, unless the replica is not what it was.
+    /// Accepts the finding, unless the replica has changed.
     async fn conclude(
         &self,
         container: &Arc<Container>,
@@ -164,7 +164,7 @@ impl ContainerStore {
         Ok(Verdict::Damaged(reason))
     }
 
-    /// Whether this very replica is still served.
+    /// Returns `true` if this very replica is still served.
     fn is_here(&self, container: &Arc<Container>) -> bool {
         container.state() != ContainerState::Deleted
             && self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))

@@ -1,4 +1,4 @@
-//! How fast a scan reads.
+//! Rate of a scan's reads.
 
 use async_trait::async_trait;
 

@@ -9,7 +9,7 @@ use crate::tables::{self, BLOCK_DATA, METADATA, StoredBlock};
 /// Bytes of rows that are read ahead.
 const READAHEAD: usize = 1 << 20;
 
-/// What is wrong with the rows of the sums: they say what the container has. Blocks.
+/// Returns the fault of the sums' rows: they contain the container's counts. Blocks.
 pub(super) fn check_sums(container: &Container) -> Result<Option<String>> {
     // Rows and sums change together under this lock.
     let _commit = container.commit.lock();
@@ -23,14 +23,14 @@ pub(super) fn check_sums(container: &Container) -> Result<Option<String>> {
     for (name, has) in expected {
         let said = number(container, name)?;
         if said != has {
-            return Ok(Some(format!("its row {name} says {said}, it has {has}")));
+            return Ok(Some(format!("its row {name} contains {said}, it has {has}")));
         }
     }
     Ok(None)
 }
 
-/// What is wrong with the rows of the blocks taken together: there are as many, of as many bytes,
-/// as the sums say. Blocks.
+/// Returns the fault of the blocks' rows taken together: their number and bytes must equal the
+/// sums. Blocks.
 pub(super) fn check_count(container: &Container) -> Result<Option<String>> {
     let id = container.id();
     let range = IterRange::prefix(tables::prefix(id)).background(READAHEAD);

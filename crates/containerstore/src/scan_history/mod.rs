@@ -1,4 +1,4 @@
-//! What is kept of scans: when each replica was scanned, and what the scans of a disk found.
+//! Records of scans: times of each replica's scans, and findings of each disk's scans.
 
 mod stats;
 mod times;
@@ -9,10 +9,10 @@ pub use stats::{DiskScans, FoundDamage, ScanStats};
 pub use times::ScanTimes;
 pub(crate) use times::to_millis;
 
-/// Why a replica is looked through.
+/// Kind of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanKind {
-    /// What it is made of, at intervals.
+    /// Its parts, at intervals.
     Metadata,
     /// All of its bytes, at intervals.
     Data,
@@ -36,7 +36,7 @@ impl ScanKind {
         }
     }
 
-    /// Whether it looks through replicas in this state.
+    /// Returns `true` if it scans replicas in this state.
     pub(crate) fn covers(self, state: ContainerState) -> bool {
         use ContainerState::*;
         match (self, state) {

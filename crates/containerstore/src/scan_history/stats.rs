@@ -1,4 +1,4 @@
-//! What came of the scans of a disk since the start.
+//! Results of the scans of a disk since the start.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -24,10 +24,10 @@ struct Counters {
     damaged: AtomicU64,
 }
 
-/// What one kind of scan came to.
+/// Results of one kind of scan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScanStats {
-    /// Replicas that were looked through.
+    /// Scanned replicas.
     pub containers: u64,
     /// Bytes of blocks that were read.
     pub bytes: u64,
@@ -40,16 +40,16 @@ pub struct ScanStats {
 pub struct FoundDamage {
     /// The container.
     pub container: ContainerId,
-    /// Which scan found it.
+    /// Kind of the scan that found it.
     pub kind: ScanKind,
     /// When that scan began.
     pub at: SystemTime,
-    /// What is damaged.
+    /// The damage.
     pub reason: String,
 }
 
 impl DiskScans {
-    /// What one kind of scan came to.
+    /// Returns the results of one kind of scan.
     pub fn of(&self, kind: ScanKind) -> ScanStats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.kinds[kind as usize];
@@ -65,7 +65,7 @@ impl DiskScans {
         self.last_damage.lock().clone()
     }
 
-    /// Whether others than scans wait for the disk.
+    /// Returns `true` if others than scans wait for the disk.
     pub fn others_wait(&self, io: &blockio::Disk) -> bool {
         io.metrics().queued() > self.queued.load(Ordering::Relaxed)
     }
@@ -84,7 +84,7 @@ impl DiskScans {
         *self.last_damage.lock() = Some(damage);
     }
 
-    /// Counts a read of a scan as long as what is returned lives.
+    /// Counts a read of a scan until the returned guard is dropped.
     pub(crate) fn reading(&self) -> Reading<'_> {
         self.queued.fetch_add(1, Ordering::Relaxed);
         Reading { scans: self }

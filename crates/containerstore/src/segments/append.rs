@@ -111,8 +111,9 @@ impl Container {
         }
     }
 
-    /// Puts bytes back at the place their row has, whether or not they are there: how far a segment
-    /// is durable says nothing of a record that a crash lost before others were put back behind it.
+    /// Restores bytes at the place of their row, whether or not they are there: the durable length
+    /// of a segment proves nothing about a record that was lost in a crash before others were
+    /// restored after it.
     pub(crate) fn put_back(
         self: &Arc<Self>,
         packed: &Packed,
@@ -137,8 +138,8 @@ impl Container {
         Ok(())
     }
 
-    /// Whether a record that a row knows may have been lost in a crash and not been put back: it is
-    /// not known to be durable, and does not wait to be written.
+    /// Returns `true` if a record of a row may have been lost in a crash and not been restored: it
+    /// is not known to be durable, and does not wait to be written.
     pub(crate) fn lacks(&self, packed: &Packed) -> bool {
         let segments = self.segments.lock();
         let number = packed.segment;

@@ -1,4 +1,4 @@
-//! Copying live records out of mostly dead segments, so that their files can go.
+//! Copying live records out of mostly dead segments, so that their files can be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Container {
         // Copies that an earlier try could not write are written first: on a disk that stays full,
         // each try would add its own to those that wait in memory.
         self.disk().flush_replica(self)?;
-        // All rows of the container are looked at for each group of segments.
+        // All rows of the container are read for each group of segments.
         let (mut group, mut records) = (BTreeSet::new(), 0u64);
         for (number, info) in segments {
             let sum = records.saturating_add(info.live_records);
@@ -97,8 +97,8 @@ impl Container {
         }
     }
 
-    /// The copies are durable before a row points to one: the log, which has the bytes of blocks
-    /// that were just written, may have been trimmed behind these.
+    /// The copies are durable before a row points to one: the log, which has the bytes of recently
+    /// written blocks, may have been trimmed after these.
     fn move_portion(
         self: &Arc<Self>,
         portion: &[(LocalId, Packed)],

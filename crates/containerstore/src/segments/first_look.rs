@@ -9,8 +9,8 @@ use super::recover::{cut_tail, expect_header, files};
 use crate::containers::Container;
 
 impl Container {
-    /// Says what is wrong with the beginnings of segments, and removes what no row knows. What is
-    /// looked at once is not looked at again. Blocks.
+    /// Returns the faults of the beginnings of segments, and removes segments without a row. Each
+    /// is checked once. Blocks.
     ///
     /// # Errors
     /// The system's; damage is no error.
@@ -26,7 +26,7 @@ impl Container {
                 if !segments.infos.contains_key(&number) {
                     match fs::remove_file(&path) {
                         Ok(()) => {
-                            tracing::info!(container = %self.id(), number, "a segment without a row is removed");
+                            tracing::info!(container = %self.id(), number, "removing a segment without a row");
                         }
                         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                         Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Finding segments again after a restart: what no row knows is cut, missing bytes are found out.
+//! Recovering segments after a restart: bytes without a row are cut, missing bytes are found.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,10 +12,10 @@ use types::ContainerId;
 use crate::containers::{Segments, segment_file_name};
 use crate::disk::Disk;
 
-/// What was found.
+/// The recovered segments.
 pub(crate) struct Recovered {
     pub(crate) segments: Segments,
-    /// Why the container cannot be trusted, if so.
+    /// The reason why the container is damaged, if so.
     pub(crate) damage: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn recover(
     Ok(Recovered { segments, damage })
 }
 
-/// Removes segments that no row knows: begun after the last flush, or compacted away.
+/// Removes segments without a row: begun after the last flush, or compacted away.
 fn remove_unknown(chunks: &Path, infos: &BTreeMap<u32, SegmentInfo>) -> io::Result<()> {
     let mut unknown = files(chunks)?.into_iter().filter(|(number, _)| !infos.contains_key(number));
     unknown.try_for_each(|(_, path)| fs::remove_file(path))
@@ -71,7 +71,7 @@ pub(super) fn files(chunks: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     Ok(found)
 }
 
-/// What is wrong with a segment file.
+/// Faults of a segment file.
 #[derive(Debug, thiserror::Error)]
 enum Damage {
     #[error("segment file is missing")]
@@ -82,7 +82,7 @@ enum Damage {
     Header(#[from] SegmentError),
 }
 
-/// Compares a file with its row, and cuts what lies behind the last record that the row knows.
+/// Compares a file with its row, and cuts the bytes after the row's last record.
 fn check(
     disk: &Disk,
     path: &Path,
@@ -111,7 +111,7 @@ fn check(
     Ok(Ok(()))
 }
 
-/// Whether a segment's file begins as it should.
+/// Checks that a segment's file begins with its header.
 pub(super) fn expect_header(
     file: &File,
     container: ContainerId,
@@ -122,8 +122,8 @@ pub(super) fn expect_header(
     Ok((SegmentHeader { container, number }).expect(&header))
 }
 
-/// Cuts what no row knows. What rows know stays, also behind bytes that are missing: a record there
-/// may be one that an earlier replay put back, and whose entry the log does not have any more.
+/// Cuts bytes without a row. Bytes with rows stay, also after missing bytes: a record there may be
+/// one that an earlier replay restored, and whose entry the log does not have any more.
 pub(super) fn cut_tail(
     disk: &Disk,
     (file, path): (&File, &Path),

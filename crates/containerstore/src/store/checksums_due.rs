@@ -19,7 +19,7 @@ impl ChecksumsDue {
         }
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn len(&self) -> usize {
         self.0.lock().len()
     }

@@ -10,9 +10,9 @@ use crate::containers::{Container, ContainerInfo};
 /// A replica that is not served: there is another one of the container, on another disk.
 pub(crate) struct DuplicateReplica {
     pub(crate) container: Arc<Container>,
-    /// What is wrong with it.
+    /// Its damage.
     pub(crate) damage: Option<String>,
-    /// Why it is kept.
+    /// The reason why it is kept.
     pub(crate) reason: String,
 }
 
@@ -23,7 +23,7 @@ pub struct SecondReplica {
     pub info: ContainerInfo,
     /// The storage id of its disk.
     pub disk: String,
-    /// Why it was kept.
+    /// The reason why it was kept.
     pub reason: String,
 }
 
@@ -39,7 +39,7 @@ impl ContainerStore {
         told.collect()
     }
 
-    /// Whether there is a second replica of a container.
+    /// Returns `true` if there is a second replica of a container.
     pub(crate) fn has_duplicate(&self, id: ContainerId) -> bool {
         self.inner.duplicates.lock().iter().any(|duplicate| duplicate.container.id() == id)
     }

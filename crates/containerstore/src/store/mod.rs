@@ -47,9 +47,9 @@ use crate::options::StorageOptions;
 pub struct Unopened {
     /// The directory.
     pub path: PathBuf,
-    /// Where its Raft log lies.
+    /// Directory of its Raft log.
     pub raft_dir: PathBuf,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -59,7 +59,7 @@ pub struct ContainerStore {
     inner: Arc<Inner>,
 }
 
-/// What a store begins with.
+/// Initial parts of a store.
 pub(crate) struct StoreParts {
     pub options: StorageOptions,
     pub disks: Vec<Arc<Disk>>,
@@ -113,7 +113,7 @@ struct Inner {
     creation_locks: CreationLocks,
     relocations: Relocations,
     suspects: Mutex<Suspects>,
-    /// How old transactions of deletions are.
+    /// Ages of transactions of deletions.
     deletion_ages: Ages,
     checksums: ChecksumsDue,
 }
@@ -153,12 +153,12 @@ impl ContainerStore {
         Self { inner: Arc::new(inner) }
     }
 
-    /// How old transactions of deletions are, by their numbers.
+    /// Returns the ages of transactions of deletions, by their numbers.
     pub fn deletion_ages(&self) -> &Ages {
         &self.inner.deletion_ages
     }
 
-    /// What it was opened with.
+    /// Returns the options of its opening.
     pub fn options(&self) -> &StorageOptions {
         &self.inner.options
     }
@@ -205,7 +205,7 @@ impl ContainerStore {
         disk::choose(disks, types, options.choosing, needed, next_disk, may)
     }
 
-    /// Whether the disks are of several storage types.
+    /// Returns `true` if the disks are of several storage types.
     pub fn has_several_types(&self) -> bool {
         let mut types = self.inner.disks.iter().map(|disk| disk.storage_type());
         let first = types.next();
@@ -252,7 +252,7 @@ impl ContainerStore {
         &self.inner.creation_locks
     }
 
-    /// Whether this very replica is the one that is served.
+    /// Returns `true` if this very replica is the one that is served.
     pub(crate) fn is_served(&self, container: &Arc<Container>) -> bool {
         self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
     }
@@ -294,7 +294,7 @@ impl ContainerStore {
         self.inner.containers.ids()
     }
 
-    /// How many replicas are UNHEALTHY.
+    /// Returns the number of replicas that are UNHEALTHY.
     pub fn unhealthy(&self) -> usize {
         let mut unhealthy = 0;
         self.inner.containers.for_each(|container| {
@@ -328,8 +328,8 @@ impl ContainerStore {
         self.inner.containers.get(id)
     }
 
-    /// Forgets chunk writes, of containers that no pipeline replicates, whose writers went away:
-    /// blocks that nothing was written to since `before`.
+    /// Forgets chunk writes, of containers that no pipeline replicates, of inactive writers: blocks
+    /// without a write since `before`.
     pub fn forget_idle(&self, before: Instant) {
         self.inner.containers.for_each(|container| container.forget_idle_writes(before));
     }
@@ -350,7 +350,7 @@ impl ContainerStore {
         self.inner.changed.lock().insert(id);
     }
 
-    /// Nothing is told of a replica that is gone.
+    /// A removed replica is not reported.
     pub(crate) fn forget_change(&self, id: ContainerId) {
         self.inner.changed.lock().remove(&id);
     }

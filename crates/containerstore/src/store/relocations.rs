@@ -31,12 +31,12 @@ pub(crate) struct RelocationClaim<'a> {
 }
 
 impl Relocations {
-    /// Whether a replica of the container is being moved.
+    /// Returns `true` if a replica of the container is being moved.
     pub(crate) fn is_under_way(&self, id: ContainerId) -> bool {
         self.under_way.lock().contains(&id)
     }
 
-    /// Nobody else may move the replica until the claim is dropped; `None` when somebody does.
+    /// Claims the move of the replica until the claim is dropped; `None` if there is another claim.
     pub(crate) fn claim(&self, id: ContainerId) -> Option<RelocationClaim<'_>> {
         let is_free = self.under_way.lock().insert(id);
         // Not `then_some`: a claim that is made and dropped ends the one that there is.
@@ -49,12 +49,12 @@ impl Relocations {
         self.retired.lock().push(Retired { container, since: Instant::now() });
     }
 
-    /// Whether there is a replica of the container that was left.
+    /// Returns `true` if there is a source replica of the container left by a move.
     pub(crate) fn has_retired(&self, id: ContainerId) -> bool {
         self.retired.lock().iter().any(|retired| retired.container.id() == id)
     }
 
-    /// Takes those out that are to go.
+    /// Takes out the ones to be removed.
     pub(crate) fn take(&self, goes: impl Fn(&Retired) -> bool) -> Vec<Retired> {
         let mut retired = self.retired.lock();
         let (gone, kept) = std::mem::take(&mut *retired).into_iter().partition(goes);
@@ -70,12 +70,12 @@ impl Drop for RelocationClaim<'_> {
 }
 
 impl ContainerStore {
-    /// How many replicas were left, and are still on their disks.
+    /// Returns the number of moved replicas that are still on their source disks.
     pub fn retired(&self) -> usize {
         self.relocations().retired.lock().len()
     }
 
-    /// Bytes of a disk that come back when what was left on it is removed.
+    /// Returns the bytes of a disk that the removal of moved replicas will free.
     pub fn retired_bytes(&self, disk: &Disk) -> u64 {
         let retired = self.relocations().retired.lock();
         let here = retired.iter().filter(|retired| retired.container.disk().id() == disk.id());

@@ -21,7 +21,7 @@ impl ContainerStore {
     /// or the device did not give them. One that is not here needs none.
     pub fn suspect(&self, id: ContainerId, why: &str) {
         if self.find(id).is_some() && self.note_suspect(id) {
-            tracing::warn!(container = %id, why, "a replica is suspicious and will be read whole");
+            tracing::warn!(container = %id, why, "suspicious replica, scheduling a full scan");
         }
     }
 
@@ -37,7 +37,7 @@ impl ContainerStore {
         new
     }
 
-    /// How many replicas wait to be read whole.
+    /// Returns the number of replicas that wait to be read whole.
     pub fn suspects(&self) -> usize {
         self.inner.suspects.lock().queue.len()
     }

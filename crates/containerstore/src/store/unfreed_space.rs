@@ -1,10 +1,10 @@
-//! Blocks whose rows are gone, and whose space waits for a flush of the tables.
+//! Blocks whose rows are deleted, and whose space waits for a flush of the tables.
 //!
 //! A flush syncs all bytes and tables of a disk: while clients write, they wait for it, however few
-//! blocks it is for. So beside clients rows go in portions without one, until a flush comes for
-//! another reason, many blocks wait, or they have waited for long. Then their space comes back, in
-//! portions too, and no more rows go until that is done: what a flush has not covered is never
-//! freed, and no segment is dropped that has records of such blocks.
+//! blocks it is for. So while clients write, rows are deleted in batches without one, until a flush
+//! occurs for another reason, many blocks wait, or they have waited for long. Then their space is
+//! freed, in batches too, and no more rows are deleted until that is done: blocks that no flush has
+//! covered are never freed, and no segment is dropped that has records of such blocks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -19,13 +19,13 @@ use crate::containers::Container;
 use crate::disk::Flushes;
 use crate::tables::StoredBlock;
 
-/// So many blocks do not wait any longer.
+/// Number of blocks from which they do not wait any longer.
 const MOST: usize = 100_000;
 
-/// How long blocks wait for a flush that comes for another reason.
+/// Longest wait of blocks for a flush with another cause.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// What a container's deleted blocks took.
+/// Space of a container's deleted blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Freed {
     pub blocks: u64,
@@ -45,23 +45,23 @@ impl Freed {
     }
 }
 
-/// A container's blocks of a portion, or some of them.
+/// A container's blocks of a batch, or some of them.
 pub(crate) struct Work {
     pub container: Arc<Container>,
     pub rows: Rows,
 }
 
-/// What goes of it.
+/// Rows of it that are deleted.
 pub(crate) struct Rows {
     /// Transactions that end with it.
     pub transactions: Vec<i64>,
-    /// Where it ends; nowhere when there was nothing to do.
+    /// Its end; `None` if there was nothing to do.
     pub end: Option<Place>,
     pub blocks: Vec<LocalId>,
     pub freed: Freed,
 }
 
-/// How far the rows of a container's blocks are gone: of this transaction so many blocks.
+/// End of the deleted rows of a container's blocks: this number of blocks of this transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub tx: i64,
@@ -74,7 +74,7 @@ impl Place {
         Self { tx, blocks: usize::MAX }
     }
 
-    /// Whether the transaction has more blocks.
+    /// Returns `true` if the transaction has more blocks.
     pub fn is_inside(self) -> bool {
         self.blocks != usize::MAX
     }
@@ -84,18 +84,18 @@ fn is_of(of: &Weak<Container>, container: &Arc<Container>) -> bool {
     std::ptr::eq(of.as_ptr(), Arc::as_ptr(container))
 }
 
-/// How far the rows of a container are gone.
+/// End of the deleted rows of a container.
 struct End {
     of: Weak<Container>,
     place: Place,
     /// Its works that wait.
     works: usize,
-    /// The next portion goes on there, also when none of its works waits: it is inside a
-    /// transaction.
+    /// The next batch continues there, also if none of its works waits: it is inside a transaction.
     goes_on: bool,
 }
 
-/// Work whose rows are gone. It keeps no replica: one that is removed meanwhile has none to free.
+/// Work whose rows are deleted. It keeps no replica: one that is removed meanwhile has none to
+/// free.
 #[derive(Default)]
 pub(crate) struct UnfreedSpace {
     works: VecDeque<(ContainerId, Weak<Container>, Rows)>,
@@ -105,8 +105,8 @@ pub(crate) struct UnfreedSpace {
     since: Option<Instant>,
     /// Containers of which some was freed.
     touched: Vec<Weak<Container>>,
-    /// Where the rows of containers end that have works here, or a transaction of which only a
-    /// part was begun.
+    /// Ends of the rows of containers that have works here, or a transaction that was begun and not
+    /// completed.
     ends: FxHashMap<ContainerId, End>,
     /// Transactions of which a part was not freed: they do not end with their last part.
     kept: BTreeSet<(ContainerId, i64)>,
@@ -121,12 +121,12 @@ impl UnfreedSpace {
         flushes.has_ended(self.flush)
     }
 
-    /// Whether it should have its flush now.
+    /// Returns `true` if its flush is due now.
     pub(crate) fn is_due(&self) -> bool {
         self.blocks >= MOST || self.since.is_some_and(|since| since.elapsed() >= LONGEST)
     }
 
-    /// How far the rows of a container are gone.
+    /// Returns the end of the deleted rows of a container.
     pub(crate) fn last_of(&self, container: &Arc<Container>) -> Option<Place> {
         let end = self.ends.get(&container.id()).filter(|end| is_of(&end.of, container));
         end.map(|end| end.place)
@@ -140,7 +140,7 @@ impl UnfreedSpace {
         if let Some(end) = work.rows.end.filter(|end| end.is_inside()) {
             self.kept.insert((id, end.tx));
         }
-        // They are gone over once more when its last work is done.
+        // They are visited once more when its last work is done.
         if let Some(end) = self.ends.get_mut(&id).filter(|end| is_of(&end.of, &work.container)) {
             end.goes_on = false;
             if end.works == 0 {
@@ -175,8 +175,8 @@ impl UnfreedSpace {
         self.works.push_back((id, of, rows));
     }
 
-    /// Takes the first works, of about so many blocks; with the last ones the containers of which
-    /// some was freed. What is no more is left out.
+    /// Takes the first works, of about this number of blocks; with the last ones the containers of
+    /// which some was freed. Works of removed replicas are skipped.
     pub(crate) fn take(&mut self, blocks: usize) -> (Vec<Work>, Vec<Arc<Container>>) {
         let (mut sum, mut count) = (0usize, 0usize);
         for (_, _, rows) in &self.works {

@@ -208,7 +208,7 @@ async fn a_folder_that_was_removed_is_found_by_the_metadata_scan() {
     let node = closed();
     fs::remove_dir_all(node.chunks_dir()).unwrap();
     fs::write(node.chunks_dir(), b"no folder").unwrap();
-    is_found(&node, ScanKind::Metadata, "is no directory").await;
+    is_found(&node, ScanKind::Metadata, "is not a directory").await;
 }
 
 #[tokio::test]
@@ -230,7 +230,7 @@ async fn a_container_file_that_is_gone_or_says_something_else_is_found() {
     node.close();
     node.store().take_changed();
     fs::write(container_file(&node), open).unwrap();
-    is_found(&node, ScanKind::Metadata, "says another state").await;
+    is_found(&node, ScanKind::Metadata, "has another state").await;
 }
 
 #[tokio::test]

@@ -35,9 +35,9 @@ pub struct Arrival {
     pub(super) id: ContainerId,
     pub(super) manifest: Manifest,
     pub(crate) disk: Arc<Disk>,
-    /// What keeps others from making the container meanwhile.
+    /// Prevents others from creating the container meanwhile.
     pub(super) copying: Arc<Copying>,
-    /// Where it lies until it is complete.
+    /// Its directory until it is complete.
     pub(crate) dir: PathBuf,
     pub(super) infos: BTreeMap<u32, SegmentInfo>,
     pub(crate) sums: Sums,
@@ -60,7 +60,7 @@ struct Partial {
     path: Arc<Path>,
     /// Writes that were begun.
     begun: VecDeque<BoxFuture<'static, std::result::Result<(), IoError>>>,
-    /// What has come, in order.
+    /// Received chunks, in order.
     chunks: Vec<ChunkInfo>,
 }
 
@@ -74,7 +74,7 @@ impl Arrival {
         let types = types_for(manifest.storage_type);
         let mut disk = store.choose_disk(&types, manifest.used)?;
         let is_free = |disk: &Disk| refuse_beside_a_replica(disk, id).is_ok();
-        // No other disk is looked at for the usual copy: one of them may hang.
+        // No other disk is checked for the usual copy: one of them may hang.
         if !is_free(&disk)
             && let Ok(other) = store.choose_disk_that(&types, manifest.used, is_free)
         {
@@ -82,7 +82,8 @@ impl Arrival {
         }
         let copying = {
             let lock = store.creation_locks().lock(id);
-            // SCM counts nothing here when it orders a copy: it is told of what there is instead.
+            // SCM has no report of this container when it orders a copy: it receives one of the
+            // existing replica instead.
             let is_here = store.find(id).is_some() || store.serve_duplicate(id);
             if is_here || store.relocations().is_under_way(id) {
                 return Err(StorageError::AlreadyHere(id));
@@ -123,7 +124,7 @@ impl Arrival {
             if let Err(error) = make_room(&disk, id, &dir) {
                 // The disk may have had room for a part of the folder.
                 if let Err(error) = copying.discard_in_step() {
-                    tracing::warn!(container = %id, %error, "the folder of a copy was not removed");
+                    tracing::warn!(container = %id, %error, "cannot remove the folder of a copy");
                 }
                 return Err(error);
             }
@@ -152,17 +153,17 @@ impl Arrival {
         self.id
     }
 
-    /// What it will be.
+    /// Returns the manifest of the container.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The last block that is here whole: behind it a copy that was cut off goes on.
+    /// Returns the last block that is here whole: an interrupted copy resumes after it.
     pub fn last(&self) -> Option<LocalId> {
         self.last
     }
 
-    /// The block behind that one of which some chunks are here, and how many.
+    /// Returns the block after that one of which some chunks are here, and their number.
     pub fn partial(&self) -> Option<(LocalId, usize)> {
         self.block.as_ref().map(|b| (b.local, b.chunks.len()))
     }
@@ -172,12 +173,14 @@ impl Arrival {
         (self.sums.blocks, self.sums.used)
     }
 
-    /// Whether the container's pipeline has made it here meanwhile: nothing more can be added.
+    /// Returns `true` if the container's pipeline has created it here meanwhile: nothing more can
+    /// be added.
     pub fn has_ended(&self) -> bool {
         self.copying.has_ended()
     }
 
-    /// What keeps others from making the container, and can discard the copy.
+    /// Returns the guard that prevents others from creating the container, and can discard the
+    /// copy.
     pub(crate) fn copying(&self) -> Arc<Copying> {
         Arc::clone(&self.copying)
     }
@@ -193,7 +196,7 @@ impl Arrival {
         let came = part.data.len() as u64;
         self.received = self.received.saturating_add(came);
         if self.received > self.most {
-            return Err(self.odd(&format!("more than {} bytes came", self.most)));
+            return Err(self.odd(&format!("received more than {} bytes", self.most)));
         }
         // A copy leaves others the room that they were promised.
         self.disk.check_room(came)?;
@@ -232,7 +235,7 @@ impl Arrival {
             let block = BlockId { container: self.id, local: part.local, bcsid: 0 };
             if chunk.len != part.data.len() as u64 {
                 let (wants, came) = (chunk.len, part.data.len());
-                return Err(self.odd(&format!("a chunk of {wants} bytes came with {came}")));
+                return Err(self.odd(&format!("received {came} bytes of a chunk of {wants}")));
             }
             if chunk.offset.checked_add(chunk.len).is_none_or(|end| end > self.most) {
                 return Err(self.odd(&format!("a chunk lies at {}", chunk.offset)));
@@ -241,7 +244,7 @@ impl Arrival {
                 .map_err(|error| StorageError::Checksum { block, error })?;
             let mut partial = match self.block.take() {
                 Some(partial) if partial.chunks.first() != Some(chunk) => partial,
-                // The sender begins this block anew.
+                // The sender restarts this block.
                 Some(before) => {
                     self.remove_partial(before)?;
                     self.begin_block(part.local)?
@@ -263,7 +266,9 @@ impl Arrival {
             .map_err(|error| StorageError::Chunks { block, error })?;
         let found = match self.block.take() {
             Some(partial) if partial.chunks != row.chunks => {
-                return Err(self.odd(&format!("block {} came with other chunks", part.local)));
+                return Err(
+                    self.odd(&format!("block {} was received with other chunks", part.local))
+                );
             }
             Some(mut partial) => {
                 self.wait_for(&mut partial, 0)?;
@@ -290,8 +295,8 @@ impl Arrival {
         Ok(Partial { local, path, begun: VecDeque::new(), chunks: Vec::new() })
     }
 
-    /// Waits until at most so many writes of a block are under way; when one fails, until none is:
-    /// it would be made while another attempt writes the same file.
+    /// Waits until at most `at_most` writes of a block are in flight; when one fails, until none
+    /// is: it would be made while another attempt writes the same file.
     fn wait_for(&self, partial: &mut Partial, at_most: usize) -> Result<()> {
         let mut outcome = Ok(());
         while (partial.begun.len() > at_most || outcome.is_err())
@@ -331,7 +336,7 @@ impl Arrival {
         Ok(())
     }
 
-    /// Removes a block's own file, if it has one, and what is known of writes to it that failed.
+    /// Removes a block's own file, if it has one, and the record of its failed writes.
     fn remove_file(&self, local: LocalId) -> Result<()> {
         let removed = block_on(self.disk.io().unlink(vec![self.block_path(local)]));
         removed.map_err(StorageError::io(self.id))
@@ -432,7 +437,7 @@ impl Arrival {
             ContainerId::from_wire(id.container_id) == self.id && id.local_id as u64 == part.local.0
         };
         if !names(&row.block_id) {
-            return Err(self.odd(&format!("a row of another block came with {}", part.local)));
+            return Err(self.odd(&format!("received the row of another block with {}", part.local)));
         }
         if row.bcsid() > self.manifest.bcsid {
             return Err(self.odd(&format!("block {} is newer than its container", part.local)));
@@ -452,13 +457,13 @@ impl Arrival {
         StorageError::file(&self.dir, error)
     }
 
-    /// Gives up: what has come is removed.
+    /// Gives up: received data is removed.
     pub fn discard(mut self) {
         if let Err(error) = self.leave_partial() {
-            tracing::warn!(container = %self.id, %error, "a block of an unfinished copy stays");
+            tracing::warn!(container = %self.id, %error, "cannot remove a block of an unfinished copy");
         }
         if let Err(error) = self.copying.discard() {
-            tracing::warn!(container = %self.id, %error, "an unfinished copy was not removed");
+            tracing::warn!(container = %self.id, %error, "cannot remove an unfinished copy");
         }
     }
 }
@@ -482,7 +487,7 @@ fn refuse_beside_a_replica(disk: &Disk, id: ContainerId) -> Result<()> {
 fn make_room(disk: &Disk, id: ContainerId, dir: &Path) -> Result<()> {
     let place = disk.container_dir(id);
     if place.try_exists().map_err(|e| StorageError::disk(&place, e))? {
-        tracing::warn!(container = %id, path = %place.display(), "what could not be loaded is removed for a copy");
+        tracing::warn!(container = %id, path = %place.display(), "removing an unreadable replica for a copy");
         set_aside_copy(disk, id, &place)?;
     }
     drop_rows(disk, id)?;

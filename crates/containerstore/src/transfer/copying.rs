@@ -55,7 +55,7 @@ impl Copying {
         if self.has_ended() { Err(self.ended()) } else { Ok(step) }
     }
 
-    /// Whether the container's pipeline has made it here meanwhile.
+    /// Returns `true` if the container's pipeline has created it here meanwhile.
     pub(super) fn has_ended(&self) -> bool {
         self.state.has_ended()
     }
@@ -96,7 +96,7 @@ impl Copying {
             if self.in_place.load(Ordering::SeqCst) || is_unfinished(&place)? {
                 set_aside_copy(disk, id, &place)?;
             }
-            // Before the folders: by them the next start knows that there are rows.
+            // Before the folders: the next start finds the rows by them.
             drop_rows(disk, id)?;
             remove_folder(&disk.deleted_dir().join(id.to_string()))?;
         }

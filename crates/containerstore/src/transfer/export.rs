@@ -23,7 +23,7 @@ use crate::tables::StoredBlock;
 pub struct Part {
     /// The block.
     pub local: LocalId,
-    /// Whether the block is packed with other small ones. It comes in one part.
+    /// True if the block is packed with other small ones. It comes in one part.
     pub packed: bool,
     /// The chunk whose bytes these are; a block may have none.
     pub chunk: Option<ChunkInfo>,
@@ -50,7 +50,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Begins behind the block `after`. Blocks.
+    /// Begins after the block `after`. Blocks.
     ///
     /// # Errors
     /// When the container is not here, or not closed.
@@ -73,8 +73,8 @@ impl Export {
         })
     }
 
-    /// Goes on behind a block, in the order of the rows, and in the next one, if it is `within`,
-    /// behind so many chunks.
+    /// Continues after a block, in the order of the rows, and in the next one, if it is `within`,
+    /// after this number of chunks.
     pub fn skip_to(&mut self, after: Option<LocalId>, within: Option<(LocalId, usize)>) {
         (self.last, self.chunks_done, self.ended) = (after, 0, false);
         self.within = within;
@@ -91,7 +91,7 @@ impl Export {
         self.deleted.iter().copied()
     }
 
-    /// What the copy has to amount to.
+    /// Returns the manifest that the copy must match.
     pub fn manifest(&self) -> Manifest {
         let info = self.container.info();
         Manifest {
@@ -157,7 +157,7 @@ impl Export {
         Ok(!self.rows.is_empty() || !self.ended)
     }
 
-    /// The next part of a block; `None` when it is gone.
+    /// Returns the next part of a block; `None` if it was deleted.
     async fn part(&self, row: &StoredBlock) -> Result<Option<Part>> {
         let local = LocalId(row.block_id.local_id as u64);
         let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
@@ -207,11 +207,11 @@ impl Export {
         Ok(Some(Part { local, packed: false, chunk, row, data }))
     }
 
-    /// What became of a block that could not be read: `None` when it was deleted.
+    /// Returns the state of a block that could not be read: `None` if it was deleted.
     fn moved(&self, local: LocalId, error: &StorageError) -> Result<Option<StoredBlock>> {
         let row = self.container.block_row(local)?;
         if row.is_some() {
-            tracing::debug!(container = %self.container.id(), block = %local, %error, "a block does not read");
+            tracing::debug!(container = %self.container.id(), block = %local, %error, "cannot read a block");
         }
         Ok(row)
     }
@@ -225,7 +225,7 @@ impl Export {
     }
 }
 
-/// The row as the copy is told of it: where it is packed is each replica's own matter.
+/// Returns the row for the copy: each replica chooses the place of packed bytes itself.
 fn row_bytes(row: &StoredBlock) -> Bytes {
     StoredBlock { packed: None, ..row.clone() }.encode_to_vec().into()
 }

@@ -11,7 +11,7 @@ use crate::error::{Result, StorageError};
 /// Name of the marker, in the folder `metadata` of a container.
 pub(super) const MARKER: &str = "arriving";
 
-/// Whether the container in this folder was being moved in when the last run ended.
+/// Returns `true` if the container in this folder was being moved in when the last run ended.
 pub(crate) fn is_unfinished(dir: &Path) -> Result<bool> {
     let marker = dir.join("metadata").join(MARKER);
     marker.try_exists().map_err(|error| StorageError::disk(&marker, error))

@@ -35,7 +35,7 @@ pub(crate) use copying::Copying;
 pub use export::{Export, Part};
 pub(crate) use folder::{is_unfinished, set_aside_copy};
 
-/// What does not change about a container that is copied, and what it must amount to in the end.
+/// Constant fields of a container that is copied, and its totals at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// Its state: CLOSED or QUASI_CLOSED.

@@ -34,7 +34,7 @@ impl Arrival {
         if outcome.is_err()
             && let Err(error) = self.leave_partial().and_then(|()| copying.discard_in_step())
         {
-            tracing::warn!(container = %self.id, %error, "a copy that failed was not removed");
+            tracing::warn!(container = %self.id, %error, "cannot remove a failed copy");
         }
         outcome
     }
@@ -42,7 +42,8 @@ impl Arrival {
     fn publish_in_step(&mut self, store: &ContainerStore, blocks: u64, bytes: u64) -> Result<()> {
         let here = self.totals();
         if here != (blocks, bytes) {
-            let reason = format!("{here:?} blocks and bytes came, {:?} were sent", (blocks, bytes));
+            let reason =
+                format!("received {here:?} blocks and bytes, {:?} were sent", (blocks, bytes));
             return Err(self.odd(&reason));
         }
         self.complete(&[(ARRIVED, "")])?;

@@ -9,7 +9,7 @@ use crate::disk::Disk;
 /// of a client would wait behind all of it.
 const STEP: u64 = 1 << 20;
 
-/// How far a file that is written from its beginning to its end has been given to its device.
+/// Progress of writeback of a file that is written from its beginning to its end.
 #[derive(Debug, Default)]
 pub(super) struct Writeback {
     begun: u64,
