@@ -44,7 +44,7 @@ fn assert_live(node: &Node) {
     assert_eq!(rows, 1, "rows of the copy are among those of the replica");
 }
 
-/// The same, also for a process that starts anew; nothing of the copy lies on the disk.
+/// The same, also for a process that starts again; no data of the copy is on the disk.
 fn assert_live_for_good(mut node: Node) {
     assert_live(&node);
     node.kill();

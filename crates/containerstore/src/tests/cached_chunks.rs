@@ -26,7 +26,7 @@ fn cache(node: &Node) -> Arc<ChunkCache> {
     node.options.cache.clone().unwrap()
 }
 
-/// Until so many chunks are there.
+/// Waits until the cache has `chunks` chunks.
 fn becomes(node: &Node, chunks: u64) {
     testkit::until_blocking(format!("{chunks} chunks"), || {
         let figures = cache(node).figures();
@@ -39,7 +39,7 @@ fn read(node: &Node, local: u64, offset: u64, len: u64) -> Result<Bytes> {
     block_on(node.store().read_chunk(id(local), &chunk, ReadTimeout::Unlimited))
 }
 
-/// What was not written here is what the cache does not have yet.
+/// Bytes of an earlier process are missing in the cache.
 fn forgotten(node: &Node, local: u64) {
     cache(node).remove(chunkcache::BlockKey { container: CONTAINER.0, local });
     becomes(node, 0);
@@ -55,7 +55,7 @@ fn a_chunk_that_was_written_or_is_read_again_comes_from_there() {
     node.faults.always(Op::Read, ".block", Strike::Eio);
     assert_eq!(read(&node, 7, 0, LEN as u64).unwrap(), chunks[0]);
     assert_eq!(read(&node, 7, 20_000, 999).unwrap(), chunks[0].slice(20_000..20_999));
-    // What is behind the first chunk is none of it.
+    // The cache has no bytes after the first chunk.
     assert!(read(&node, 7, LEN as u64 - 1, 2).is_err() && read(&node, 7, LEN as u64, 5).is_err());
     node.faults.clear();
     forgotten(&node, 7);
@@ -169,7 +169,7 @@ fn chunks_without_checksums_are_none_of_it() {
     let mut block = block_data(7, &[pattern(1, LEN)]);
     block.chunks[0].checksum_data = checksum::compute(ChecksumType::None, 0, &[]);
     block_on(node.store().write_chunk(id(7), &block.chunks[0], pattern(1, LEN))).unwrap();
-    // One that comes behind it does come in.
+    // A later one is cached.
     node.put_large(8, &[pattern(2, LEN)]);
     becomes(&node, 1);
     assert_eq!(cache(&node).figures().from_writes, 1);

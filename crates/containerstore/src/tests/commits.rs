@@ -1,4 +1,4 @@
-//! What applying makes visible, and what it refuses.
+//! Visibility of applied entries, and refused ones.
 
 use proto::datanode::Result as ResultCode;
 use types::{BlockId, LocalId};

@@ -236,7 +236,7 @@ fn a_block_stays_whole_until_its_deletion_comes_when_a_later_entry_leaves_nothin
     }
 }
 
-/// Beside clients, what is deleted is durable only with the next flush.
+/// While clients write, deletions are durable only with the next flush.
 #[test]
 fn bytes_of_an_entry_that_leaves_nothing_stay_until_the_deletion_is_durable() {
     let reclaim = |node: &Node| {
@@ -284,7 +284,7 @@ fn bytes_of_an_entry_that_leaves_nothing_stay_until_the_deletion_is_durable() {
     }
 }
 
-/// All but the new chunks of an incremental list went with the block.
+/// All but the new chunks of an incremental list were deleted with the block.
 #[test]
 fn what_was_added_to_a_block_after_its_deletion_leaves_nothing_and_is_counted() {
     let mut node = Node::new();

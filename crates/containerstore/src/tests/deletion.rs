@@ -50,14 +50,14 @@ fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
     for (tx, some) in (1..).zip(locals[..60].chunks(20)) {
         node.delete(tx, some);
     }
-    // Rows go in portions, each transaction once, and nothing else does.
+    // Rows are deleted in batches, each transaction once, and nothing else is.
     for expected in [(20, true), (20, true), (20, false), (0, false)] {
         let done = node.store().reclaim_beside_clients(20, 1.0).unwrap();
         assert_eq!((done.blocks, done.more), expected);
     }
     assert_eq!(node.read(5).unwrap_err().result(), ResultCode::NoSuchBlock);
     assert_eq!((node.space_used(), node.container().info().pending_delete), (full, 60));
-    // What comes after a flush waits for the next one, with the rest.
+    // Deletions after a flush wait for the next one, with the rest.
     node.pipe().flush().unwrap();
     for left in [true, true, true] {
         let done = node.store().reclaim_beside_clients(20, 1.0).unwrap();
@@ -65,12 +65,12 @@ fn beside_clients_space_waits_for_a_flush_that_comes_anyway() {
     }
     let info = node.container().info();
     assert_eq!((info.pending_delete, info.blocks), (0, 40));
-    // Neighbours that went in two portions are punched out one by one.
+    // Neighbours of two batches are punched out one by one.
     assert!(full - node.space_used() >= 580_000, "{full} → {}", node.space_used());
     for local in &locals[60..] {
         assert_eq!(node.read(*local).unwrap(), pattern(*local, 10_000));
     }
-    // Without clients it is as ever, also for what waits.
+    // Without clients the rest is freed at once, also the waiting blocks.
     node.delete(4, &locals[60..80]);
     assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 20);
     node.delete(5, &locals[80..]);
@@ -532,7 +532,7 @@ fn a_block_that_is_deleted_elsewhere_leaves_nothing_when_its_entry_comes_after_a
     let mut node = Node::new();
     node.put_small(1, pattern(1, 10));
     let committed_at = |index| BlockId { bcsid: index, ..id(2) };
-    // The entry behind the first one; its bytes are nowhere.
+    // The entry after the first one; no replica has its bytes.
     node.store().note_deleted(committed_at(2)).unwrap();
     node.kill();
     node.open();
@@ -584,8 +584,8 @@ fn a_block_that_scm_had_deleted_before_it_came_leaves_nothing_however_often_it_i
     assert_eq!(node.read(2).unwrap_err().result(), ResultCode::NoSuchBlock);
 }
 
-/// Applies an entry; `meanwhile` comes between what it looks at and what it writes, as when a round
-/// fetches more for a snapshot.
+/// Applies an entry; `meanwhile` runs between its checks and its writes, as when a round fetches
+/// more for a snapshot.
 pub(super) fn apply_around(node: &mut Node, entry: Entry, meanwhile: impl FnOnce(&Node)) {
     let (pipe, at) = (node.pipe(), node.log.len() as u64 + 1);
     node.log.push(entry.clone());
@@ -642,7 +642,7 @@ async fn a_block_that_is_deleted_while_its_entry_is_applied_leaves_nothing() {
         };
         assert_eq!(live(&node), 1, "{is_large} {was_there}");
         if !was_there {
-            // What was noted of the block is durable before its bytes go.
+            // The note of the block is durable before its bytes are deleted.
             node.kill();
             node.open();
             node.replay();
@@ -659,7 +659,7 @@ fn an_entry_that_took_the_place_of_one_whose_block_was_deleted_is_applied() {
     let mut node = Node::new();
     node.put_small(1, pattern(1, 10));
     node.store().note_deleted(BlockId { bcsid: 2, ..id(2) }).unwrap();
-    // Another leader has something else there, and the block comes behind it.
+    // Another leader has another entry there, and the block follows it.
     node.put_small(3, pattern(3, 10));
     let put = node.put_large(2, &[pattern(2, 300_000)]);
     assert_eq!(put.block.bcsid, 3);

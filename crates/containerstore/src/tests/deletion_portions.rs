@@ -1,4 +1,4 @@
-//! Portions in which deleted blocks go.
+//! Batches in which deleted blocks are removed.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn what_goes_beside_clients_is_given_back_in_small_works() {
     assert_eq!((done.portion, done.blocks, done.more), (550, 550, false));
     assert_eq!(node.container().info().blocks, 50);
     node.store().flush_all().unwrap();
-    // However long the portion was: 250 blocks, what is left of the transaction, the next one.
+    // Whatever the batch size: 250 blocks, the rest of the transaction, the next one.
     for pending in [550, 150, 0] {
         let done = node.store().reclaim_beside_clients(250, 1.0).unwrap();
         assert_eq!((done.portion, done.more), (0, true));

@@ -20,7 +20,7 @@ impl Disks {
         Self { node, paths }
     }
 
-    /// Does something while one of the disks is away. Both are there again behind it.
+    /// Runs `act` while one of the disks is away. Both are there again after it.
     fn without(&mut self, away: usize, act: impl FnOnce(&mut Node)) {
         let path = &self.paths[away];
         let aside = path.with_file_name("aside");
@@ -50,7 +50,7 @@ impl Disks {
         [has(&self.paths[0]), has(&self.paths[1])]
     }
 
-    /// Which disk has the replica that is served.
+    /// Returns the disk of the replica that is served.
     fn served(&self) -> usize {
         let container = self.node.container();
         usize::from(container.path().starts_with(&self.paths[1]))
@@ -93,7 +93,7 @@ fn two_indexes_of_a_container_stay_until_scm_has_one_of_them_removed() {
         assert_eq!(disks.node.read(7).unwrap(), pattern(7, 1_007));
         disks.reopen();
     }
-    // The one that is meant goes, and no other.
+    // Only the replica of the order is removed.
     let other = disks.node.store().second_replicas()[0].info.replica_index;
     let refused = disks.node.store().delete_replica(CONTAINER, 3, true);
     assert!(matches!(refused, Err(StorageError::ReplicaIndex { .. })), "{refused:?}");
@@ -121,8 +121,8 @@ fn the_second_index_is_served_when_the_disk_of_the_first_one_fails_or_behind_its
             let disk = disks.node.container().disk().clone();
             disks.node.store().leave(&disk);
         } else {
-            // As SCM orders it that knows of no index. The order may come more than once, and is
-            // about the replica that SCM knew of.
+            // SCM's order without an index. The order may come more than once, and refers to the
+            // reported replica.
             disks.node.store().delete_replica(CONTAINER, 0, true).unwrap();
             let again = disks.node.store().delete_replica(CONTAINER, 0, true);
             assert!(matches!(again, Err(StorageError::ContainerNotFound(_))), "{again:?}");
@@ -155,7 +155,7 @@ fn an_order_for_an_index_that_is_not_served_leaves_the_one_that_is() {
     assert_eq!(disks.folders(), [true, true]);
 }
 
-/// The next start takes it for what it was.
+/// The next start finds its old state.
 #[test]
 fn a_second_replica_whose_removal_failed_is_not_served_when_the_first_one_goes() {
     let copy = copy_of(&closed());
@@ -183,7 +183,8 @@ fn a_second_replica_whose_removal_failed_is_not_served_when_the_first_one_goes()
     }
 }
 
-/// What SCM saw empty everywhere and had removed is not to come back with what was deleted of it.
+/// A replica that SCM had removed because it was empty everywhere must not come back with its
+/// deleted blocks.
 #[test]
 fn an_older_second_replica_goes_with_the_emptied_one() {
     let source = closed();

@@ -48,7 +48,7 @@ fn pieces_of_a_stream_lie_on_checksum_boundaries_and_verify() {
     let chunks = [pattern(1, 100_000), pattern(2, 50_000)];
     node.put_large(7, &chunks);
     let whole: Vec<u8> = chunks.concat();
-    // Where pieces start, for what is asked.
+    // Expected starts of pieces, for the requested range.
     let cases: [(u64, u64, u64, &[u64]); 6] = [
         (70_000, 110_000, 1 << 20, &[65_536, 100_000]),
         (0, 150_000, 40_000, &[0, 32_768, 65_536, 98_304, 100_000, 132_768]),

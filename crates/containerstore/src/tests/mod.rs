@@ -54,11 +54,11 @@ pub(crate) struct Node {
     pub pipeline: PipelineId,
     pub store: Option<ContainerStore>,
     pub log: Vec<Entry>,
-    /// Dropped last: a RocksDB that is closed when its files are gone waits for a second.
+    /// Dropped last: a RocksDB that is closed after its files were deleted waits for a second.
     _dir: TempDir,
 }
 
-/// What the log would replay.
+/// Entries that the log would replay.
 #[derive(Debug, Clone)]
 pub(crate) enum Entry {
     Small(LocalId, Bytes),
@@ -131,7 +131,7 @@ impl Node {
         self.store = None;
     }
 
-    /// Kills the node: what is on the disk at this moment is what is left.
+    /// Kills the node: only the data on the disk at this moment remains.
     pub fn kill(&mut self) {
         let disks: Vec<_> = self.options.dirs.iter().map(|dir| dir.path.clone()).collect();
         let copies: Vec<_> = disks.iter().map(|disk| disk.with_extension("copy")).collect();
@@ -183,7 +183,7 @@ impl Node {
         self.store().create_container(new).unwrap();
     }
 
-    /// What the Raft group does after a restart.
+    /// Replays the log as the Raft group does after a restart.
     pub fn replay(&self) {
         let pipe = self.pipe();
         let durable = pipe.durable().index;
@@ -308,7 +308,7 @@ fn move_out_of(container: &Arc<Container>, number: u32, segment_size: u64) -> Re
     container.move_out_of(&segments, segment_size, &mut Rests::none())
 }
 
-/// What lives in a segment.
+/// Returns the live records of a segment.
 fn live_in(container: &Container, number: u32) -> Vec<(LocalId, Packed)> {
     container.live_in(&[number].into(), &mut Rests::none()).unwrap()
 }
@@ -331,7 +331,7 @@ fn copy_tree(from: &Path, to: &Path) {
     }
 }
 
-/// All directories, and all files with their lengths; a directory before what is in it.
+/// All directories, and all files with their lengths; a directory before its contents.
 fn listing(dir: &Path) -> Vec<(PathBuf, u64)> {
     let mut files = vec![(dir.to_owned(), 0)];
     let Ok(entries) = fs::read_dir(dir) else { return files };

@@ -103,7 +103,7 @@ async fn one_that_was_not_compared_with_all_stays_unhealthy() {
     assert_whole(&node, &good).await;
 }
 
-/// A damaged replica gave block 4, and nobody knows what else was written before it.
+/// A damaged replica gave block 4, and there is no proof of earlier writes.
 #[tokio::test]
 async fn the_position_of_a_replica_rises_no_further_than_that_of_one_that_lacks_nothing() {
     let (mut node, mut good) = (Node::new(), Node::new());
@@ -126,7 +126,7 @@ async fn the_position_of_a_replica_rises_no_further_than_that_of_one_that_lacks_
     assert_eq!(bcsid(&node), 3);
 }
 
-/// What a replica lost is behind all that the others have.
+/// The commits that a replica lost are later than all of the others'.
 #[tokio::test]
 async fn a_replica_that_lost_more_than_others_ever_had_stays_unhealthy() {
     let (good, node) = (closed(), damaged().await);
@@ -137,8 +137,8 @@ async fn a_replica_that_lost_more_than_others_ever_had_stays_unhealthy() {
     assert!(done.repaired, "{done:?}");
 }
 
-/// Every sync fails in turn, which fails the disk, and the node is killed behind it: then the
-/// replica is UNHEALTHY and can be put right, or it is whole.
+/// Every sync fails in turn, which fails the disk, and the node is killed after it: then the
+/// replica is UNHEALTHY and can be repaired, or it is whole.
 #[tokio::test]
 async fn whichever_sync_fails_a_replica_counts_only_when_it_is_whole() {
     let good = closed();
@@ -217,8 +217,7 @@ async fn what_came_in_part_is_removed_at_the_next_start() {
     assert_whole(&node, &good).await;
 }
 
-/// What is deleted is taken out of a checksum that is known: it stays that of the blocks that are
-/// left.
+/// Deleted blocks are subtracted from a known checksum: it stays that of the remaining blocks.
 #[tokio::test]
 async fn a_checksum_follows_deletions() {
     let (one, other) = (closed(), closed());

@@ -87,7 +87,7 @@ fn folders(node: &Node) -> [bool; 2] {
     places.try_into().unwrap()
 }
 
-/// Which disk has the replica that is served: 0 or 1.
+/// Returns the disk of the replica that is served: 0 or 1.
 fn place(node: &Node) -> usize {
     let here = node.container().disk().id().to_owned();
     node.store().disks().iter().position(|disk| disk.id() == here).unwrap()
@@ -153,7 +153,7 @@ async fn a_replica_that_is_on_both_disks_is_the_moved_one_and_what_was_deleted_s
     for state in [ContainerState::Closed, ContainerState::QuasiClosed] {
         let mut node = closed();
         if state == ContainerState::QuasiClosed {
-            // As one whose pipeline was lost: its file says so, and its log is gone.
+            // As one whose pipeline was lost: its file shows that, and its log is deleted.
             node.pipe().remove().unwrap();
             let text = container_file(&node).replace("state: CLOSED", "state: QUASI_CLOSED");
             rewrite_container_file(&node, &text);
@@ -175,8 +175,8 @@ async fn a_replica_that_is_on_both_disks_is_the_moved_one_and_what_was_deleted_s
     }
 }
 
-/// Also where both would be loaded from rows: which one goes is not decided before their files were
-/// looked at.
+/// Also if both would be loaded from rows: the one to remove is chosen after their files were
+/// checked.
 #[tokio::test]
 async fn a_container_that_was_damaged_while_it_was_twice_there_is_not_the_one_that_stays() {
     for damaged in [0, 1] {
@@ -384,8 +384,8 @@ async fn a_container_that_is_deleted_after_its_move_does_not_come_back() {
     assert!(matches!(node.store().container(CONTAINER), Err(StorageError::ContainerNotFound(_))));
 }
 
-/// Every sync fails in turn, which fails its disk, and the node is killed behind it: what is on the
-/// disks then is a good replica, and one only.
+/// Every sync fails in turn, which fails its disk, and the node is killed after it: then the disks
+/// have one good replica, and only one.
 #[tokio::test]
 async fn whichever_sync_fails_there_is_one_good_replica_behind_it() {
     for path in ["disk", "disk2"] {
@@ -420,8 +420,8 @@ async fn whichever_sync_fails_there_is_one_good_replica_behind_it() {
     }
 }
 
-/// A copy whose publishing failed half way is not served at the next start: what was deleted since
-/// is only deleted from the replica that stayed.
+/// A copy whose publishing failed half way is not served at the next start: later deletions were
+/// only applied to the replica that stayed.
 #[tokio::test]
 async fn a_copy_that_was_disowned_is_not_served() {
     let mut node = closed();

@@ -1,4 +1,4 @@
-//! What is left after a stop, a kill, a kill in the middle of a write.
+//! State after a stop, a kill, and a kill in the middle of a write.
 
 use std::os::unix::fs::FileExt;
 

@@ -105,7 +105,7 @@ async fn records_that_move_while_they_are_read_are_no_damage() {
     let (container, disk) = (node.container(), node.store().disks()[0].clone());
     let mut moved = 0;
     let verdict = scan_while(&node, || {
-        // All live records of the oldest segment go elsewhere, and its file goes.
+        // All live records of the oldest segment are moved, and its file is deleted.
         if let Some(number) = oldest_sealed(&container).filter(|_| moved < 20) {
             move_out_of(&container, number, 20_000).unwrap();
             disk.flush().unwrap();
@@ -159,7 +159,7 @@ async fn a_disk_that_fails_is_the_finding_and_not_its_containers() {
     assert_eq!(node.scan(ScanKind::Data).await, Verdict::Sound);
 }
 
-/// What goes on beside a scan.
+/// Acts during a scan.
 #[derive(Debug, Clone)]
 enum Act {
     Nothing,
@@ -184,7 +184,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..60)
 }
 
-/// The storage with what was written to it.
+/// The storage with the expected data.
 struct World {
     node: Node,
     written: BTreeSet<u64>,
@@ -239,7 +239,7 @@ impl World {
         }
     }
 
-    /// A scan beside which these things are done.
+    /// Runs a scan during which these acts are done.
     fn scan(&mut self, kind: ScanKind, acts: &[Act]) -> Verdict {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (store, now) = (self.node.store().clone(), SystemTime::now());

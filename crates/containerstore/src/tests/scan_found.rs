@@ -108,7 +108,7 @@ async fn a_checksum_that_changed_in_the_row_of_a_packed_block_is_found() {
 #[tokio::test]
 async fn a_block_file_that_was_cut_is_found() {
     let node = closed();
-    // Some of what is left is in the page cache, and the file is open.
+    // Some of the remaining bytes are in the page cache, and the file is open.
     assert_eq!(node.read(1).unwrap().len(), 350_000);
     cut(&node.chunks_dir().join("1.block"), 349_999);
     is_found(&node, ScanKind::Data, "349999").await;

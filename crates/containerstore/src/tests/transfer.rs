@@ -103,7 +103,7 @@ fn a_copy_that_was_cut_off_goes_on_behind_the_last_chunk() {
         let mut arrival = Arrival::begin(target.store(), CONTAINER, manifest.manifest()).unwrap();
         all[..cut].iter().for_each(|part| arrival.add(part).unwrap());
         assert_eq!(arrival.partial(), Some((all[cut - 1].local, 1)));
-        // A sender that knows nothing of chunks begins the block anew.
+        // A sender that has no position within a block sends the block again.
         let within = arrival.partial().filter(|_| !forgets);
         let (_, rest) = export(&source, arrival.last(), within);
         assert_eq!(rest.len(), all.len() - cut + usize::from(forgets));

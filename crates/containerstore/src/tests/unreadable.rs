@@ -1,4 +1,4 @@
-//! What cannot be read is not taken for what is not there.
+//! An unreadable file is not treated as a missing one.
 
 use std::os::unix::fs::symlink;
 
@@ -7,7 +7,7 @@ use ::container::ContainerState;
 use super::*;
 use crate::transfer::Arrival;
 
-/// What is behind a name cannot be told: the name leads to itself.
+/// The name leads to itself, so its file cannot be read.
 fn hide(path: &Path) -> PathBuf {
     let aside = path.with_extension("aside");
     fs::rename(path, &aside).unwrap();
