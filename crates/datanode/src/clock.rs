@@ -13,7 +13,7 @@ pub(crate) trait Clock: Send + Sync + 'static {
     fn now(&self) -> SystemTime;
     /// The hour of the day where the DataNode is, 0 to 23.
     fn hour(&self) -> u32;
-    /// The time that only goes on.
+    /// Monotonic time.
     fn instant(&self) -> Instant;
     /// Waits until then.
     async fn sleep_until(&self, at: Instant);

@@ -11,7 +11,7 @@ pub(crate) struct UnderWay {
     commands: Arc<Mutex<FxHashSet<(i32, String)>>>,
 }
 
-/// One command under way, until it is dropped.
+/// One command in progress, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Mark {
     command: (i32, String),

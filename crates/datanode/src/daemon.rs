@@ -57,7 +57,7 @@ pub(crate) struct Daemon {
     pub stage: watch::Sender<Stage>,
     /// The latest term of a leading SCM received by this node.
     pub scm_term: AtomicI64,
-    /// When an SCM last answered.
+    /// Time of the last response of an SCM.
     scm_heard: Mutex<Instant>,
     transport: Arc<FramedTransport>,
     raft: OnceLock<RaftHost>,

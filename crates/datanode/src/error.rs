@@ -12,7 +12,7 @@ pub enum DatanodeError {
     /// `hdds.datanode.dir` is empty.
     #[error("hdds.datanode.dir is not set: name at least one data directory")]
     NoDataDir,
-    /// A setting that makes no sense.
+    /// An invalid setting.
     #[error("{key} is {value:?}: {reason}")]
     Setting {
         /// The key.
@@ -22,10 +22,10 @@ pub enum DatanodeError {
         /// The expected value.
         reason: &'static str,
     },
-    /// A setting of the pace of background work that makes no sense.
+    /// An invalid setting of the pace of background work.
     #[error(transparent)]
     Pace(#[from] service::PaceError),
-    /// A setting of the disk balancer that makes no sense.
+    /// An invalid setting of the disk balancer.
     #[error("hdds.datanode.disk.balancer: {0}")]
     DiskBalancer(ParameterError),
     /// A directory is in use, of another cluster or of a newer layout.

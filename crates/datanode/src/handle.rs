@@ -115,7 +115,7 @@ impl DatanodeHandle {
         })
     }
 
-    /// Waits until it cannot go on, and says why. Never returns while all is well.
+    /// Waits for a failure that stops it, and returns the reason. Never returns while it runs.
     pub fn failed(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             let mut stage = self.daemon.stage.subscribe();
@@ -130,7 +130,7 @@ impl DatanodeHandle {
         })
     }
 
-    /// Has all disks checked soon, but for those that were checked a moment ago.
+    /// Schedules a check of all disks, except those that were checked a moment ago.
     pub fn check_disks(&self) {
         self.daemon.services.run(crate::service_names::DISK_CHECK);
     }

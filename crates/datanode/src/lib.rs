@@ -1,25 +1,25 @@
-//! DataNode server: keeps blocks on its disks, replicates them in Raft pipelines, serves the
+//! DataNode server: stores blocks on its disks, replicates them in Raft pipelines, serves the
 //! container protocol and reports to SCM. Start one with [`Datanode::start`].
 //!
-//! | module | what it does |
+//! | module | subject |
 //! | --- | --- |
 //! | `settings` | the configuration of a DataNode, read once |
 //! | `identity` | `datanode.id`: the DataNode's identity, and the ports it once got |
 //! | `rpc` | gRPC and framed endpoints |
-//! | `dispatch` | where a command goes: to this replica, or through its pipeline |
-//! | `command` | the container protocol: what each command checks, applies and reads |
+//! | `dispatch` | routing of commands: to this replica, or through its pipeline |
+//! | `command` | the container protocol: checks, changes and reads of each command |
 //! | `pipeline` | Raft groups that replicate containers |
 //! | `scm` | register, report, carry SCM's commands out |
-//! | `repair` | copies, rebuilt replicas, replicas that take what they lack from others |
-//! | `disk_balancer` | which replicas move from full disks to emptier ones |
+//! | `repair` | copies, rebuilt replicas, reconciliation of replicas |
+//! | `disk_balancer` | moves of replicas from full disks to emptier ones |
 //! | `background` | services that run at intervals: scans, deletion, closing, checks of disks |
 //! | `status` | status page, metrics, lists |
 //!
 //! A write enters by `rpc`, is checked by its command's file in `command`, proposed by
 //! `dispatch::write`, has its chunk bytes written by `pipeline::payload` on every replica, and
 //! becomes visible when `pipeline::machine` has its command's file apply it. A read goes from `rpc`
-//! through its command's file to [`containerstore`], which keeps everything on disk but the Raft
-//! log.
+//! through its command's file to [`containerstore`], which stores everything on disk except the
+//! Raft log.
 
 mod background;
 mod clock;

@@ -23,7 +23,7 @@ const KINDS: i32 = 24;
 
 /// Metrics of a DataNode.
 pub(crate) struct Metrics {
-    /// All of it.
+    /// Registry of all metrics.
     pub registry: MetricsRegistry,
     /// Container commands, whichever endpoint they came through.
     pub commands: CommandMetrics,
@@ -309,8 +309,7 @@ impl Metrics {
     }
 }
 
-/// Reads a figure of each disk that is open. The registry outlives the disks, and must not keep
-/// them open.
+/// Reads a number of each open disk. The registry outlives the disks, and must not keep them open.
 fn of_each<T, F: Fn(&Disk) -> T>(
     disks: &[Arc<Disk>],
     value: F,

@@ -41,7 +41,7 @@ pub(crate) struct Node {
     pub read_budget: Budget,
     /// Reads that were refused lately.
     pub late_reads: LateReads,
-    /// Says which disks containers belong on.
+    /// Storage types of containers' disks.
     pub container_types: ContainerTypes,
     /// SCM's commands under way.
     pub under_way: UnderWay,
@@ -79,7 +79,7 @@ impl Node {
         self.container_types.of(container).await
     }
 
-    /// Asks the disks what changed, and puts it among the pending reports.
+    /// Collects the disks' changes into the pending reports.
     pub fn collect_changes(&self) {
         for replica in self.store.take_changed() {
             self.pending_reports.container_changed(ContainerId::from_wire(replica.container_id));
@@ -110,7 +110,7 @@ impl Node {
         self.details.load().op_state == OperationalState::InService
     }
 
-    /// The disk balancer and the disks as they are now. Asks the file systems.
+    /// Returns the present state of the disk balancer and the disks. Calls the file systems.
     pub fn disk_balancer_report(&self) -> DatanodeDiskBalancerInfoProto {
         self.disk_balancer.report(&self.details.load(), &self.store)
     }

@@ -1,4 +1,4 @@
-//! Opening the disks once the cluster is known, and what begins then.
+//! Opening the disks once the cluster is known, and the work that starts then.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Reports that wait to be sent to SCM. Every SCM has its own outbox: what one of them missed is
-//! sent to it later, whatever the others know. SCMs come and go.
+//! Pending reports to SCM. Every SCM has its own outbox: reports that one of them missed are sent
+//! to it later, independently of the others. SCMs are added and removed.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl PendingReports {
 }
 
 impl Outbox {
-    /// Adds to the next heartbeat, which goes out at once.
+    /// Adds to the next heartbeat, which is sent at once.
     pub fn add(&self, add: impl FnOnce(&mut Batch)) {
         add(&mut self.batch.lock());
         self.wake.notify_one();

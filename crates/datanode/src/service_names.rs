@@ -5,7 +5,7 @@ pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
 /// Removes abandoned RECOVERING replicas.
 pub(crate) const STALE_RECOVERING: &str = "StaleRecoveringContainerScrubbingService";
-/// Compacts what deletions left in the disks' tables.
+/// Compacts the disks' tables after deletions.
 pub(crate) const RANGE_COMPACTION: &str = "RangeCompactionService";
 
 /// Reads replicas that are suspicious.

@@ -26,7 +26,7 @@ use crate::settings::{ClientRpcAddress, MAX_CHUNK, Settings};
 use crate::status::Page;
 use crate::{DatanodeError, DatanodeOptions};
 
-/// Room for the message around a chunk.
+/// Bytes for the message around a chunk.
 const MESSAGE_ROOM: usize = 4 << 20;
 
 /// A DataNode.
@@ -34,9 +34,9 @@ const MESSAGE_ROOM: usize = 4 << 20;
 pub struct Datanode;
 
 impl Datanode {
-    /// Starts a DataNode: its endpoints are open and its identity is kept when this returns. Its
-    /// disks are open too, unless it has never been in a cluster: then they wait for SCM to name
-    /// it. Joining the cluster goes on in the background; see [`DatanodeHandle::ready`].
+    /// Starts a DataNode: its endpoints are open and its identity is stored when this returns. Its
+    /// disks are open too, unless it has never been in a cluster: then they wait for SCM to send
+    /// its id. Joining the cluster continues in the background; see [`DatanodeHandle::ready`].
     ///
     /// # Errors
     /// When the settings, a directory, a port or a disk cannot be used.
@@ -111,8 +111,8 @@ impl Listeners {
     }
 }
 
-/// Listens on a port. When any one will do, the one of the last start is taken again if it is free:
-/// the other members of this node's pipelines know it.
+/// Listens on a port. If any one will do, the one of the last start is taken again if it is free:
+/// the other members of this node's pipelines have it.
 async fn listen(
     host: &str,
     port: u16,

@@ -1,8 +1,8 @@
 //! Storage type of the disks for an erasure-coded container.
 //!
-//! Replicas of a Raft pipeline are made on the pipeline's disk. Those of an erasure-coded group are
-//! made when the first write comes, and published clients do not say what kind of disk it is for:
-//! SCM does. A node whose disks are all alike need not ask.
+//! Replicas of a Raft pipeline are created on the pipeline's disk. Those of an erasure-coded group
+//! are created with the first write, and published clients do not send the storage type: SCM has
+//! it. A node whose disks are all of one type need not ask.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Requests in flight at a time: any client can write to containers that do not exist.
 const AT_A_TIME: usize = 16;
 
-/// Asks the SCMs.
+/// Requests storage types from the SCMs.
 pub(crate) struct ContainerTypes {
     scms: Arc<SessionTable>,
     clients: ClientPool,
@@ -106,7 +106,7 @@ mod tests {
         scms.set(0, &[address], |_| (Shutdown::new(), tokio::spawn(async {})));
         let types = ContainerTypes::new(Arc::new(scms));
         let types = ContainerTypes { timeout: Duration::from_millis(20), ..types };
-        // More than may ask at a time: some do not get so far.
+        // More than the limit of concurrent requests: some fail to get a permit.
         let many = (1..=3 * AT_A_TIME as u64).map(|id| types.of(ContainerId(id)));
         let answers = futures::future::join_all(many).await;
         assert!(answers.iter().all(Option::is_none));

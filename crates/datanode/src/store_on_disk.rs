@@ -12,7 +12,7 @@ use types::{ContainerId, DatanodeId};
 /// The container that is there at first, open and empty.
 pub(crate) const CONTAINER: ContainerId = ContainerId(1);
 
-/// A store on one disk that fails as [`faults`](Self::faults) says.
+/// A store on one disk with injectable [`faults`](Self::faults).
 pub(crate) struct StoreOnDisk {
     pub store: ContainerStore,
     pub faults: Faults,

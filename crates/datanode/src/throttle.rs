@@ -11,13 +11,13 @@ const BURST: Duration = Duration::from_millis(250);
 /// Limits the bytes per second of all callers together.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    /// When all that has passed would have passed evenly.
+    /// Time at which all passed bytes would have passed evenly.
     paid: Mutex<Option<Instant>>,
 }
 
 impl Throttle {
-    /// When `bytes` more may pass that ask for it `now`, at a rate that may be another one each
-    /// time. They are counted as passed.
+    /// Returns the time at which `bytes` more, requested at `now`, may pass, at a rate that may
+    /// differ each time. They are counted as passed.
     pub fn next(&self, bytes: u64, rate: u64, now: Instant) -> Instant {
         let mut paid = self.paid.lock();
         let from = paid.map_or(now, |paid| paid.max(now.checked_sub(BURST).unwrap_or(now)));

@@ -54,7 +54,7 @@ impl BackgroundService for ContainerChecksums {
                 Err(error) => return Progress::failed(error),
             }
         }
-        // The rest waits for the next run: after an upgrade all closed replicas are due at once.
+        // Other replicas wait for the next run: after an upgrade all closed ones are due at once.
         Progress::done(known).and_skipped(skipped)
     }
 }

@@ -27,7 +27,7 @@ struct Window {
 }
 
 impl Window {
-    /// Adds a test; says whether too many of the last have failed.
+    /// Adds a test; returns `true` if too many of the last ones have failed.
     fn add(&mut self, failed: bool, settings: &CheckSettings) -> bool {
         self.failed.push_back(failed);
         while self.failed.len() > settings.tests.max(1) {
@@ -221,7 +221,7 @@ mod tests {
         let (disk, check) = (node.disk(), check(Duration::from_secs(600)));
         node.faults.always(Op::Read, "7.block", Strike::Eio);
         for _ in 0..3 {
-            // One bad sector is the replica's trouble, however often it is read.
+            // One bad sector affects the replica only, however often it is read.
             read_in_vain(&node.store, 7).await;
             check.check_data(&disk).await;
             assert_eq!(disk.failure(), None);

@@ -46,8 +46,8 @@ pub(crate) fn watch(daemon: &Arc<Daemon>, node: &Arc<Node>) {
     };
     let stopping = shutdown.clone();
     tokio::spawn(async move { stopping.until(check).await });
-    // Logs that did not open count from the start, and disks that failed with them are left before
-    // the first report: it would have their replicas.
+    // Logs that did not open count from the start, and disks that failed with them are removed
+    // before the first report: it would contain their replicas.
     let mut seen = Seen::default();
     check_disks(node, &mut seen);
     wake.notify_one();
@@ -89,7 +89,8 @@ fn check_disks(node: &Node, seen: &mut Seen) {
 
 /// Gives a disk up.
 fn leave(node: &Node, disk: &Disk, reason: &str) {
-    // The pipelines first: nothing that the disk was to keep may be voted for any more.
+    // The pipelines first: entries that the disk would store must not get this node's vote any
+    // more.
     node.pipelines.abandon(disk, reason);
     let left = node.store.leave(disk);
     tracing::error!(

@@ -59,8 +59,8 @@ impl BackgroundService for PipelineLiveness {
         let mut told = 0;
         // A pipeline of one has no other member to reach.
         for pipeline in pipelines.iter().filter(|pipeline| pipeline.peers.len() > 1) {
-            // One that does not say how it stands may hang with its disk, which is watched
-            // elsewhere; the others do not wait for it.
+            // A pipeline without a status may hang with its disk, which is checked elsewhere; the
+            // others do not wait for it.
             let asked = tokio::time::timeout(STATUS_TIME, pipeline.group.status()).await;
             let Ok(Some(status)) = asked else { continue };
             let why = self.seen.lock().look(pipeline.id, &status, Instant::now(), self.limits);
@@ -83,8 +83,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Notes how a pipeline stands at `now`. Says why it is to be closed, if it has stood so for
-    /// too long; the next time as much later.
+    /// Records a pipeline's status at `now`. Returns the reason to close it if its status has
+    /// lasted for the limit; the next report follows after the same time.
     fn look(
         &mut self,
         id: PipelineId,

@@ -58,7 +58,7 @@ impl BackgroundService for RangeCompaction {
     }
 }
 
-/// Compacts a range of each disk. A disk that fails keeps no other from it.
+/// Compacts a range of each disk. A failing disk does not stop the others.
 fn compact(store: &ContainerStore, of: impl Fn(&str) -> Arc<RangeCompactor>) -> Progress {
     let mut progress = Progress::idle();
     for disk in store.disks().iter().filter(|disk| disk.failure().is_none()) {

@@ -1,6 +1,6 @@
-//! Replicas that a coordinator of Ozone's protocol began to fill and did not finish: they are
-//! removed when it did not come back in time. (What our own coordinators send lies in a folder of
-//! arrivals, see `push::receive`.) A start removes them, too.
+//! Replicas that a coordinator of Ozone's protocol created and did not finish: they are removed
+//! after a timeout. (Replicas sent by our own coordinators are in a folder of arrivals, see
+//! `push::receive`.) A start removes them, too.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) struct StaleRecovering {
     node: Weak<Node>,
     interval: Duration,
     timeout: Duration,
-    /// Since when replicas are known to be RECOVERING.
+    /// Times at which replicas were first seen RECOVERING.
     since: Mutex<FxHashMap<ContainerId, Instant>>,
 }
 

@@ -17,7 +17,7 @@ pub enum Response {
     Message(Box<ContainerCommandResponseProto>),
 }
 
-/// A response with the chunk bytes beside it.
+/// A response, with the chunk bytes separate from the message.
 #[derive(Debug)]
 pub struct Answer {
     /// The message.
@@ -32,7 +32,7 @@ impl Answer {
         Self::with_payload(message, Bytes::new())
     }
 
-    /// A message and the chunk bytes beside it.
+    /// Creates a response of a message and separate chunk bytes.
     pub fn with_payload(message: ContainerCommandResponseProto, payload: Bytes) -> Self {
         Self { response: Response::Message(Box::new(message)), payload }
     }
@@ -77,7 +77,7 @@ impl Answer {
 pub struct Failure {
     /// Ozone's result code.
     pub code: ResultCode,
-    /// For people.
+    /// Text for the operator.
     pub message: String,
 }
 

@@ -10,7 +10,7 @@ use super::Refusal;
 /// Granularity of the bound: permits of a semaphore are counted in 32 bits.
 const UNIT: u64 = 1024;
 
-/// Longest wait for room when the caller gave no deadline.
+/// Longest wait for a permit if the caller sent no deadline.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Bytes that may be in flight. Cheap to clone.
@@ -21,14 +21,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Room for `bytes`, at least for one largest chunk.
+    /// Creates a budget of `bytes`, at least of one largest chunk.
     pub fn new(bytes: u64) -> Self {
         let bytes = bytes.max(2 * crate::settings::MAX_CHUNK as u64);
         let units = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX);
         Self { units, free: Arc::new(Semaphore::new(units as usize)) }
     }
 
-    /// Acquires room for `bytes` until the permit is dropped, waiting for it until the deadline.
+    /// Acquires a permit for `bytes` bytes, waiting for it until the deadline.
     ///
     /// # Errors
     /// [`Refusal::Busy`] when there is none in time.

@@ -34,7 +34,7 @@ pub(crate) fn check(
     registry::check(command.kind(), &check, command)
 }
 
-/// A pipeline writes its own containers only: the members of another one know nothing of it.
+/// A pipeline writes its own containers only: the members of another one do not have it.
 fn check_owner(
     store: &ContainerStore,
     id: ContainerId,
@@ -72,7 +72,7 @@ impl Check<'_> {
         self.replica_index(block.replica_index())
     }
 
-    /// Replicas of a pipeline are all the same; only those of EC groups have an index.
+    /// Replicas of a pipeline are all equal; only those of EC groups have an index.
     pub(super) fn replica_index(&self, index: i32) -> Result<(), Failure> {
         if index < 0 || (self.replicated && index != 0) {
             return Err(Failure::malformed(format!("invalid replica index {index}")));
@@ -80,9 +80,9 @@ impl Check<'_> {
         if index > 0 { self.addressed() } else { Ok(()) }
     }
 
-    /// A replica of an EC group is written by its client alone. One that is begun on a DataNode
-    /// that came with empty disks to the address of another one would lack what was written there
-    /// before, and no check would show it.
+    /// Only the client writes a replica of an EC group. A replica created on a DataNode that took
+    /// over the address of another one with empty disks would lack the earlier writes, and no check
+    /// would detect it.
     fn addressed(&self) -> Result<(), Failure> {
         let me = self.store.options().datanode.to_string();
         if self.addressee.eq_ignore_ascii_case(&me) {

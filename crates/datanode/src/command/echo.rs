@@ -10,10 +10,10 @@ use super::answer::{Answer, Failure, success};
 use super::{Command, CommandContext, Read};
 use crate::settings::MAX_CHUNK;
 
-/// Longest pause that the caller may ask for.
+/// Longest pause that the caller may request.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-/// Sends bytes back: the client's when no size is asked for, zeros otherwise.
+/// Sends bytes back: the client's if it requests no size, zeros otherwise.
 pub(super) async fn read(context: &CommandContext<'_>, command: &Command) -> Read {
     let Some(echo) = &command.request.echo else {
         return Ok(Err(Failure::malformed("echo is missing")));

@@ -19,7 +19,7 @@ fn answer(context: &CommandContext<'_>, request: &ContainerCommandRequestProto) 
     ids.retain(|id| *id >= start);
     ids.sort_unstable();
     ids.truncate(asked.min(MAX_LIST) as usize);
-    // A container deleted meanwhile is left out.
+    // A container deleted meanwhile is skipped.
     let container_data = ids
         .into_iter()
         .filter_map(|id| context.store.container(id).ok())

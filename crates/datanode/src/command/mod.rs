@@ -1,13 +1,12 @@
-//! The commands of the container protocol: what each checks, applies, reads.
+//! The commands of the container protocol: their checks, changes and reads.
 //!
 //! * [`registry`]: the table of them; each has a file of its own
 //! * [`check`]: checks before a change is proposed
 //! * [`answer`], [`refusal`]: responses; [`peek`]: single fields of encoded messages
 //! * [`budget`]: limit of the bytes in flight
 //!
-//! Where a command goes, to a pipeline or to this replica, is decided in
-//! [`dispatch`](crate::dispatch). Chunk bytes travel beside the message everywhere behind the
-//! endpoints.
+//! [`dispatch`](crate::dispatch) routes a command to a pipeline or to this replica. Chunk bytes are
+//! separate from the message in all code after the endpoints.
 
 pub mod answer;
 pub mod budget;
@@ -60,7 +59,7 @@ pub(crate) type Done = Result<ContainerCommandResponseProto, Failure>;
 /// Result of a read: a response, or its own failure; or a refusal if nothing was done.
 pub(crate) type Read = Result<Result<Answer, Failure>, Refusal>;
 
-/// A command as it came in, its chunk bytes beside it.
+/// A received command, with its chunk bytes separate from the message.
 #[derive(Debug)]
 pub struct Command {
     /// The message as received, without chunk bytes: its form in the Raft log.
@@ -69,7 +68,7 @@ pub struct Command {
     pub request: Box<ContainerCommandRequestProto>,
     /// The chunk bytes.
     pub payload: Bytes,
-    /// When the caller gives up.
+    /// The caller's deadline.
     pub deadline: Option<Instant>,
     /// The client's address, if the endpoint has it.
     pub peer: Option<IpAddr>,
@@ -104,7 +103,7 @@ pub(crate) struct CommandContext<'a> {
     pub read_budget: &'a Budget,
     /// Reads that were refused lately.
     pub late_reads: &'a LateReads,
-    /// The storage type of the disk for a replica that is made now, if that is known.
+    /// The storage type of the disk for a replica created now, if it is known.
     pub storage_type: Option<StorageType>,
 }
 
@@ -146,7 +145,7 @@ pub(crate) fn check_replica(
     Ok(())
 }
 
-/// Makes the container when it is not there: clients never do.
+/// Creates a missing container: clients never do.
 fn ensure(
     context: &CommandContext<'_>,
     id: ContainerId,

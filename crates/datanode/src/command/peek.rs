@@ -1,5 +1,5 @@
-//! Looks at single fields of an encoded message without decoding the rest: the Raft path asks for
-//! a command's kind several times for each entry, and a full decode costs more than the answer.
+//! Reads single fields of an encoded message without decoding the rest: the Raft path needs a
+//! command's kind several times for each entry, and a full decode costs more than the response.
 
 use proto::datanode::{Result as ResultCode, Type};
 

@@ -14,8 +14,8 @@ use containerstore::{ApplyBatch, InitialState, Position};
 /// Checks it before it is proposed or carried out.
 pub(super) fn check(check: &Check<'_>, command: &Command) -> Result<(), Failure> {
     let request = &command.request;
-    // Not refused while the container is closing: its chunks may be here already, and
-    // whether it still comes before the close is decided by the log.
+    // Not refused while the container is closing: its chunks may be here already, and the log
+    // decides whether it precedes the close.
     let put = part(request.put_block.as_ref(), "putBlock")?;
     check.put(put)
 }

@@ -1,4 +1,4 @@
-//! ReadContainer: what this replica's metadata says.
+//! ReadContainer: returns this replica's metadata.
 
 use proto::datanode as dn;
 use proto::datanode::{ContainerCommandRequestProto, ContainerCommandResponseProto};

@@ -61,7 +61,8 @@ impl Refusal {
         }
     }
 
-    /// As the framed endpoint says it. The detail of `NotLeader` is the leader's uuid, or empty.
+    /// Returns the status of the framed endpoint. The detail of `NotLeader` is the leader's uuid,
+    /// or empty.
     pub fn to_status(&self) -> Status {
         let code = match self {
             Self::NotLeader { leader, .. } => {
@@ -76,7 +77,7 @@ impl Refusal {
         Status::new(code, self.to_string())
     }
 
-    /// As the gRPC endpoint says it, which has only Ozone's result codes.
+    /// Returns the failure of the gRPC endpoint, which has only Ozone's result codes.
     pub fn to_failure(&self) -> Failure {
         let code = match self {
             Self::NotLeader { .. } | Self::NoPipeline(_) => ResultCode::InvalidArgument,

@@ -1,6 +1,5 @@
-//! The one table of the container protocol's commands: a line for each [`Type`] says whether a
-//! pipeline replicates it, and which file carries it out. A [`Type`] without a line does not
-//! compile, nor does one with two.
+//! The one table of the container protocol's commands: a line for each [`Type`] with its class, and
+//! the file that carries it out. A [`Type`] without a line does not compile, nor does one with two.
 
 #![deny(unreachable_patterns)]
 
@@ -91,10 +90,10 @@ macro_rules! commands {
             }
         }
 
-        /// Answers a command that changes nothing.
+        /// Carries out a command that changes nothing.
         ///
         /// # Errors
-        /// When this DataNode has no room for what would be read.
+        /// When this DataNode has no memory for the bytes to read.
         pub(crate) async fn read(context: &CommandContext<'_>, command: &Command) -> Read {
             match command.kind() {
                 $(Some(Type::$read) => $read_in::read(context, command).await,)*

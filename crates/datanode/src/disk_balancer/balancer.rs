@@ -31,7 +31,7 @@ pub(crate) struct DiskBalancer {
     /// Results of moves since the start.
     pub counts: Counts,
     info: watch::Sender<Info>,
-    /// One change of `info` and its file at a time.
+    /// Serializes changes of `info` and its file.
     changing: Mutex<()>,
     under_way: Mutex<FxHashMap<ContainerId, UnderWay>>,
     failed: Mutex<FxHashMap<ContainerId, Instant>>,
@@ -75,7 +75,7 @@ pub(crate) enum BalancerError {
     /// `hdds.datanode.disk.balancer.enabled` is false.
     #[error("the disk balancer of this datanode is disabled by its configuration")]
     Disabled,
-    /// A parameter that makes no sense.
+    /// An invalid parameter.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// The command could not be stored.
@@ -89,7 +89,7 @@ pub(crate) enum BalancerError {
 }
 
 impl DiskBalancer {
-    /// The balancer as the last run left it. Blocks.
+    /// Opens the balancer in the state of the last run. Blocks.
     pub fn open(settings: DiskBalancerSettings) -> Self {
         let info = read(&settings);
         Self {
@@ -117,7 +117,7 @@ impl DiskBalancer {
     /// is back in service. Stored when it returns. Blocks.
     ///
     /// # Errors
-    /// When it is disabled, a parameter makes no sense, or the file cannot be written.
+    /// When it is disabled, a parameter is invalid, or the file cannot be written.
     pub fn start(
         &self,
         named: &DiskBalancerConfigurationProto,
@@ -128,7 +128,7 @@ impl DiskBalancer {
         self.change(|info| Ok(Info { status, parameters: info.parameters.with(named)? }))
     }
 
-    /// Moves nothing more; moves that are under way are given up. Kept when it returns. Blocks.
+    /// Starts no more moves; moves in progress are given up. Stored when it returns. Blocks.
     ///
     /// # Errors
     /// When it is disabled, or the file cannot be written.
@@ -136,15 +136,15 @@ impl DiskBalancer {
         self.change(|info| Ok(Info { status: Status::Stopped, ..info.clone() }))
     }
 
-    /// Changes how it runs. Kept when it returns. Blocks.
+    /// Changes its parameters. Stored when it returns. Blocks.
     ///
     /// # Errors
-    /// When it is disabled, a parameter makes no sense, or the file cannot be written.
+    /// When it is disabled, a parameter is invalid, or the file cannot be written.
     pub fn update(&self, named: &DiskBalancerConfigurationProto) -> Result<(), BalancerError> {
         self.change(|info| Ok(Info { parameters: info.parameters.with(named)?, ..info.clone() }))
     }
 
-    /// Stops for a node that leaves the service, and goes on when it is back. Blocks.
+    /// Stops for a node that leaves the service, and continues when it is back. Blocks.
     ///
     /// # Errors
     /// When the file cannot be written.

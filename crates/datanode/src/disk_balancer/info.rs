@@ -28,7 +28,7 @@ pub(crate) enum InfoError {
     /// A line is no `key: value`.
     #[error("not a key and a value: {0:?}")]
     Line(String),
-    /// A key's value makes no sense.
+    /// An invalid value of a key.
     #[error("{key} is {value:?}")]
     Value {
         /// The key.
@@ -39,10 +39,10 @@ pub(crate) enum InfoError {
     /// A key that must be there is not.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// Of a release that is not known.
+    /// An unknown version.
     #[error("unknown version {0}")]
     Version(String),
-    /// A parameter that makes no sense.
+    /// An invalid parameter.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
 }
@@ -62,7 +62,7 @@ pub(crate) fn render(info: &Info) -> String {
 /// Parses the text of a file; missing values are those of `otherwise`.
 ///
 /// # Errors
-/// When it makes no sense.
+/// When it is invalid.
 pub(crate) fn parse(text: &str, otherwise: &Parameters) -> Result<Info, InfoError> {
     let (mut status, mut version) = (None, None);
     let mut parameters = otherwise.clone();

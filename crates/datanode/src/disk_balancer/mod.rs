@@ -1,5 +1,5 @@
-//! Ozone's disk balancer: the disks of this node come within a threshold of each other in how full
-//! they are, by moving closed replicas from the fullest to the emptiest.
+//! Ozone's disk balancer: brings the usage of this node's disks within a threshold of each other,
+//! by moving closed replicas from the fullest to the emptiest.
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -11,8 +11,8 @@
 //! | [`moves`] | planning moves and carrying them out |
 //! | [`report`] | report to the operator |
 //!
-//! How one replica is moved: [`containerstore::relocation`]. It is started, stopped and asked by
-//! Hadoop RPC (`rpc/hadoop.rs`); `disk_balancing.rs` is the background service.
+//! [`containerstore::relocation`] moves one replica. Hadoop RPC starts and stops the balancer and
+//! reads its status (`rpc/hadoop.rs`); `disk_balancing.rs` is the background service.
 
 mod balancer;
 mod info;

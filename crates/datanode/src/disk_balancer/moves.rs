@@ -20,8 +20,8 @@ pub(crate) struct Planned {
     bytes: u64,
 }
 
-/// The next moves, and whether the disks are even without them. Disks of different storage types
-/// have nothing to do with each other. Asks the file systems.
+/// Returns the next moves, and `true` if the disks are even without them. Disks of different
+/// storage types are independent. Calls the file systems.
 pub(crate) fn plan(balancer: &DiskBalancer, store: &ContainerStore) -> (Vec<Planned>, bool) {
     let usage = measure(store, |disk| balancer.moves_of(disk));
     let (mut moves, mut all_even) = (Vec::new(), true);
@@ -88,7 +88,7 @@ fn candidates(
     found
 }
 
-/// Moves a replica; says whether it is moved.
+/// Moves a replica; returns `true` if it was moved.
 pub(crate) async fn carry_out(
     balancer: &DiskBalancer,
     store: &ContainerStore,
@@ -120,7 +120,7 @@ pub(crate) async fn carry_out(
     }
 }
 
-/// Lets bytes of a move pass at the balancer's rate, as long as it runs.
+/// Throttles the bytes of a move to the balancer's rate, while it runs.
 struct Paced<'a> {
     balancer: &'a DiskBalancer,
     id: ContainerId,

@@ -3,10 +3,10 @@
 use container::ContainerState;
 use proto::disk_balancer::DiskBalancerConfigurationProto;
 
-/// Megabytes a second that make no sense any more.
+/// Limit of megabytes a second.
 const MOST_BANDWIDTH_MB: u64 = 1 << 30;
 
-/// Moves at a time that make no sense any more.
+/// Limit of concurrent moves.
 const MOST_THREADS: u32 = 1_000;
 
 /// Parameters of disk balancing.

@@ -11,7 +11,7 @@ use super::volumes::{DiskUsage, by_type, measure};
 use containerstore::ContainerStore;
 
 impl DiskBalancer {
-    /// The balancer and the disks of the node as they are now. Asks the file systems.
+    /// Returns the present state of the balancer and of the node's disks. Calls the file systems.
     pub fn report(
         &self,
         node: &DatanodeDetails,
@@ -26,7 +26,7 @@ impl DiskBalancer {
         let left = types.iter().map(|volumes| bytes_to_move(volumes, parameters.threshold));
         let counts = &self.counts;
         let mut node = node.to_wire();
-        // Clients of other makes do not know its name.
+        // Other clients do not have its name.
         node.ports.retain(|port| port.name != PortName::Native.as_str());
         DatanodeDiskBalancerInfoProto {
             node,

@@ -211,7 +211,7 @@ mod tests {
         busy[2].coming = 450;
         busy[1].leaving = 450;
         assert_eq!(next_move(&busy, 10.0, &all), None, "they will be even");
-        // The next one, when the emptiest has no room.
+        // The next one, if the emptiest has no space.
         let mut full = volumes;
         full[2].usable = 0;
         let to = next_move(&full, 10.0, &all);

@@ -9,7 +9,7 @@ use config::keys::datanode as dn;
 use super::parameters::{MovableStates, ParameterError, Parameters};
 use crate::DatanodeError;
 
-/// Name of the file that keeps over a restart whether it runs, and how.
+/// Name of the file that stores its status and parameters across restarts.
 const INFO_FILE: &str = "diskBalancer.info";
 
 /// Settings of disk balancing.
@@ -19,7 +19,7 @@ pub struct DiskBalancerSettings {
     pub enabled: bool,
     /// True if it runs before an operator first starts or stops it.
     pub runs_at_first: bool,
-    /// The file that keeps whether it runs, and how.
+    /// The file that stores its status and parameters.
     pub info_file: PathBuf,
     /// Between two looks whether there is something to move.
     pub interval: Duration,
@@ -35,7 +35,7 @@ impl DiskBalancerSettings {
     /// Reads them.
     ///
     /// # Errors
-    /// When a setting makes no sense.
+    /// When a setting is invalid.
     pub(crate) fn read(conf: &Configuration, metadata_dir: &Path) -> Result<Self, DatanodeError> {
         let dir = conf.get(&dn::HDDS_DATANODE_DISK_BALANCER_INFO_DIR);
         let interval = conf.get(&dn::HDDS_DATANODE_DISK_BALANCER_SERVICE_INTERVAL);

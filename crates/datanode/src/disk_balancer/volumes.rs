@@ -13,7 +13,7 @@ use types::StorageType;
 use super::rule::Volume;
 use containerstore::{ContainerStore, Disk, Space};
 
-/// A disk with what the rule asks of it.
+/// A disk with its measures for the rule.
 #[derive(Debug, Clone)]
 pub(crate) struct DiskUsage {
     /// The disk.
@@ -30,14 +30,14 @@ struct Measured {
     device: Option<u64>,
     space: Space,
     min_free: u64,
-    /// Bytes of replicas, those that were left included.
+    /// Bytes of replicas, including sources of finished moves.
     held: u64,
     committed: u64,
     leaving: u64,
 }
 
-/// The disks that work, as they are now; `moves` says what is on its way to and from a disk, by its
-/// id. Asks the file systems.
+/// Measures the disks that work; `moves` contains the bytes in transit to and from a disk, by its
+/// id. Calls the file systems.
 pub(crate) fn measure(
     store: &ContainerStore,
     moves: impl Fn(&Disk) -> (u64, u64),

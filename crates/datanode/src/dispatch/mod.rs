@@ -11,7 +11,7 @@ use crate::command::{Answer, Class, Command, Refusal, registry};
 use crate::node::Node;
 
 /// Carries out a command. A command that fails is an [`Answer`] with Ozone's result code; a
-/// [`Refusal`] says that this DataNode did not, or cannot say whether it did, carry it out.
+/// [`Refusal`] means that this DataNode did not carry it out, or that the outcome is unknown.
 ///
 /// # Errors
 /// See [`Refusal`].

@@ -77,8 +77,8 @@ fn is_current(pipeline: &Pipeline, chunk: &BufferedChunk) -> bool {
     pipeline.group.is_leader() && pipeline.group.leader().term == chunk.term
 }
 
-/// A leader that has not applied yet what earlier ones committed may buffer chunks, too: their
-/// PutBlock enters the log behind all that.
+/// A leader that has not yet applied the entries of earlier ones may buffer chunks, too: their
+/// PutBlock enters the log after all of these.
 fn to_buffer(pipeline: &Pipeline, command: &Command) -> Option<BufferedChunk> {
     let write = command.request.write_chunk.as_ref()?;
     let leader = pipeline.group.leader();

@@ -61,8 +61,8 @@ async fn direct(node: &Node, command: &Command) -> Answer {
     Answer::message(done.unwrap_or_else(|failure| failure.response(&command.request)))
 }
 
-/// Finds where a change goes. A container that belongs to a Raft group on this node is never
-/// changed around it, whatever the caller says; deleting a replica is always local.
+/// Finds the route of a change. A container that belongs to a Raft group on this node is always
+/// changed through that group, whatever the caller sends; deleting a replica is always local.
 fn route(node: &Node, command: &Command) -> Result<Result<Route, Refusal>, Failure> {
     if command.class() == Some(Class::Local) {
         return Ok(Ok(Route::Direct));
@@ -105,7 +105,7 @@ pub(crate) enum Begun {
     Answered(Answer),
 }
 
-/// Waits for room, checks a command and gives it its place in the order.
+/// Waits for a permit, checks a command and assigns its place in the order.
 pub(crate) async fn begin(
     node: &Node,
     pipeline: &Pipeline,
@@ -137,7 +137,7 @@ pub(super) fn propose(
     let receiver = match pipeline.group.submit(Proposal { header, payload, ..Proposal::default() })
     {
         Ok(receiver) => receiver,
-        // The command's own failure, as if the log had said so later.
+        // The command's own failure, as if the log had returned it later.
         Err(error @ ProposeError::Log(_)) => {
             let (sender, receiver) = oneshot::channel();
             let _ = sender.send(Err(error));
@@ -163,7 +163,8 @@ impl Proposed {
                 return Ok((Some(applied.index), answer));
             }
             Err(ProposeError::Payload(error)) => payload_failure(&error),
-            // The log takes entries again once there is room; until then clients go elsewhere.
+            // The log takes entries again once there is space; until then clients use other
+            // pipelines.
             Err(ProposeError::Log(reason)) => Failure::new(ResultCode::DiskOutOfSpace, reason),
             Err(error) => return Err(Refusal::of_proposal(self.pipeline, error)),
         };

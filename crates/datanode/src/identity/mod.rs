@@ -1,5 +1,5 @@
-//! The identity of this DataNode: made at its first start, kept in `datanode.id`, guarded by a lock
-//! on the metadata directory.
+//! The identity of this DataNode: created at its first start, stored in `datanode.id`, guarded by a
+//! lock on the metadata directory.
 
 mod yaml;
 
@@ -31,20 +31,20 @@ pub struct Identity {
     version_file: PathBuf,
     details: DatanodeDetails,
     cluster_id: Option<String>,
-    // Keeps other processes out.
+    // Excludes other processes.
     _lock: DataDir,
 }
 
 impl Identity {
-    /// Locks the metadata directory and reads the identity, or makes one. Nothing is written but
-    /// the lock: the ports are not known yet.
+    /// Locks the metadata directory and reads the identity, or creates one. Only the lock is
+    /// written: the ports are not known yet.
     ///
     /// # Errors
     /// When the directory is in use, of a newer layout, or its files cannot be read.
     pub fn open(settings: &Settings) -> Result<Self, DatanodeError> {
         let permissions = settings.conf.get(&hdds::OZONE_METADATA_DIRS_PERMISSIONS);
         data_dir::make(&settings.metadata_dir, permissions)?;
-        // One of its own, which others may use, is left as it is.
+        // A separate one, which others may use, is not changed.
         if let Some(id_dir) = settings.id_file.parent().filter(|dir| !dir.is_dir()) {
             data_dir::make(id_dir, permissions)?;
         }
@@ -90,7 +90,7 @@ impl Identity {
         self.cluster_id.as_deref()
     }
 
-    /// Replaces the ports by those that are really listened on, and keeps them.
+    /// Replaces the ports by the ones listened on, and stores them.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -147,7 +147,7 @@ impl Identity {
 
 fn read(path: &Path) -> Result<Option<DatanodeDetails>, DatanodeError> {
     let mut text = String::new();
-    // One byte more than may be: `parse` then refuses it.
+    // One byte above the limit: `parse` then refuses it.
     let read = fs::File::open(path)
         .and_then(|file| file.take(yaml::MAX_BYTES + 1).read_to_string(&mut text));
     match read {

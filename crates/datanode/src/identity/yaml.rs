@@ -19,13 +19,13 @@ pub(super) const MAX_BYTES: u64 = 64 << 10;
 /// Errors of a `datanode.id` file.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
-    /// It is no YAML, or none of this shape. The text says where.
+    /// Not YAML, or of another shape. The text contains the position.
     #[error(transparent)]
     Yaml(#[from] Box<serde_saphyr::Error>),
     /// It is larger than any that Ozone writes.
     #[error("it has more than {MAX_BYTES} bytes")]
     TooLarge,
-    /// A key's value makes no sense.
+    /// An invalid value of a key.
     #[error("{key}: {value:?} is not a valid value")]
     Value {
         /// The key.
@@ -87,8 +87,8 @@ pub fn parse(text: &str) -> Result<DatanodeDetails, YamlError> {
     let options = serde_saphyr::options! {
         // SnakeYAML takes the last one.
         duplicate_keys: DuplicateKeyPolicy::LastWins,
-        // One flat mapping and one below it, some values of keys that other releases have, and
-        // nothing that stands for something else.
+        // One flat mapping and one below it, some values of keys that other releases have, and no
+        // aliases.
         budget: serde_saphyr::budget! {
             max_depth: 16,
             max_nodes: 4096,

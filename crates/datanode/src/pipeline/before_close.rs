@@ -55,7 +55,7 @@ pub(super) enum Current {
 /// Outcome of a wait for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It is known what becomes of all entries that the log had, and no other member has more.
+    /// All entries of the log are decided, and no other member has more.
     Made,
     /// There will be no decision: the group is lost here, too few members remain for a quorum, the
     /// group never began, or the wait timed out.
@@ -76,7 +76,7 @@ pub(super) async fn is_decided(pipeline: &Pipeline) -> bool {
 struct LogState {
     /// Entries that are not applied.
     undecided: Range<u64>,
-    /// A leader is known, which has all that was acknowledged.
+    /// There is a leader, which has all acknowledged entries.
     led: bool,
     /// The group is lost.
     failed: bool,
@@ -187,8 +187,8 @@ pub(super) async fn wait_for_replay(pipeline: &Pipeline) -> bool {
     wait_for_end(replay, REPLAY_TIMEOUT).await
 }
 
-/// Waits until `replay`, which says how far it is, has come to its end (`None`). False when it
-/// stands still for longer than `timeout`.
+/// Waits until `replay`, which returns its position, has ended (`None`). False if it stalls for
+/// longer than `timeout`.
 async fn wait_for_end<P: PartialEq, F: Future<Output = Option<P>>>(
     replay: impl Fn() -> F,
     timeout: Duration,
@@ -241,7 +241,7 @@ pub(super) async fn wait_for_members(pipeline: &Pipeline) {
         if level.is_none() || level != level_at {
             (level_at, since) = (level, Instant::now());
         } else if since.elapsed() >= LEAVE_DELAY {
-            // Nothing more came meanwhile.
+            // No more entries arrived meanwhile.
             return;
         }
         tokio::time::sleep(POLL_INTERVAL).await;

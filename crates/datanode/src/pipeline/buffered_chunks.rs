@@ -46,9 +46,9 @@ pub(crate) struct BufferedChunk {
     pub write: WriteChunkRequestProto,
     /// The bytes.
     pub payload: Bytes,
-    /// The leader's term: in a later one the client may have gone on elsewhere.
+    /// The leader's term: in a later one the client may have continued elsewhere.
     pub term: u64,
-    /// When it came.
+    /// Time of its arrival.
     pub since: Instant,
 }
 
@@ -60,8 +60,8 @@ impl BufferedChunks {
 }
 
 impl Chunks {
-    /// Buffers a chunk, unless the block has one here already or there is no room: then it comes
-    /// back.
+    /// Buffers a chunk, unless the block has one here already or the buffer is full: then it is
+    /// returned.
     pub fn insert(
         &mut self,
         block: LocalId,

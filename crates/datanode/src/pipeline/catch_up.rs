@@ -160,7 +160,7 @@ impl CatchUp<'_> {
 /// State of a container when all of its blocks are here.
 #[derive(Default)]
 struct End {
-    /// The block commit sequence id that it has come to.
+    /// Its block commit sequence id.
     bcsid: u64,
     /// It is closed elsewhere.
     closes: bool,

@@ -31,8 +31,8 @@ impl Drop for DiskReservation<'_> {
 }
 
 impl Pipelines {
-    /// The disk of that storage type with the fewest pipelines of as many members; of several such
-    /// the one with the fewest pipelines, then the one with the most room.
+    /// Returns the disk of that storage type with the fewest pipelines of as many members; of
+    /// several such the one with the fewest pipelines, then the one with the most space.
     pub(super) fn choose_disk(
         &self,
         id: PipelineId,
@@ -63,7 +63,7 @@ impl Pipelines {
         });
         let disk = match best {
             Some(disk) => disk.clone(),
-            // Says in the store's words why there is none.
+            // Takes the store's error as the reason.
             None => {
                 let types = storage_type.map_or(StorageType::ANY.to_vec(), |of| vec![of]);
                 parts.store.choose_disk(&types, 0)?

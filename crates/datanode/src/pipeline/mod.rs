@@ -4,8 +4,8 @@
 //! records are on that disk, so a round of entries is one batch of one store.
 //!
 //! * [`Pipelines`]: all of them: create, open again at start, close
-//! * [`pipeline_locks`], [`disk_reservation`]: which change is next, which disk a new one gets
-//! * [`before_close`], [`presence`]: what a pipeline waits for before its log is erased
+//! * [`pipeline_locks`], [`disk_reservation`]: order of changes, disk of a new one
+//! * [`before_close`], [`presence`]: waits of a pipeline before its log is erased
 //! * [`machine`]: applying entries
 //! * [`payload`]: chunk bytes outside of the log
 //! * [`withheld`]: entries that this replica cannot store and does not confirm

@@ -1,5 +1,5 @@
 //! One change of a pipeline at a time: a close must not overtake a create. Changes of different
-//! pipelines do not wait for each other: a close gives the members seconds to become level, and may
+//! pipelines do not wait for each other: a close waits seconds for the members to catch up, and may
 //! meet a disk that hangs.
 
 use std::sync::{Arc, Weak};

@@ -1,5 +1,5 @@
-//! The question that a replica which comes late asks the others: was this block deleted? It goes
-//! the way of a fetch of a payload, as a GetBlock, which is never replicated itself.
+//! The question of a lagging replica to the others: was this block deleted? It is sent like a fetch
+//! of a payload, as a GetBlock, which is never replicated itself.
 
 use bytes::Bytes;
 use prost::Message;
@@ -9,7 +9,7 @@ use types::BlockId;
 /// The response of a node that has recorded the deletion; a node without that record sends none.
 pub(super) const DELETED: Bytes = Bytes::from_static(b"deleted");
 
-/// Asks for a block, whose block commit sequence id names its entry.
+/// Returns the question for a block, whose block commit sequence id is the index of its entry.
 pub(super) fn question(block: BlockId) -> Bytes {
     let request = ContainerCommandRequestProto {
         cmd_type: Type::GetBlock as i32,
@@ -20,7 +20,7 @@ pub(super) fn question(block: BlockId) -> Bytes {
     request.encode_to_vec().into()
 }
 
-/// The block that was asked for, if this is such a question.
+/// Returns the block of the question, if this is one.
 pub(super) fn block_of(request: &ContainerCommandRequestProto) -> Option<BlockId> {
     Some(BlockId::from_datanode(&request.get_block.as_ref()?.block_id))
 }

@@ -71,7 +71,7 @@ pub(crate) fn create(
     let mut out = BufWriter::new(File::create(dir.join(FILE))?);
     out.write_all(MAGIC)?;
     for id in pipeline.containers() {
-        // One deleted meanwhile is left out.
+        // A container deleted meanwhile is skipped.
         let Ok(container) = store.container(id) else { continue };
         put(&mut out, CONTAINER, &container.to_wire().encode_to_vec())?;
         list(store, id, |block| Ok(put(&mut out, BLOCK, &block.encode_to_vec())?))?;

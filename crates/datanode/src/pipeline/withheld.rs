@@ -1,4 +1,4 @@
-//! Entries that this replica does not confirm, because it cannot store what they carry.
+//! Entries that this replica does not confirm, because it cannot store their bytes.
 //!
 //! The leader sends such an entry again and again, and the other members may commit it without this
 //! one. SCM receives a report, so that it replaces the pipeline: immediately if the reason is

@@ -46,7 +46,7 @@ impl Schedule {
     }
 }
 
-/// Lets repairs pass.
+/// Throttle of repairs.
 #[derive(Debug, Default)]
 pub(crate) struct RepairPace {
     rates: RepairRates,

@@ -16,7 +16,7 @@ use containerstore::bcsid_of;
 /// Timeout of a source's response.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Rows asked for at a time.
+/// Rows per request.
 const PAGE: u32 = 1_000;
 
 /// Errors of a source.
@@ -33,7 +33,7 @@ pub(crate) enum SourceError {
         /// Its words.
         message: String,
     },
-    /// Its answer makes no sense.
+    /// An invalid response.
     #[error("it answers {0}")]
     Odd(String),
     /// Its replica is not CLOSED.
@@ -217,7 +217,7 @@ impl ReplicaSource {
         }
     }
 
-    /// Has the node look through its replica. The caller does not wait for that.
+    /// Requests a scan of the node's replica. The caller does not wait for that.
     fn report_damage(&self, local: LocalId) {
         let header = [self.container.0.to_be_bytes(), local.0.to_be_bytes()].concat();
         let client = self.client.clone();

@@ -7,10 +7,10 @@ use service::background;
 
 use crate::daemon::Daemon;
 
-/// Answers what is asked of the services. Before the disks are open there are none.
+/// Responds to requests about the services. Before the disks are open there are none.
 ///
 /// # Errors
-/// When the request does not decode, or the user may not ask that.
+/// When the request does not decode, or the user lacks the right.
 pub(super) fn answer(daemon: &Daemon, call: Call) -> Result<Reply, Status> {
     let request: BackgroundServicesRequest = decode(call.header)?;
     daemon

@@ -10,10 +10,10 @@ use service::Right;
 use crate::daemon::Daemon;
 use crate::status::deletion;
 
-/// Answers.
+/// Responds to a request.
 ///
 /// # Errors
-/// When the request does not decode, the user may not ask that, or a disk cannot be read.
+/// When the request does not decode, the user lacks the right, or a disk cannot be read.
 pub(super) async fn answer(daemon: Arc<Daemon>, call: Call) -> Result<Reply, Status> {
     let request: DeletionStatusRequest = decode(call.header)?;
     daemon

@@ -60,8 +60,8 @@ impl XceiverClientProtocolService for XceiverService {
     }
 }
 
-/// Carries one command out. Whatever goes wrong is a response with a result code: the protocol has
-/// no other way.
+/// Carries one command out. Every error is a response with a result code: the protocol has no other
+/// way.
 pub(super) async fn answer(
     daemon: &Daemon,
     request: ContainerCommandRequestProto,

@@ -87,7 +87,7 @@ impl Service for HadoopService {
 }
 
 impl HadoopService {
-    /// Carries out what only administrators may ask for.
+    /// Carries out a request that only administrators may send.
     fn change<Q, A>(
         &self,
         call: &Call,

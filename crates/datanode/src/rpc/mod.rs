@@ -1,12 +1,12 @@
 //! Endpoints of requests.
 //!
-//! * [`native`]: framed, chunk bytes beside the message; also Raft between DataNodes
+//! * [`native`]: framed, chunk bytes outside of the message; also Raft between DataNodes
 //! * [`background`]: background services, on the framed endpoint
-//! * [`deletion_status`]: how far deletions are, on the framed endpoint
+//! * [`deletion_status`]: progress of deletions, on the framed endpoint
 //! * [`grpc`]: Ozone's `XceiverClientProtocolService`
 //! * [`stream`]: blocks read as streams, on the gRPC endpoint
-//! * [`hadoop`]: Hadoop RPC, by which administrators speak to one DataNode
-//! * [`ratis`]: Ratis' client protocol, by which published clients write into pipelines
+//! * [`hadoop`]: Hadoop RPC, for administrators of one DataNode
+//! * [`ratis`]: Ratis' client protocol, for published clients that write into pipelines
 
 mod background;
 mod deletion_status;

@@ -47,7 +47,7 @@ impl Handler for NativeHandler {
 
 impl NativeHandler {
     fn raft(&self, call: Call) -> HandlerFuture {
-        // Raft repeats what matters, so nothing is kept for a DataNode that is starting.
+        // Raft retries its messages, so none is queued for a DataNode that is starting.
         let Some(host) = self.daemon.raft() else {
             return ready(Err(Refusal::Starting.to_status()));
         };
@@ -79,7 +79,7 @@ fn damage(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     Ok(Reply::default())
 }
 
-/// Another member asks what is here of a pipeline that it is to close.
+/// Returns the state of a pipeline here to another member that is to close it.
 fn presence(daemon: &Daemon, call: &Call) -> Result<Reply, Status> {
     // Not known before the pipelines are opened.
     let node = daemon.node().ok_or_else(|| Refusal::Starting.to_status())?;

@@ -228,7 +228,7 @@ fn decode(header: Bytes) -> Result<ContainerCommandRequestProto, Refusal> {
         .map_err(|error| Refusal::Invalid(error.to_string()))
 }
 
-/// A command that failed is done, too: its message says so.
+/// A failed command is done, too: its message contains the failure.
 fn done(index: Option<u64>, answer: command::Answer) -> Done {
     Done { index: index.unwrap_or(0), message: answer.encode() }
 }

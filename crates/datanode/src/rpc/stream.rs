@@ -1,5 +1,5 @@
-//! ReadBlock: a range of a block as a stream of pieces that carry their own checksums. The client
-//! asks for more than it needs at the moment; the next piece is read when the one before is sent.
+//! ReadBlock: a range of a block as a stream of pieces with their own checksums. The client
+//! requests more than it needs at the moment; the next piece is read when the one before is sent.
 
 use std::net::IpAddr;
 use std::pin::pin;
@@ -21,7 +21,7 @@ use crate::node::Node;
 use crate::settings::MAX_CHUNK;
 use containerstore::Piece;
 
-/// Length of a piece when the client does not say.
+/// Length of a piece if the client sends none.
 const PIECE: u32 = 1 << 20;
 
 /// Ranges still to be sent.

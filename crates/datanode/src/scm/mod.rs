@@ -1,9 +1,9 @@
 //! The SCM side: register, report, carry commands out.
 //!
-//! * [`session`]: one SCM's session, for as long as that belongs to the service
-//! * [`sessions`]: those of all SCMs, which come and go
+//! * [`session`]: one SCM's session, while it belongs to the service
+//! * [`sessions`]: those of all SCMs, which are added and removed
 //! * [`report`]: the reports
-//! * [`commands`]: what SCM asks for
+//! * [`commands`]: SCM's commands
 
 pub(crate) mod commands;
 pub(crate) mod report;

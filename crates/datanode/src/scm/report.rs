@@ -59,7 +59,7 @@ pub(crate) fn heartbeat(
     }
 }
 
-/// A heartbeat that SCM keeps until it has a command.
+/// Returns a heartbeat that SCM holds until it has a command.
 pub(crate) fn waiting(node: &Node) -> wire::ScmHeartbeatRequestProto {
     wire::ScmHeartbeatRequestProto {
         datanode_details: node.details.load().to_wire(),

@@ -1,9 +1,9 @@
 //! The session with one SCM, until it is ended: version, register, heartbeats, and from the start
 //! again if SCM has no registration of this node.
 //!
-//! Two heartbeats are under way at a time. The *report* goes out at every interval and at once when
-//! there is something to report; SCM answers it at once. The *waiting* heartbeat carries nothing:
-//! SCM keeps it until it has a command, so that commands arrive without delay.
+//! Two heartbeats are in flight at a time. The *report* is sent at every interval and immediately
+//! when there is a change to report; SCM responds at once. The *waiting* heartbeat is empty: SCM
+//! holds it until it has a command, so that commands arrive without delay.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ enum SessionError {
     Fatal(#[from] DatanodeError),
 }
 
-/// Keeps a session with the SCM at `address` until `stop`.
+/// Runs a session with the SCM at `address` until `stop`.
 pub(crate) async fn run(daemon: Arc<Daemon>, address: HostPort, stop: Shutdown) {
     let outbox = daemon.pending_reports.open();
     keep(&daemon, &address, &outbox, &stop).await;
@@ -243,8 +243,8 @@ impl Session {
         Ok(())
     }
 
-    /// Keeps one heartbeat waiting for commands. The report's failures end the session, not
-    /// this one's.
+    /// Sends one heartbeat that waits for commands. The report's failures end the session, not this
+    /// one's.
     async fn wait_for_commands(&self, node: &Arc<Node>) -> SessionError {
         let mut pause = MIN_RETRY_DELAY;
         loop {

@@ -88,8 +88,8 @@ impl OpenFiles {
     }
 }
 
-/// The Raft log's directory of a disk when it does not lie beside the data: one configured
-/// directory serves one disk, or, when there are fewer of them, several.
+/// The Raft log's directory of a disk if it is not next to the data: one configured directory
+/// serves one disk, or, if there are fewer of them, several.
 fn raft_dir(settings: &Settings, disk: usize, id: DatanodeId) -> Option<PathBuf> {
     let count = settings.raft_dirs.len();
     let dir = settings.raft_dirs.get(disk.checked_rem(count)?)?;
@@ -103,7 +103,7 @@ fn engine(conf: &Configuration) -> Engine {
     }
 }
 
-/// `/dir1:100MB` entries; malformed ones are named and left out.
+/// Parses `/dir1:100MB` entries; malformed ones are logged and skipped.
 fn reserved(entries: &[String]) -> Vec<(PathBuf, u64)> {
     entries
         .iter()

@@ -32,7 +32,7 @@ use containerstore::Floor;
 /// Longest piece of a block in one request, both ways; Ozone's `OZONE_SCM_CHUNK_MAX_SIZE`.
 pub const MAX_CHUNK: usize = container::chunks::MAX_CHUNK_LEN as usize;
 
-/// No block is refused for its length up to here, whatever the settings say.
+/// No block is refused for its length up to here, whatever the settings.
 const MIN_BLOCK_LIMIT: u64 = 256 << 20;
 
 /// Values of the keys a DataNode reads.
@@ -46,7 +46,7 @@ pub struct Settings {
     pub id_file: PathBuf,
     /// One directory per disk.
     pub data_dirs: Vec<DataDir>,
-    /// Raft log directories, one per disk; beside the data when empty.
+    /// Raft log directories, one per disk; next to the data if empty.
     pub raft_dirs: Vec<PathBuf>,
     /// Free space below which a disk takes no more writes.
     pub min_free_for_writes: Floor,
@@ -199,7 +199,7 @@ impl Settings {
     /// Reads the keys.
     ///
     /// # Errors
-    /// When no data directory is configured, or a setting makes no sense.
+    /// When no data directory is configured, or a setting is invalid.
     pub fn read(conf: &Configuration) -> Result<Self, DatanodeError> {
         let data_dirs = conf.get(&dn::HDDS_DATANODE_DIR);
         let first = data_dirs.first().ok_or(DatanodeError::NoDataDir)?;

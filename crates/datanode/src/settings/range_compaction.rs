@@ -11,17 +11,17 @@ use crate::DatanodeError;
 /// Settings of range compaction.
 #[derive(Debug, Clone)]
 pub struct RangeCompactionSettings {
-    /// Time between two looks at the tables.
+    /// Interval between checks of the tables.
     pub interval: Duration,
     /// Limits from which a range is compacted.
     pub limits: Limits,
 }
 
 impl RangeCompactionSettings {
-    /// Reads them; `None` when nothing is compacted by itself.
+    /// Reads them; `None` if automatic compaction is disabled.
     ///
     /// # Errors
-    /// When a setting makes no sense.
+    /// When a setting is invalid.
     pub(crate) fn read(conf: &Configuration) -> Result<Option<Self>, DatanodeError> {
         let interval = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_INTERVAL);
         let percentage = conf.get(&hdds::HDDS_RANGE_COMPACTION_SERVICE_TOMBSTONE_PERCENTAGE);

@@ -22,7 +22,7 @@ impl RepairRates {
         }
     }
 
-    /// The rate that holds now: `is_used` says whether clients use the DataNode.
+    /// Returns the present rate: `is_used` is true if clients use the DataNode.
     pub(crate) fn at(&self, is_used: bool) -> u64 {
         match (self.most, self.with_clients) {
             (most, with_clients) if !is_used || with_clients == 0 => most,

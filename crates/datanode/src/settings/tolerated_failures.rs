@@ -6,9 +6,9 @@ use config::keys::datanode as dn;
 /// Bounds on failed directories, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tolerated {
-    /// Of data directories, each with its database.
+    /// Bound of data directories, each with its database.
     pub data: Bound,
-    /// Of Raft log directories.
+    /// Bound of Raft log directories.
     pub metadata: Bound,
 }
 
@@ -33,7 +33,7 @@ impl Tolerated {
 }
 
 impl Bound {
-    /// As Ozone's keys have it: any negative number is no bound but the last good directory.
+    /// As Ozone's keys have it: any negative number is no bound except the last good directory.
     fn of(number: i32) -> Self {
         usize::try_from(number).map_or(Self::AllButOne, Self::AtMost)
     }

@@ -14,7 +14,7 @@ use types::ContainerId;
 use crate::daemon::Daemon;
 use containerstore::Container;
 
-/// Replicas in an answer when the request does not say how many.
+/// Replicas in a response if the request has no count.
 const COUNT: usize = 1_000;
 
 /// The most replicas in an answer.
@@ -38,7 +38,7 @@ async fn list(State(daemon): State<Weak<Daemon>>, RawQuery(query): RawQuery) -> 
     let node = daemon.upgrade().and_then(|daemon| daemon.node().cloned());
     let Some(node) = node else { return Json(json!([])) };
     let ids = node.store.containers().into_iter().filter(|id| *id >= start).take(count);
-    // One that is removed meanwhile is left out.
+    // A replica that is removed meanwhile is skipped.
     Json(ids.filter_map(|id| node.store.container(id).ok()).map(|c| row(&c)).collect())
 }
 

@@ -72,7 +72,7 @@ impl Node {
         let state = container.info().state;
         if force && state == ContainerState::QuasiClosed {
             let close = |store: &ContainerStore, id| store.close(id, None);
-            // What its state says of the log of a group that lives counts for nothing.
+            // Its state proves nothing about the log of a group that exists.
             if container.has_arrived() {
                 self.command_context().change_container(id, close).await?;
             } else if !self.without_group(owner, id, close).await? {
@@ -93,7 +93,7 @@ impl Node {
         Ok(())
     }
 
-    /// Closes a container that takes writes; gives up when that takes too long.
+    /// Closes a container that takes writes; times out if that takes too long.
     async fn close_live(&self, id: ContainerId, owner: PipelineId) -> Result<(), StorageError> {
         let deadline = Instant::now() + CLOSE_TIMEOUT;
         let mut asked: Option<Instant> = None;
@@ -132,8 +132,8 @@ impl Node {
         Ok(())
     }
 
-    /// SCM gives up a pipeline that cannot agree on anything: then this node leaves the group, and
-    /// the container is closed as it is.
+    /// SCM gives up a pipeline without a quorum: then this node leaves the group, and the container
+    /// is closed in its present state.
     fn report_no_quorum(&self, id: ContainerId, owner: PipelineId) {
         let leader = self.pipelines.get(owner).and_then(|p| p.group.leader().leader);
         tracing::warn!(container = %id, pipeline = %owner, ?leader, "the pipeline did not close the container");
@@ -164,7 +164,7 @@ impl Node {
         write::through(pipeline, command).await.map(|_| ())
     }
 
-    /// Asks the pipeline's leader to close a container: it may not hear SCM.
+    /// Asks the pipeline's leader to close a container: the leader may have no contact to SCM.
     async fn close_on_leader(
         &self,
         id: ContainerId,
@@ -185,8 +185,8 @@ impl Node {
         Ok(())
     }
 
-    /// Changes a container whose pipeline has no group on this node, and lets none start meanwhile.
-    /// Says whether it did: not when there is a group.
+    /// Changes a container whose pipeline has no group on this node, and prevents the start of one
+    /// meanwhile. Returns `false`, without a change, if there is a group.
     async fn without_group(
         &self,
         owner: PipelineId,

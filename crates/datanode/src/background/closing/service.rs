@@ -19,8 +19,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout of one close; the next check retries it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The background service that closes the containers of the pipelines that this node leads when
-/// they are full, when closing them has begun, or when no SCM is heard.
+/// The background service that closes the containers of the pipelines that this node leads if they
+/// are full, if closing them has begun, or if no SCM responds.
 pub(crate) struct Closing {
     daemon: Weak<Daemon>,
     node: Weak<Node>,
@@ -55,7 +55,7 @@ impl BackgroundService for Closing {
             due.into_iter().map(move |id| (id, pipeline.clone()))
         });
         let node = &node;
-        // One pipeline that cannot agree does not hold the others up.
+        // One pipeline without a quorum does not delay the others.
         let closing = closing
             .map(|(id, pipeline)| async move { node.close_led(id, &pipeline, forsaken).await });
         let closed = futures::future::join_all(closing.collect::<Vec<_>>()).await;

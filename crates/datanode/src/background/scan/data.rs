@@ -22,8 +22,8 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Shortest interval, however short the configured time between two scans of a container.
 const MIN_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Ozone's `BackgroundContainerDataScanner`, of one disk. It goes on with the container that was
-/// read longest ago, also after a restart.
+/// Ozone's `BackgroundContainerDataScanner`, of one disk. It continues with the least recently read
+/// container, also after a restart.
 pub(super) struct DataScanner {
     node: Weak<Node>,
     disk: String,
@@ -34,7 +34,7 @@ pub(super) struct DataScanner {
     next: Mutex<Next>,
 }
 
-/// The next replicas: to find them takes a look at all of the node.
+/// The next replicas: finding them reads all replicas of the node.
 struct Next {
     /// Time of the search.
     at: Instant,
@@ -63,7 +63,7 @@ impl DataScanner {
     /// The replica that is to be read now.
     fn next(&self, node: &Node, disk: &Disk, now: SystemTime) -> Option<ContainerId> {
         let mut next = self.next.lock();
-        // Of those that were closed meanwhile some may come before the others.
+        // Some containers closed meanwhile may come before the others.
         if self.clock.instant().saturating_duration_since(next.at) >= INTERVAL {
             next.ids.clear();
         }

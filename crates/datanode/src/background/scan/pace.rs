@@ -71,7 +71,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A clock that goes on when a task waits.
+    /// A clock that advances while a task waits.
     struct SetClock(Mutex<(u32, Instant)>);
 
     impl SetClock {

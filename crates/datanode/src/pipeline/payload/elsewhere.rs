@@ -1,4 +1,4 @@
-//! Bytes and deletions that other members know of.
+//! Bytes and deletions of other members.
 
 use std::io;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Inner {
         self.write(block, replica_index, chunk, header, Bytes::new()).await
     }
 
-    /// Asks the other members for a chunk.
+    /// Requests a chunk from the other members.
     pub(super) async fn fetch(&self, header: Bytes) -> Result<Bytes, Failure> {
         let missing = |why: String| Failure::new(ResultCode::UnableToFindChunk, why);
         let group = self.group().ok_or_else(|| missing("the group is starting".into()))?;
@@ -48,9 +48,9 @@ impl Inner {
         }
     }
 
-    /// For a leader that does not have a chunk itself: any other member's, or nothing when none
-    /// has it. A block that was put is durable on a majority, so what no member has was deleted, or
-    /// never acknowledged; it must not hold up a follower for ever.
+    /// For a leader that does not have a chunk itself: returns any other member's, or nothing if
+    /// none has it. A block that was put is durable on a majority, so a chunk that no member has
+    /// was deleted, or never acknowledged; it must not delay a follower forever.
     pub(super) async fn read_elsewhere(&self, header: Bytes, failure: &Failure) -> Bytes {
         if failure.is_gone() {
             return Bytes::new();
@@ -59,7 +59,7 @@ impl Inner {
         self.fetch(header).await.unwrap_or_default()
     }
 
-    /// Asks the other members whether a block was deleted.
+    /// Returns `true` if another member proves that a block was deleted.
     pub(super) async fn deleted_elsewhere(&self, block: BlockId) -> bool {
         let Some(group) = self.group() else { return false };
         let asked = tokio::time::timeout(
@@ -78,7 +78,7 @@ impl Inner {
         Ok(noted.map_err(|error| Failure::new(ResultCode::IoException, error.to_string()))??)
     }
 
-    /// Says that a block is deleted, or nothing: then another member is asked.
+    /// Returns the proof that a block is deleted, or nothing: then another member is asked.
     pub(super) fn prove(&self, block: BlockId) -> io::Result<Bytes> {
         match self.store.knows_deleted(block) {
             Ok(true) => Ok(proof::DELETED),
@@ -87,7 +87,7 @@ impl Inner {
         }
     }
 
-    /// A chunk's bytes, only if they are whole: a hole left by a crash must not spread.
+    /// Returns a chunk's bytes, only if they are whole: a hole left by a crash must not spread.
     pub(super) async fn read_whole(
         &self,
         block: BlockId,
@@ -100,7 +100,7 @@ impl Inner {
     }
 }
 
-/// The command that once wrote a chunk, by which its bytes are asked for.
+/// Returns the command that once wrote a chunk, which requests its bytes.
 pub(super) fn write_command(block: &BlockData, chunk: &ChunkInfo) -> Bytes {
     let request = ContainerCommandRequestProto {
         cmd_type: Type::WriteChunk as i32,

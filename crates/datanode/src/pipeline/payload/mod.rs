@@ -6,7 +6,7 @@
 //!   not here (lost in a crash before it was durable, or never sent to a replica that lagged) is
 //!   fetched from another member first. So **an entry with a PutBlock in the log means that the
 //!   block's bytes are durable on this disk**, and reads never see a block without its bytes.
-//! * PutSmallFile: the bytes ride in the log entry, unless they are too many.
+//! * PutSmallFile: the log entry contains the bytes, unless they are too many.
 //!
 //! **A replica confirms only entries whose bytes it has stored.** One that cannot store them (its
 //! container is damaged or lost, its disk is full or failed, no member has the chunk) withholds its
@@ -16,8 +16,8 @@
 //! earlier entry of the log closed the container or finalized the block; and those whose block is
 //! known to be deleted, which is recorded first.
 //!
-//! [`work`]: the part of a command that concerns bytes; [`elsewhere`]: bytes and deletions that
-//! other members know of.
+//! [`work`]: the part of a command that concerns bytes; [`elsewhere`]: bytes and deletions of other
+//! members.
 
 mod elsewhere;
 mod work;
@@ -63,7 +63,7 @@ struct Inner {
     sync_chunks: bool,
     withheld: Withheld,
     pending_reports: Arc<PendingReports>,
-    /// Finds the group. Not the group itself: that would keep this, and this would keep it.
+    /// Finds the group. Not the group itself: that would be a cycle of references.
     host: RaftHost,
 }
 
@@ -346,7 +346,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes all chunks of a block present and durable.
+    /// Fetches missing chunks of a block, and makes all of them durable.
     async fn complete(&self, block: BlockId, data: &BlockData) -> Result<(), Failure> {
         self.make_container(block.container, data.block_id.replica_index())?;
         for chunk in &data.chunks {

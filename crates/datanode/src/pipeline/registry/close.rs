@@ -19,8 +19,8 @@ impl Pipelines {
     /// they have are lost with them.
     ///
     /// # Errors
-    /// When its disk or its group fails, replay does not end, or it is not decided what becomes of
-    /// entries of its log: the pipeline stays, and SCM asks again.
+    /// When its disk or its group fails, replay does not end, or entries of its log are undecided:
+    /// the pipeline stays, and SCM repeats the order.
     pub async fn close(&self, id: PipelineId) -> Result<(), PipelineError> {
         let parts = &self.inner.parts;
         let current = || match self.get(id) {

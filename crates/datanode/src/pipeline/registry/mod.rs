@@ -31,7 +31,7 @@ use containerstore::{ContainerStore, Disk, StorageError};
 const KEEP: u64 = 10_000;
 
 /// Bytes of applied entries in the log of a pipeline at which it is trimmed, even if a member may
-/// still ask for them: a replica that was away longer than that takes a snapshot.
+/// still need them: a replica that was away longer than that takes a snapshot.
 const TRIM_BYTES: u64 = 128 << 20;
 
 /// Directory of a disk for snapshots under way.
@@ -55,7 +55,7 @@ pub(crate) enum PipelineError {
     /// Its log has the only copy of bytes that replay is putting back.
     #[error("pipeline {0} is still replaying its log, which is kept")]
     Replaying(PipelineId),
-    /// Its log may have acknowledged entries that no leader has told to be committed yet.
+    /// Its log may have acknowledged entries whose commit this member has not received.
     #[error("pipeline {0} has undecided entries, its log is kept")]
     Undecided(PipelineId),
     /// A thread died.
@@ -80,7 +80,7 @@ struct Inner {
     closed: DashSet<PipelineId, rustc_hash::FxBuildHasher>,
     locks: PipelineLocks,
     reservations: DiskReservations,
-    /// Times that members of a pipeline to be closed were asked what they have.
+    /// Number of requests to members of a pipeline to be closed for their state.
     censuses: AtomicU64,
 }
 
@@ -159,8 +159,7 @@ impl Pipelines {
         }
     }
 
-    /// Keeps a pipeline from being started here until the guard is dropped; `None` when it has a
-    /// group.
+    /// Prevents a pipeline's start here until the guard is dropped; `None` if it has a group.
     pub async fn absent(&self, id: PipelineId) -> Option<tokio::sync::OwnedMutexGuard<()>> {
         if self.has_group(id) {
             return None;
@@ -202,7 +201,7 @@ impl Pipelines {
         let one = |disk: Arc<Disk>| {
             let opening = tokio::spawn(self.clone().reopen_on(Arc::clone(&disk)));
             async move {
-                // What hangs goes on by itself, and finds that the disk has failed.
+                // A hanging open continues in the background, and finds that the disk has failed.
                 if tokio::time::timeout(timeout, opening).await.is_err() {
                     let reason = format!("its pipelines did not open within {timeout:?}");
                     disk.io().fail("open the pipelines", disk.path(), reason.as_str());
@@ -236,7 +235,7 @@ impl Pipelines {
         }
     }
 
-    /// Makes a pipeline, or learns new addresses of its members when it is here already.
+    /// Creates a pipeline, or updates the addresses of its members if it is here already.
     pub async fn create(&self, membership: Membership) -> Result<(), PipelineError> {
         let Membership { id, peers, ratis, storage_type } = membership;
         let _lock = self.inner.locks.lock(id).await;
@@ -297,11 +296,11 @@ impl Pipelines {
         &self.inner.parts.logs
     }
 
-    /// Has a pipeline among the running ones.
+    /// Adds a pipeline to the running ones.
     fn run(&self, pipeline: Arc<Pipeline>) {
         let disk = pipeline.disk.clone();
         self.inner.running.insert(pipeline.id, pipeline);
-        // Failed meanwhile: then it was not among those that were stopped.
+        // It failed meanwhile: then it was not among the stopped ones.
         if let Some(reason) = self.failure(&disk) {
             self.abandon(&disk, &reason);
         }

@@ -60,8 +60,8 @@ impl Pipelines {
         self.inner.running.iter().map(|pipeline| pipeline.supervisor.restarts()).sum()
     }
 
-    /// Times that the other members of a pipeline without a leader, which is to be closed, were
-    /// asked what they have of it.
+    /// Returns the number of requests to the other members of a pipeline without a leader, which is
+    /// to be closed, for their state of it.
     pub fn censuses(&self) -> u64 {
         self.inner.censuses.load(Ordering::Relaxed)
     }

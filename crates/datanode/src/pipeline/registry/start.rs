@@ -38,7 +38,8 @@ impl Pipelines {
             // Pipelines read no index, so nothing is lost, and a restarted one elects at once.
             .without_leases()
             // Waiting for all would keep a pipeline from its first leader for as long as one link
-            // is cut. SCM has no member that lost the pipeline make it again, once clients know it.
+            // is cut. SCM does not order a member that lost the pipeline to create it again, once
+            // clients use it.
             .begun_by_majority();
         let (entries, keep) = (parts.trim_entries, parts.trim_entries.min(KEEP));
         config.trim = TrimOptions { entries, keep, bytes: TRIM_BYTES };

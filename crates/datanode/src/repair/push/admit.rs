@@ -22,7 +22,7 @@ pub(super) fn container(id: u64) -> Result<ContainerId, Status> {
     }
 }
 
-/// Checks what a sender says of the container that it is going to push.
+/// Checks a sender's manifest of the container that it is going to push.
 ///
 /// # Errors
 /// If no DataNode would send this manifest of a container.

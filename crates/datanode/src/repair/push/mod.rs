@@ -1,5 +1,5 @@
-//! Copying containers between DataNodes, on SCM's word: the node that has one pushes it to the node
-//! that shall have it.
+//! Copying containers between DataNodes by SCM's order: the source node pushes a container to the
+//! target.
 //!
 //! * [`send`]: reads a container and sends it, throttled, resuming after interruptions;
 //! * [`stream`]: the steps of one attempt;

@@ -16,7 +16,7 @@ use crate::repair::pace::{RepairPace, Schedule};
 use containerstore::transfer::{Export, Manifest};
 use containerstore::{ContainerStore, StorageError};
 
-/// Attempts of one copy; each goes on where the one before ended.
+/// Attempts of one copy; each continues where the previous one ended.
 pub(crate) const ATTEMPTS: u32 = 5;
 
 /// Pause before the second attempt; it doubles.
@@ -64,7 +64,7 @@ pub(crate) struct Pusher {
     counts: Counts,
 }
 
-/// One of the copies that may be under way at a time.
+/// Permit of one concurrent copy.
 pub(crate) struct Slot<'p> {
     _waits: SemaphorePermit<'p>,
     _stream: Option<SemaphorePermit<'p>>,
@@ -105,8 +105,8 @@ impl Pusher {
         &self.counts
     }
 
-    /// Copies a container to a node, and there to a disk of a storage type if that has room, within
-    /// the time that is `left` if it can; it is visible on the other node, and durable, when this
+    /// Copies a container to a node, and there to a disk of a storage type if that has space,
+    /// within the time `left` if possible; it is visible on the other node, and durable, when this
     /// returns.
     pub async fn push(
         &self,

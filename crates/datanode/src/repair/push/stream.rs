@@ -83,7 +83,7 @@ impl PushStream {
         self.step(PushRequest { parts, patience_ms, ..self.request() }, payload).await.map(drop)
     }
 
-    /// Has blocks left out that were sent: they were deleted meanwhile.
+    /// Removes sent blocks from the copy: they were deleted meanwhile.
     pub async fn leave_out(&self, blocks: &[LocalId]) -> Result<(), CallError> {
         for blocks in blocks.chunks(DROPPED_PER_STEP) {
             let dropped = blocks.iter().map(|local| local.0).collect();

@@ -20,13 +20,13 @@ pub struct PushRequest {
     /// The first step.
     #[prost(message, optional, tag = "3")]
     pub begin: Option<BeginProto>,
-    /// Parts, whose bytes stand one after the other beside the message.
+    /// Parts, whose bytes follow one another separate from the message.
     #[prost(message, repeated, tag = "4")]
     pub parts: Vec<PartProto>,
     /// The last step.
     #[prost(message, optional, tag = "5")]
     pub finish: Option<FinishProto>,
-    /// Blocks that came and are left out again.
+    /// Received blocks that are to be removed from the copy.
     #[prost(uint64, repeated, tag = "6")]
     pub dropped: Vec<u64>,
     /// Longest wait for clients.
@@ -81,7 +81,7 @@ pub struct PartProto {
     /// With the last chunk: the block's row.
     #[prost(bytes = "bytes", optional, tag = "4")]
     pub row: Option<Bytes>,
-    /// Bytes of it beside the message.
+    /// Bytes of it outside of the message.
     #[prost(uint64, tag = "5")]
     pub length: u64,
 }
@@ -112,7 +112,7 @@ pub struct PushResponse {
     /// Bytes of the blocks that are here by now.
     #[prost(uint64, tag = "4")]
     pub bytes: u64,
-    /// To the first step: the block behind `last` of which some chunks came before.
+    /// In response to the first step: the block after `last` of which some chunks arrived before.
     #[prost(uint64, optional, tag = "5")]
     pub partial: Option<u64>,
     /// Their number.
@@ -135,7 +135,7 @@ impl BeginProto {
         }
     }
 
-    /// `None` when it makes no sense.
+    /// Returns the manifest; `None` if it is invalid.
     pub fn manifest(&self) -> Option<Manifest> {
         let state = self.state.parse().ok()?;
         if !matches!(state, ContainerState::Closed | ContainerState::QuasiClosed) {

@@ -5,15 +5,15 @@ use std::sync::atomic::AtomicU64;
 /// Results of reconciliations since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Replicas that have all that each peer has.
+    /// Replicas with the data of every peer.
     pub done: AtomicU64,
-    /// Replicas of which that is not known.
+    /// Replicas whose reconciliation failed.
     pub failed: AtomicU64,
-    /// Blocks that came from peers.
+    /// Blocks fetched from peers.
     pub blocks: AtomicU64,
     /// Their bytes.
     pub bytes: AtomicU64,
-    /// Blocks that differ from a peer's, and were left as they are.
+    /// Blocks that differ from a peer's, and were not changed.
     pub conflicts: AtomicU64,
     /// UNHEALTHY replicas that are good again.
     pub repaired: AtomicU64,

@@ -9,10 +9,10 @@ use containerstore::StorageError;
 /// A replica was not reconciled with all of its peers.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
-    /// The order makes no sense.
+    /// The order is invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// It cannot be begun.
+    /// It cannot be started.
     #[error(transparent)]
     Push(#[from] PushError),
     /// The disks.
@@ -34,7 +34,7 @@ pub(crate) enum ReconcileError {
 /// Reasons for skipping a peer before all of its data was here.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PeerError {
-    /// It does not give what it was asked for.
+    /// Its response is missing or an error.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The disks here.
@@ -46,7 +46,7 @@ pub(super) enum PeerError {
     /// Its replica takes writes.
     #[error("its replica is not closed")]
     NotClosed,
-    /// Its block is not what its tree says.
+    /// Its block differs from its tree.
     #[error("block {0} differs from its tree")]
     OtherBlock(LocalId),
     /// A chunk is longer than any may be.
@@ -81,7 +81,7 @@ pub(super) enum PeerError {
 }
 
 impl PeerError {
-    /// As one line of a report.
+    /// Returns one line of a report.
     pub fn of(self, node: DatanodeId) -> String {
         format!("{node}: {self}")
     }

@@ -75,7 +75,7 @@ pub(crate) struct Counts {
     pub skipped: AtomicU64,
 }
 
-/// Says whether the order still counts, or why it does not.
+/// Returns an error with the reason if the order no longer counts.
 pub(crate) type StillOrdered<'a> = &'a (dyn Fn() -> Result<(), NotOrdered> + Send + Sync);
 
 /// Carries jobs out.
@@ -86,7 +86,7 @@ pub(crate) struct Coordinator<'a> {
     pub small: u64,
     /// Counts of results.
     pub counts: &'a Counts,
-    /// When the order came.
+    /// Time of the order's arrival.
     pub begun: Instant,
     /// Time until the order expired then; `None` is without an end.
     pub left: Option<Duration>,
@@ -143,7 +143,7 @@ impl Coordinator<'_> {
         Ok(())
     }
 
-    /// Goes through all blocks once, for the targets that are left.
+    /// Passes through all blocks once, for the remaining targets.
     async fn attempt(
         &self,
         job: &Job,
@@ -210,7 +210,7 @@ impl Coordinator<'_> {
             replica_index: member.index.get().cast_signed(),
             max_size: largest(|size| size.max_size),
             bcsid: 0,
-            // What no source lists any more does not come back with it.
+            // Blocks that no source lists any more are not rebuilt.
             delete_tx: sizes.iter().map(|(_, size)| size.delete_tx).min().unwrap_or(0),
             // The longest replica; and the copy is another one when blocks were deleted.
             used: largest(|size| size.used),
@@ -220,7 +220,7 @@ impl Coordinator<'_> {
         Ok(PushStream::begin(client, job.container, &manifest).await)
     }
 
-    /// Has all blocks rebuilt and sent.
+    /// Rebuilds and sends all blocks.
     async fn rebuild(
         &self,
         sources: &Arc<Sources>,
@@ -238,7 +238,7 @@ impl Coordinator<'_> {
         );
         report.odd = report.odd.saturating_add(listed.odd);
         (report.skipped, report.named) = (listed.skipped, listed.named);
-        // What the other side says is why this one ended early.
+        // The sender's error is the reason why the producer ended early.
         let sent = sent?;
         produced?;
         Ok(sent)
@@ -297,10 +297,10 @@ impl Coordinator<'_> {
         report.bytes = bytes.into_iter().fold(report.bytes, u64::saturating_add);
     }
 
-    /// Has blocks left out that were deleted at the sources since the targets began.
+    /// Removes blocks from the targets that were deleted at the sources since the targets began.
     ///
     /// # Errors
-    /// When it is not known which: a target had some of them before.
+    /// When it is unknown which: a target had some of them before.
     async fn leave_out_deleted(
         &self,
         sources: &Sources,
@@ -309,7 +309,7 @@ impl Coordinator<'_> {
     ) -> Result<Vec<Target>, ReconstructError> {
         let now = sizes(sources).await?;
         let is_same = now.iter().all(|(place, size)| {
-            // One that turned out damaged meanwhile still says what it has.
+            // One that was found damaged meanwhile still returns its size.
             let is_same = |known: &Size| (known.used, known.blocks) == (size.used, size.blocks);
             before.iter().any(|(other, known)| other == place && is_same(known))
         });

@@ -14,13 +14,13 @@ pub(crate) struct NotOrdered(pub String);
 /// Replica indexes of a container were not rebuilt, or not all of them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconstructError {
-    /// The order makes no sense.
+    /// The order is invalid.
     #[error(transparent)]
     Wire(#[from] WireError),
     /// The order no longer counts.
     #[error(transparent)]
     NotOrdered(#[from] NotOrdered),
-    /// It cannot be begun.
+    /// It cannot be started.
     #[error(transparent)]
     Push(#[from] PushError),
     /// Too few sources can be read.
@@ -53,7 +53,7 @@ pub(crate) enum ReconstructError {
         /// The difference.
         reason: String,
     },
-    /// Blocks were deleted at the sources meanwhile, and it is not known which of them were sent.
+    /// Blocks were deleted at the sources meanwhile, and some unknown ones of them were sent.
     #[error("blocks of container {0} were deleted meanwhile")]
     Changed(ContainerId),
     /// A target did not take its replica.

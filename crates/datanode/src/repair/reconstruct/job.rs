@@ -7,7 +7,7 @@ use types::{ContainerId, DatanodeDetails, StorageType, WireError};
 
 const MESSAGE: &str = "ReconstructECContainersCommandProto";
 
-/// One replica index and the node that has it, or is to get it.
+/// One replica index and the node that has it, or receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     /// The replica index.
@@ -23,7 +23,7 @@ pub(crate) struct Job {
     pub container: ContainerId,
     /// Its encoding.
     pub scheme: Scheme,
-    /// The replicas that are left, each index once.
+    /// The remaining replicas, each index once.
     pub sources: Vec<Member>,
     /// Target nodes with their indexes.
     pub targets: Vec<Member>,

@@ -34,7 +34,7 @@ struct Cursor {
     ended: bool,
 }
 
-/// Keys are decimal numbers as text: they do not come in the order of the numbers.
+/// Keys are decimal numbers as text: their order is not that of the numbers.
 pub(super) fn by_key(a: LocalId, b: LocalId) -> Ordering {
     a.to_string().cmp(&b.to_string())
 }
@@ -52,8 +52,8 @@ impl Listing {
         Self { cursors: sources.into_iter().map(cursor).collect() }
     }
 
-    /// The next block; `None` at the end. A source that fails is left out from then on, and
-    /// returned with its failure.
+    /// Returns the next block; `None` at the end. A source that fails is dropped, and returned with
+    /// its failure.
     pub async fn next(&mut self) -> (Option<Listed>, Vec<(usize, SourceError)>) {
         let filled = join_all(self.cursors.iter_mut().map(Cursor::fill)).await;
         let mut failed = Vec::new();

@@ -1,8 +1,8 @@
-//! Rebuilding lost replica indexes of erasure-coded containers, on SCM's word.
+//! Rebuilding lost replica indexes of erasure-coded containers, by SCM's order.
 //!
-//! The DataNode that SCM orders to is the coordinator. It lists the blocks of the replicas that are
-//! left, decodes each stripe of the missing indexes, checks what it decoded, and sends it to the
-//! targets as any other copy is sent ([`push`](crate::push)), one of which it may be itself. All
+//! The DataNode that receives SCM's order is the coordinator. It lists the blocks of the remaining
+//! replicas, decodes each stripe of the missing indexes, checks the decoded bytes, and sends them
+//! to the targets like any other copy ([`push`](crate::push)); it may be a target itself. All
 //! missing indexes are decoded in one pass.
 //!
 //! | file | subject |

@@ -9,10 +9,10 @@ pub(super) enum Odd {
     /// The row is of another replica.
     #[error("its row is of index {0}")]
     Index(i32),
-    /// The row does not say how long the group is.
+    /// The row does not contain the length of the group.
     #[error("its row has no length of the group")]
     NoLength,
-    /// The row says it with something that is no number.
+    /// The row's length of the group is not a number.
     #[error("its row has {0:?} for the length of the group")]
     Length(String),
     /// It ends before the others.

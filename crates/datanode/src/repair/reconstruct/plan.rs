@@ -6,7 +6,7 @@
 //! acknowledged bytes, also if a single replica lost its tail, which the smallest of all lengths
 //! would spread. Chunks and checksums are compared over just that length.
 //!
-//! **Agreement.** Replica 1 and those of parity keep the checksums of all cells of each stripe. A
+//! **Agreement.** Replica 1 and those of parity store the checksums of all cells of each stripe. A
 //! source whose own checksums are not among them is of another generation, and is not used.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use types::{BlockId, ContainerId, LocalId};
 
 use super::odd::{Odd, OtherChecksums};
 
-/// Metadata of a block that says how many data bytes its group has.
+/// Metadata of a block with the number of data bytes of its group.
 const GROUP_LENGTH: &str = "blockGroupLen";
 
 /// One source's row of a block.
@@ -56,7 +56,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub plan: Result<Plan, Unplanned>,
-    /// Sources that were left out, and why.
+    /// Sources that are not used, with the reasons.
     pub odd: Vec<(ReplicaIndex, Odd)>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Planned {
 pub(super) enum Unplanned {
     /// Fewer sources list it than it takes to read it.
     TooFew(usize),
-    /// Enough list it, but say things that do not fit together.
+    /// Enough sources list it, but their rows contradict each other.
     Disagree(String),
 }
 
@@ -175,8 +175,8 @@ fn group_length(index: ReplicaIndex, row: &dn::BlockData) -> Result<u64, Odd> {
     said.parse().map_err(|_| Odd::Length(said.to_owned()))
 }
 
-/// Checks that a replica has the chunks that it has in a group of that length, all with checksums
-/// of one form, and leaves out those behind.
+/// Checks that a replica has the chunks of its index in a group of that length, all with checksums
+/// of one form, and drops the chunks after those.
 fn check_chunks(
     group: BlockGroup,
     index: ReplicaIndex,
@@ -305,7 +305,7 @@ impl Plan {
         !self.stripe_sums.is_empty()
     }
 
-    /// The chunk of a rebuilt cell, as its target keeps it.
+    /// Returns the chunk of a rebuilt cell, as its target stores it.
     pub fn chunk(&self, index: ReplicaIndex, at: Chunk, sums: dn::ChecksumData) -> ChunkInfo {
         let keeps = index == ReplicaIndex::FIRST || !self.group.scheme().is_data(index);
         let stripe = at.number.checked_sub(1).and_then(|stripe| usize::try_from(stripe).ok());
@@ -320,7 +320,7 @@ impl Plan {
         }
     }
 
-    /// The block as its target keeps it, and its bytes there.
+    /// Returns the block as its target stores it, and its bytes there.
     pub fn row(
         &self,
         container: ContainerId,

@@ -41,11 +41,11 @@ impl Rebuilding {
     }
 }
 
-/// Lists the blocks behind `after`, plans them, and has their stripes rebuilt.
+/// Lists the blocks after `after`, plans them, and has their stripes rebuilt.
 ///
 /// # Errors
-/// When too few sources are left, or a block that enough of them list cannot be planned. When the
-/// other side has ended there is nothing more to do.
+/// When too few sources remain, or a block that enough of them list cannot be planned. If the
+/// receiver has ended, this returns without an error.
 pub(super) async fn produce(
     sources: &Arc<Sources>,
     after: Option<LocalId>,

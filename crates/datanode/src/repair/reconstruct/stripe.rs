@@ -70,11 +70,11 @@ impl Sources {
         }
     }
 
-    /// Leaves out those whose replicas are not CLOSED. UNHEALTHY ones stay when there are too few
+    /// Drops sources whose replicas are not CLOSED. UNHEALTHY ones stay if there are too few
     /// others: each byte that is read from one has its checksum, or is not used.
     ///
     /// # Errors
-    /// When too few are left.
+    /// When too few remain.
     pub fn admit(&mut self, sizes: &[(usize, Size)]) -> Result<(), ReconstructError> {
         let closed = sizes.iter().filter(|(_, size)| size.is_closed).count();
         let is_enough = closed >= self.codec.scheme().data();
@@ -97,10 +97,10 @@ impl Sources {
         (0..self.all.len()).filter(is_doubtful).count()
     }
 
-    /// Nothing more is expected of a source.
+    /// Drops a source that failed.
     ///
     /// # Errors
-    /// When too few are left.
+    /// When too few remain.
     pub fn fail(&self, place: usize, error: &SourceError) -> Result<(), ReconstructError> {
         let mut failed = self.failed.lock();
         if let Some(source) = self.all.get(place) {
@@ -135,7 +135,7 @@ impl Sources {
     pub async fn rebuild(&self, plan: &Plan, stripe: u64) -> Result<Stripe, ReconstructError> {
         let lengths = plan.group.stripe(stripe)?;
         let needed = self.codec.scheme().data();
-        // Those first that have nothing but padding; then each block begins with another one.
+        // First those that have nothing but padding; then each block begins with another source.
         let shift = usize::try_from(plan.local.0 % self.all.len().max(1) as u64).unwrap_or(0);
         let mut order: Vec<&Row> = plan.rows.iter().collect();
         let shift = shift.min(order.len());
@@ -145,7 +145,7 @@ impl Sources {
         let mut failed: BTreeMap<usize, SourceError> = BTreeMap::new();
         let chosen = loop {
             let usable = |row: &&&Row| !failed.contains_key(&row.place) && self.is_left(row.place);
-            // One more than it takes checks what is decoded.
+            // One more than needed verifies the decoded bytes.
             let chosen: Vec<&Row> = order.iter().filter(usable).take(needed + 1).copied().collect();
             if chosen.len() < needed {
                 return self.too_few(plan, chosen.len(), &failed);

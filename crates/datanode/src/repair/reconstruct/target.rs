@@ -193,7 +193,7 @@ impl Target {
         }
     }
 
-    /// Has the replica published.
+    /// Publishes the replica.
     pub async fn finish(&mut self) {
         if self.failed.is_none()
             && let Err(error) = self.stream.finish(self.blocks, self.bytes).await

@@ -1,5 +1,5 @@
-//! DeleteBlocksCommand, stage two of a deletion: the blocks are noted durably as deleted, then
-//! acknowledged; their space comes back later, in the background.
+//! DeleteBlocksCommand, stage two of a deletion: the blocks are durably recorded as deleted, then
+//! acknowledged; their space is freed later, in the background.
 
 use proto::scm_datanode as wire;
 use scheduling::on_background_thread;

@@ -46,7 +46,7 @@ pub(crate) enum CommandError {
     /// A replica was not reconciled.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
-    /// The node's own state was not kept.
+    /// The node's own state could not be stored.
     #[error(transparent)]
     Datanode(#[from] DatanodeError),
     /// A thread died.

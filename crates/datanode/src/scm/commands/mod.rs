@@ -42,7 +42,7 @@ struct Context<'a> {
     order: Order,
 }
 
-/// A command's part of the message, which says all about it.
+/// A command's part of the message, which contains all of its fields.
 trait Carry {
     /// The number that its outcome is reported under.
     fn id(&self) -> i64;
@@ -50,7 +50,7 @@ trait Carry {
     /// Subject of the command, to find the same one in progress.
     ///
     /// # Errors
-    /// When the part makes no sense.
+    /// When the part is invalid.
     fn subject(&self) -> Result<String, WireError>;
 
     /// Carries it out.

@@ -8,7 +8,7 @@ use crate::repair::reconcile::{Job, Worker};
 
 impl Carry for wire::ReconcileContainerCommandProto {
     fn id(&self) -> i64 {
-        // It has no number of its own, and SCM waits for no outcome: reports say what became of it.
+        // It has no number of its own, and SCM waits for no outcome: reports contain the result.
         0
     }
 

@@ -1,4 +1,4 @@
-//! ReconstructECContainersCommand: lost replica indexes are rebuilt from those that are left.
+//! ReconstructECContainersCommand: rebuilds lost replica indexes from the remaining ones.
 
 use std::time::Instant;
 

@@ -16,7 +16,7 @@ use containerstore::Passage;
 /// disk balancer's service removes its source.
 ///
 /// # Errors
-/// When no disk of the type has room, or the replica is none that may be moved now.
+/// When no disk of the type has space, or the replica cannot be moved now.
 pub(super) async fn relocate(
     node: &Node,
     id: ContainerId,
@@ -40,7 +40,7 @@ pub(super) async fn relocate(
     Ok(())
 }
 
-/// Lets bytes of a move pass at the pace of repairs.
+/// Throttles the bytes of a move to the pace of repairs.
 struct Paced<'a> {
     pace: &'a RepairPace,
     schedule: Schedule,

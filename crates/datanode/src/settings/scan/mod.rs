@@ -11,7 +11,7 @@ pub use off_peak::OffPeak;
 
 use crate::DatanodeError;
 
-/// Slower than this no scan ever ends: a container of 5 GB takes two weeks.
+/// At a lower rate no scan would end: a container of 5 GB takes two weeks.
 const MIN_RATE: u64 = 4 << 10;
 
 /// Settings of container scans.
@@ -34,7 +34,7 @@ pub struct ScanSettings {
 /// Bytes per second that a scan reads of a disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScanRate {
-    /// In most hours.
+    /// Rate in most hours.
     pub bytes_per_second: u64,
     /// The other hours.
     pub off_peak: OffPeak,
