@@ -28,8 +28,8 @@ use crate::error::{Result, StorageError};
 /// Name of the file.
 pub const FILE: &str = "ec-replicas";
 
-/// The file, open for more. `None` once a write of it failed, which is final: what a later line
-/// would be appended to is not known.
+/// The file, open for appending. `None` once a write of it failed, which is final: the end of the
+/// file is unknown.
 pub(crate) struct EcReplicaJournal {
     path: PathBuf,
     file: Mutex<Option<File>>,
@@ -44,11 +44,11 @@ struct Lines {
 }
 
 impl EcReplicaJournal {
-    /// Reads what was here and adds what is here now. Says what is lost: those that were here and
-    /// are not. Blocks.
+    /// Reads the recorded replicas and adds the present ones. Returns the lost ones: recorded and
+    /// not present. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read or written, or is none of these.
+    /// When the file cannot be read or written, or is not a journal.
     pub fn open(path: PathBuf, here: &BTreeSet<ContainerId>) -> Result<(Self, Vec<ContainerId>)> {
         let fail = |error: io::Error| StorageError::disk(&path, error);
         let mut all = match fs::read(&path) {
@@ -168,7 +168,7 @@ mod tests {
         file.write_all(b"55").unwrap();
         let (_, lost) = EcReplicaJournal::open(path.clone(), &ids(&[1, 2])).unwrap();
         assert_eq!(lost, [ContainerId(4)]);
-        // A write that failed is the last one: a line behind half of another would be misread.
+        // A write that failed is the last one: a line after half of another would be misread.
         let (journal, _) = EcReplicaJournal::open(path.clone(), &ids(&[])).unwrap();
         *journal.file.lock() = Some(File::open(&path).unwrap());
         assert!(journal.add(ContainerId(6)).is_err(), "it is open for reading only");

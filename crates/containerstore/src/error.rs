@@ -31,7 +31,7 @@ pub enum ContainerFileFault {
     /// A field is not there.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// A field says what cannot be.
+    /// An impossible value of a field.
     #[error("{name} is not valid: {value}")]
     Field {
         /// The field.
@@ -119,14 +119,14 @@ pub enum StorageError {
         /// The change.
         error: TransitionError,
     },
-    /// The replica has another index than the one asked for.
+    /// The replica has another index than the requested one.
     #[error("container {id} has replica index {has}, not {asked}")]
     ReplicaIndex {
         /// The container.
         id: ContainerId,
         /// Index it has.
         has: i32,
-        /// Index asked for.
+        /// Requested index.
         asked: i32,
     },
     /// Deleting a container that takes writes.
@@ -143,15 +143,15 @@ pub enum StorageError {
     /// No such block here.
     #[error("block {0} does not exist")]
     NoSuchBlock(BlockId),
-    /// This replica is behind the reader.
+    /// This replica lags behind the reader.
     #[error("{block}: {error}")]
     Behind {
-        /// The block asked for.
+        /// The requested block.
         block: BlockId,
-        /// In which way.
+        /// The lag.
         error: BcsidError,
     },
-    /// This replica is replaying its log and has not come to the block yet.
+    /// This replica is replaying its log and has not reached the block yet.
     #[error("block {0} is not recovered yet")]
     Recovering(BlockId),
     /// A chunk or chunk list that cannot be.
@@ -183,12 +183,12 @@ pub enum StorageError {
     NoSuchChunk {
         /// The block.
         block: BlockId,
-        /// Start asked for.
+        /// Requested start.
         offset: u64,
-        /// Length asked for.
+        /// Requested length.
         len: u64,
     },
-    /// A block file that lacks bytes its record says it has.
+    /// A block file lacks bytes of its record.
     #[error("block {block} should have {expected} bytes on disk, there are {found}")]
     FileInconsistent {
         /// The block.
@@ -207,10 +207,10 @@ pub enum StorageError {
     /// A block of several chunks, where one is wanted.
     #[error("block {0} has more or less than one chunk")]
     NotSmall(BlockId),
-    /// No disk has room, or the disk in question has none.
+    /// No disk has space, or the disk in question has none.
     #[error("out of disk space: {0}")]
     OutOfSpace(String),
-    /// A deletion transaction that makes no sense.
+    /// An invalid deletion transaction.
     #[error(transparent)]
     Deletion(#[from] DeletionError),
     /// File I/O.

@@ -1,4 +1,4 @@
-//! Everything a DataNode keeps on its disks, but for the Raft log.
+//! All data of a DataNode on its disks, except the Raft log.
 //!
 //! A [`ContainerStore`] spans the [`Disk`]s. A disk has one RocksDB with the records of all its
 //! containers (Ozone's schema V3), one I/O executor, and a directory per container with its
@@ -30,10 +30,10 @@
 //!   per round with the pipeline's applied position in it. A second, *durable* position moves only
 //!   at a flush, after segments, block files and tables are all on disk; replay starts there, and
 //!   the log may be trimmed up to there.
-//! * **Replay is idempotent.** Entries up to the position that the tables already have put back
+//! * **Replay is idempotent.** Entries up to the position that the tables already have restore
 //!   packed bytes that a crash lost, at their old place, and change nothing else.
-//! * **Files go after their rows.** A block's file or record is removed only when the removal of
-//!   its row is durable; what a crash leaves behind is found again through the deletion
+//! * **Files are removed after their rows.** A block's file or record is removed only when the
+//!   removal of its row is durable; leftovers of a crash are found again through the deletion
 //!   transaction.
 //! * **Bytes are never trusted.** Packed records carry checksums that are checked at every read;
 //!   large blocks are checked by the reader against the client's own checksums.

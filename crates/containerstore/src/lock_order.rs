@@ -59,12 +59,12 @@ pub(crate) struct Held {
 }
 
 impl<T> OrderedMutex<T> {
-    /// One of a disk. A thread holds those of one disk at a time.
+    /// Creates a lock of a disk. A thread holds those of one disk at a time.
     pub(crate) fn of_disk(rank: Rank, value: T) -> Self {
         Self::of_container(rank, ContainerId(0), value)
     }
 
-    /// One of a container.
+    /// Creates a lock of a container.
     #[cfg_attr(not(any(test, debug_assertions)), expect(unused_variables))]
     pub(crate) fn of_container(rank: Rank, id: ContainerId, value: T) -> Self {
         Self {

@@ -28,7 +28,7 @@ pub(super) fn checksum_without(checksum: u64, local: LocalId, row: &StoredBlock)
 }
 
 impl Container {
-    /// Its tree; `damage` is what of it is known to be damaged. Blocks.
+    /// Returns its tree; `damage` is its known damage. Blocks.
     pub(super) fn tree(&self, damage: &Damage) -> Result<merkle::Tree> {
         let deleted = self.blocks_to_delete()?;
         let mut tree = merkle::Tree::default();
@@ -68,7 +68,7 @@ impl RowTotals {
     }
 }
 
-/// Goes through all rows. Blocks.
+/// Visits all rows. Blocks.
 pub(super) fn for_each_row(
     container: &Container,
     mut visit: impl FnMut(LocalId, &StoredBlock),
@@ -101,8 +101,8 @@ impl ContainerStore {
         self.checksums().len()
     }
 
-    /// Works out the next checksum that is due. Says whose it was, and whether it is known now: not
-    /// when the replica changed meanwhile, or is not closed any more. Blocks.
+    /// Computes the next due checksum. Returns its container, and `true` if it is known now: not if
+    /// the replica changed meanwhile, or is not closed any more. Blocks.
     ///
     /// # Errors
     /// When its rows cannot be read or written. It is due again after the next start.

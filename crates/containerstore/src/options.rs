@@ -12,10 +12,10 @@ use types::{DatanodeId, StorageType};
 /// Policy of choosing a disk for a new container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChoosingPolicy {
-    /// In turn, and of two neighbours the one with more room.
+    /// Round robin, and of two neighbours the one with more space.
     #[default]
     Capacity,
-    /// In turn.
+    /// Round robin.
     RoundRobin,
 }
 
@@ -49,7 +49,7 @@ pub struct DataDirectory {
 }
 
 impl DataDirectory {
-    /// A directory of the usual type without reserved space, Raft log beside the data.
+    /// Returns a directory of the usual type without reserved space, Raft log next to the data.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let storage_type = StorageType::default();
         Self { path: path.into(), storage_type, raft_dir: None, reserved: 0 }
@@ -102,7 +102,7 @@ pub struct StorageOptions {
     pub metadata_buffer: usize,
     /// Files of the database that are kept open per disk.
     pub metadata_open_files: u32,
-    /// Load closed containers from rows: scans of their metadata look at their files later.
+    /// Load closed containers from rows: scans of their metadata check their files later.
     pub closed_from_rows: bool,
     /// First chunks of blocks on fast disks, if there are such disks.
     pub cache: Option<Arc<ChunkCache>>,

@@ -23,7 +23,7 @@ impl Ord for Position {
 }
 
 impl Position {
-    /// As a row has it.
+    /// Encodes it for a row.
     pub(crate) fn encode(self) -> [u8; 16] {
         let mut out = [0; 16];
         out[..8].copy_from_slice(&self.term.to_be_bytes());

@@ -15,12 +15,12 @@ impl ContainerStore {
         self.containers().into_iter().filter_map(|id| self.replica_report(id)).collect()
     }
 
-    /// One replica, if it is here and reported.
+    /// Returns one replica, if it is here and reported.
     pub fn replica_report(&self, id: ContainerId) -> Option<ContainerReplicaProto> {
         self.container(id).ok()?.report()
     }
 
-    /// Replicas whose state changed since this was last asked.
+    /// Returns the replicas whose state changed since the last call.
     pub fn take_changed(&self) -> Vec<ContainerReplicaProto> {
         self.drain_changed().into_iter().filter_map(|id| self.replica_report(id)).collect()
     }

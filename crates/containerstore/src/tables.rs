@@ -56,9 +56,9 @@ pub(crate) const BYTES_USED: &str = "#BYTESUSED";
 pub(crate) const PENDING_DELETE: &str = "#PENDINGDELETEBLOCKCOUNT";
 /// Highest deletion transaction taken.
 pub(crate) const DELETE_TX: &str = "#delTX";
-/// The checksum of its Merkle tree, while that is known; see [`container::merkle`].
+/// The checksum of its Merkle tree, if it is known; see [`container::merkle`].
 pub(crate) const DATA_CHECKSUM: &str = "#DATACHECKSUM";
-/// When the container was last read as a whole, in milliseconds since 1970.
+/// Time of the last full read of the container, in milliseconds since 1970.
 pub(crate) const SCANNED: &str = "#DATASCANTIMESTAMP";
 
 const SEPARATOR: u8 = b'|';
@@ -142,7 +142,7 @@ pub(crate) fn read_segment(key: &[u8], value: &[u8]) -> Result<(ContainerId, u32
 /// read the file.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ClosedRow {
-    /// Of the pipeline that made it, 16 bytes; none when there was none.
+    /// Id of the pipeline that created it, 16 bytes; empty if there was none.
     #[prost(bytes = "vec", tag = "1")]
     pub pipeline: Vec<u8>,
     /// The node that made it first.
@@ -250,7 +250,7 @@ impl StoredBlock {
         u64::try_from(self.size.unwrap_or(0)).unwrap_or(0)
     }
 
-    /// As clients see it.
+    /// Returns the client's form.
     pub fn into_wire(self) -> BlockData {
         let Self { block_id, flags, metadata, chunks, size, packed: _, finalized: _ } = self;
         BlockData { block_id, flags, metadata, chunks, size }

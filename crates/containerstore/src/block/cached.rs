@@ -62,8 +62,8 @@ impl ContainerStore {
         (to <= data.len()).then(|| data.slice(from..to))
     }
 
-    /// A range was read of a block's first chunk that the cache does not have: it comes in if the
-    /// block is read again. `all` are the bytes from `offset` on that are at hand.
+    /// Caches a range of a block's first chunk that the cache does not have: it is inserted if the
+    /// block is read again. `all` are the bytes from `offset` on that are in memory.
     pub(super) fn cache_read(
         &self,
         container: &Arc<Container>,
@@ -113,7 +113,7 @@ impl ContainerStore {
     }
 }
 
-/// A chunk comes in if its bytes are right.
+/// Inserts a chunk if its bytes match their checksums.
 fn insert(cache: &ChunkCache, id: ChunkId, chunk: &ChunkInfo, data: Bytes, origin: Origin) {
     if checksum::verify(&chunk.checksum_data, &data).is_ok() {
         cache.insert(id, data, origin);

@@ -97,11 +97,11 @@ impl ContainerStore {
         Ok(Committed { block: BlockId { bcsid, ..id }, length, replica_index })
     }
 
-    /// Ends the writing of a block where it is; returns what is committed of it. Durable when it
-    /// returns. Blocks.
+    /// Ends the writing of a block at its present length; returns the committed block. Durable when
+    /// it returns. Blocks.
     ///
     /// # Errors
-    /// When nothing was ever committed of it, or the disk fails.
+    /// When no bytes of it were ever committed, or the disk fails.
     pub fn finalize_direct(&self, id: BlockId) -> Result<BlockData> {
         let container = self.container(id.container)?;
         let _commit = container.commit.lock();

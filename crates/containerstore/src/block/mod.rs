@@ -12,7 +12,7 @@ use types::BlockId;
 
 pub use stream::Piece;
 
-/// A block as a PutBlock left it.
+/// A block after a PutBlock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Committed {
     /// The block, with the commit's sequence id.
@@ -24,7 +24,7 @@ pub struct Committed {
 }
 
 impl Committed {
-    /// As clients are answered.
+    /// Returns the response to clients.
     pub fn to_wire(self) -> GetCommittedBlockLengthResponseProto {
         GetCommittedBlockLengthResponseProto {
             block_id: self.block.to_datanode(self.replica_index),

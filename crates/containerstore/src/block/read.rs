@@ -43,8 +43,8 @@ impl ContainerStore {
         Ok(row.length())
     }
 
-    /// Blocks of a container from `start` on, in the order of their keys: `count` at most, and no
-    /// more behind the one whose row brings the sum of the rows to `bytes`.
+    /// Returns blocks of a container from `start` on, in the order of their keys: `count` at most,
+    /// and none after the one whose row brings the sum of the rows to `bytes`.
     ///
     /// # Errors
     /// When there is no such container.
@@ -59,8 +59,8 @@ impl ContainerStore {
         self.blocks_from(container, from, count, bytes)
     }
 
-    /// As [`list_block`](Self::list_block), of the blocks behind `after`. The order of the keys is
-    /// not that of the numbers, so the next number does not say where a listing goes on.
+    /// As [`list_block`](Self::list_block), of the blocks after `after`. The order of the keys is
+    /// not that of the numbers, so the next number is not where a listing continues.
     ///
     /// # Errors
     /// When there is no such container.
@@ -109,11 +109,11 @@ impl ContainerStore {
         Ok(blocks)
     }
 
-    /// Bytes of a committed block: `chunk` says which. A packed block's bytes are checked against
+    /// Returns the bytes of a committed block's `chunk`. A packed block's bytes are checked against
     /// its record; others are for the reader to check.
     ///
     /// # Errors
-    /// When they are not here, or not as they should be.
+    /// When they are missing or damaged.
     pub async fn read_chunk(
         &self,
         block: BlockId,
@@ -148,7 +148,7 @@ impl ContainerStore {
     /// bytes of its log entry.
     pub fn has_block(&self, block: BlockId) -> bool {
         let Ok(container) = self.container(block.container) else { return false };
-        // However far its container is: what a snapshot lists comes in no order.
+        // Whatever its container's position: blocks of a snapshot come in no order.
         let row = container.block_row(block.local).ok().flatten();
         row.is_some_and(|row| {
             check_block(block.bcsid, row.bcsid()).is_ok()
@@ -234,7 +234,7 @@ impl ContainerStore {
 
     /// The device returned no bytes: the whole replica is scanned.
     fn unread(&self, container: &Container, error: StorageError) -> StorageError {
-        // A disk that is late says nothing of the replica.
+        // A late disk proves nothing about the replica.
         if !error.is_late() {
             self.suspect(container.id(), &error.to_string());
         }
@@ -253,8 +253,8 @@ impl ContainerStore {
             Err(error) if error.is_late() => return Err(error),
             Err(error) => error,
         };
-        // Compaction may have moved it between the look at its row and the read, and replay may
-        // have put it back since.
+        // Compaction may have moved it between the read of its row and of its bytes, and replay may
+        // have restored it since.
         for _ in 0..2 {
             let now = container.block_row(block.local)?.ok_or(StorageError::NoSuchBlock(block))?;
             let Some(moved) = now.packed else { break };
@@ -329,7 +329,7 @@ fn is_incomplete(error: &IoError) -> bool {
     matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short)
 }
 
-/// The device failed, which says nothing about the bytes.
+/// The device failed, which proves nothing about the bytes.
 fn is_device_error(error: &StorageError) -> bool {
     matches!(error, StorageError::Io { error, .. }
         if !matches!(error.kind, IoErrorKind::NotFound | IoErrorKind::Short))

@@ -1,4 +1,4 @@
-//! A range of a block in pieces that carry their own checksums: for streaming reads.
+//! A range of a block in pieces with their own checksums: for streaming reads.
 
 use bytes::Bytes;
 use container::checksum;
@@ -21,9 +21,9 @@ pub struct Piece {
 }
 
 impl ContainerStore {
-    /// The piece of a block that holds the byte at `offset`: of one chunk, widened to checksum
-    /// boundaries, of at most `most` bytes (but of one checksum at least) and ending with the
-    /// checksum before `end`. `None` at the end of the block.
+    /// Returns the piece of a block that contains the byte at `offset`: of one chunk, widened to
+    /// checksum boundaries, of at most `most` bytes (but of one checksum at least) and ending with
+    /// the checksum before `end`. `None` at the end of the block.
     ///
     /// # Errors
     /// As [`read_chunk`](Self::read_chunk), and when the block ends before `offset`.

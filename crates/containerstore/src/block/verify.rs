@@ -10,11 +10,11 @@ use crate::store::ContainerStore;
 use crate::tables::StoredBlock;
 
 impl ContainerStore {
-    /// Verifies bytes that were read from `offset` of a block, as far as they lie on its checksums.
-    /// When they are wrong, the replica is to be read whole.
+    /// Verifies bytes that were read from `offset` of a block, as far as they cover whole
+    /// checksums. If they do not match, the whole replica is scheduled for a scan.
     ///
     /// # Errors
-    /// When they do not have their checksums.
+    /// When they do not match their checksums.
     pub fn verify_read(&self, block: BlockId, offset: u64, data: &Bytes) -> Result<()> {
         let (container, row) = self.committed(block)?;
         // Packed blocks are verified with every read.
@@ -27,7 +27,7 @@ impl ContainerStore {
                 self.suspect(container.id(), &error.to_string());
                 Err(error)
             }
-            // Written on or deleted meanwhile: the reader sees for itself.
+            // Extended or deleted meanwhile: the reader will notice.
             _ => Ok(()),
         }
     }

@@ -30,9 +30,8 @@ impl ContainerStore {
         }
     }
 
-    /// Writes a chunk into its block's file. Begun when this returns, so that a
-    /// [`sync_block`](Self::sync_block) asked for afterwards covers it; the future must be polled
-    /// to its end.
+    /// Writes a chunk into its block's file. The write has started when this returns, so that a
+    /// later [`sync_block`](Self::sync_block) covers it; the future must be polled to its end.
     ///
     /// # Errors
     /// When the container takes no writes, or the disk is full or fails.
@@ -89,7 +88,7 @@ impl ContainerStore {
         Ok((container, write))
     }
 
-    /// Makes what was written to a block's file durable.
+    /// Makes all writes to a block's file durable.
     ///
     /// # Errors
     /// When the container is not here, the block has no file, or the disk fails.

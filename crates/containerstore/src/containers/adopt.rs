@@ -1,4 +1,4 @@
-//! A container that comes from another node, ready made.
+//! Adoption of a complete container from another node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::disk::Disk;
 use crate::error::Result;
 
 impl Container {
-    /// Writes the `.container` file of a folder that is in its place. `sums` are what its rows say;
-    /// they are durable before the folder counts, also when the container has no blocks.
+    /// Writes the `.container` file of a folder that is in its place. `sums` are those of its rows;
+    /// they are durable before the folder counts, also if the container has no blocks.
     pub(crate) fn adopt(
         disk: Arc<Disk>,
         id: ContainerId,

@@ -5,7 +5,7 @@ use std::fs::File;
 use super::Container;
 use crate::error::{Result, StorageError};
 
-/// Name of the file that says that a container came from another node, beside the marker; it stays.
+/// Name of the file that marks a container from another node, next to the marker; it stays.
 pub(crate) const ARRIVED: &str = "arrived";
 
 impl Container {

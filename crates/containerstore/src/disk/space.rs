@@ -16,10 +16,10 @@ use crate::options::{ChoosingPolicy, Floor, StorageOptions};
 /// Lifetime of a measurement of the file system; writes in between are subtracted.
 const FRESH_MS: u64 = 500;
 
-/// With less than this to spare every write looks: others may be filling the file system, too.
+/// With less space than this every write measures: others may be filling the file system, too.
 const TIGHT: u64 = 2 << 30;
 
-/// Room on a disk.
+/// Space of a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Space {
     /// Size of the disk without what is reserved for others.
@@ -36,14 +36,14 @@ pub struct Space {
     pub fs_available: u64,
 }
 
-/// Keeps an eye on a file system without asking it at every write.
+/// Estimates a file system's space without a system call at every write.
 pub(super) struct Gauge {
     path: PathBuf,
     reserved: u64,
     reserved_share: f64,
     writes: Floor,
     containers: Floor,
-    /// Size of the disk without what is reserved, when it was last looked at.
+    /// Size of the disk without the reserved bytes, at the last measurement.
     capacity: AtomicU64,
     /// Bytes of our containers at the last report, plus later writes; before the first report more
     /// than any disk has, so that nothing counts as others'.
@@ -99,7 +99,7 @@ impl Gauge {
         }
     }
 
-    /// Takes `bytes` from the room there is, unless that leaves too little.
+    /// Takes `bytes` from the available space, unless that leaves too little.
     fn take(&self, bytes: u64) -> bool {
         let now = self.started.elapsed().as_millis() as u64;
         let seen = self.looked_at.load(Ordering::Relaxed);
@@ -127,7 +127,7 @@ fn kept_free(reserved: u64, fs_used: u64, ours: u64) -> u64 {
 }
 
 impl Disk {
-    /// Room on the disk, now.
+    /// Returns the present space of the disk.
     pub fn space(&self) -> Space {
         self.space.measure()
     }
@@ -180,16 +180,16 @@ impl Disk {
     }
 }
 
-/// The storage types of disks for a replica that belongs on one of that type, the best first; any
-/// when it is not known.
+/// Returns the storage types of disks for a replica that belongs on one of that type, the best
+/// first; all types if it is unknown.
 pub(crate) fn types_for(wanted: Option<StorageType>) -> [StorageType; 3] {
     let Some(wanted) = wanted else { return StorageType::ANY };
     let [second, third] = wanted.instead();
     [wanted, second, third]
 }
 
-/// The disk for the next container of `needed` bytes: one of the first of these types that has
-/// room and `may` take it. `next` goes round over calls.
+/// Returns the disk for the next container of `needed` bytes: one of the first of these types that
+/// has space and `may` take it. `next` rotates over calls.
 pub(crate) fn choose(
     disks: &[Arc<Disk>],
     types: &[StorageType],

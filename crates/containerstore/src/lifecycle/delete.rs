@@ -47,7 +47,7 @@ impl ContainerStore {
                 return Ok(());
             }
             if self.is_served(&container) {
-                // An earlier attempt did not come to its end.
+                // An earlier attempt did not finish.
                 take_away(&container, || self.forget(&container, info.state))?;
                 self.remove_older_duplicates(&info, force);
                 return Ok(());
@@ -56,7 +56,7 @@ impl ContainerStore {
         }
     }
 
-    /// Removes a container that is RECOVERING, and no other. Says whether it was there. Blocks.
+    /// Removes a container that is RECOVERING, and no other. Returns `true` if it existed. Blocks.
     ///
     /// # Errors
     /// When the disk fails.

@@ -48,7 +48,7 @@ impl ContainerStore {
             self.duplicates().lock().retain(|other| !Arc::ptr_eq(&other.container, duplicate));
         };
         if !remove(duplicate, forget)? {
-            // An earlier attempt did not come to its end.
+            // An earlier attempt did not finish.
             take_away(duplicate, forget)?;
         }
         Ok(())
@@ -57,7 +57,7 @@ impl ContainerStore {
     /// Removes second replicas of a container after an empty replica of it was removed permanently:
     /// their additional blocks were deleted while their disk was away, and would come back.
     pub(crate) fn remove_older_duplicates(&self, removed: &ContainerInfo, force: bool) {
-        // By force goes also what is not empty: that says nothing of the others.
+        // With `force` the removed one may have had blocks: that proves nothing about the others.
         if force || removed.state != ContainerState::Closed {
             return;
         }

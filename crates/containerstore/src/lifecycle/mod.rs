@@ -4,7 +4,7 @@
 //! * [`state`]: changes of their states;
 //! * [`delete`]: deleting the one that is served;
 //! * [`duplicate_replicas`]: second replicas, which are not served;
-//! * [`retired`]: replicas that were left for a copy on another disk.
+//! * [`retired`]: replicas that were replaced by a copy on another disk.
 
 mod delete;
 mod duplicate_replicas;

@@ -29,8 +29,8 @@ impl ContainerStore {
         Ok(gone.len())
     }
 
-    /// Removes what the container left on other disks, before it goes itself: otherwise the next
-    /// start would find that, and serve it. Blocks.
+    /// Removes the container's replicas on other disks, before it is removed itself: otherwise the
+    /// next start would find one, and serve it. Blocks.
     pub(crate) fn remove_retired_of(&self, id: ContainerId) -> Result<()> {
         let gone = self.relocations().take(|retired| retired.container.id() == id);
         gone.iter().try_for_each(|retired| self.remove_one(retired))
@@ -45,7 +45,7 @@ impl ContainerStore {
         }
         let outcome = container.disk().flush().and_then(|()| take_away(container, || {}));
         if outcome.is_err() && container.disk().failure().is_none() {
-            // Not so on a disk that has failed: it is never written again.
+            // Except on a disk that has failed: it is never written again.
             self.relocations().retire(container);
         }
         outcome

@@ -12,12 +12,12 @@ use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 
 impl ContainerStore {
-    /// Makes a container; says whether it was made now. One that a pipeline's log makes ends a copy
-    /// of it that is arriving. Blocks when it is made.
+    /// Creates a container; returns `true` if it was created now. A creation by a pipeline's log
+    /// ends a copy of it that is arriving. Blocks when it is created.
     ///
     /// # Errors
     /// When the container was here and is lost or has ended, has another replica index, is being
-    /// copied to here and no log makes it, or the disk fails.
+    /// copied to here and no log creates it, or the disk fails.
     pub fn create_container(&self, new: NewContainer) -> Result<bool> {
         if let Some(there) = self.find(new.id) {
             return same_replica(&there, &new).map(|()| false);
@@ -75,7 +75,7 @@ impl ContainerStore {
         }
         self.note_begun(id, replica_index)?;
         let container = move_in()?;
-        // Its pipeline may make it on another disk meanwhile, and waits for no other disk.
+        // Its pipeline may create it on another disk meanwhile, and waits for no other disk.
         let published = self.creation_locks().publish(copy, || {
             self.missing().lock().remove(&id);
             self.replicas().insert(Arc::clone(&container));
@@ -123,8 +123,8 @@ impl ContainerStore {
         Ok(moved)
     }
 
-    /// Gives the containers of a disk that has failed up: they count as lost here, until copies of
-    /// them come from other nodes. Says which they are.
+    /// Drops the containers of a disk that has failed: they count as lost here, until copies of
+    /// them arrive from other nodes. Returns their ids.
     pub fn leave(&self, disk: &Disk) -> Vec<ContainerId> {
         let here = |container: &Arc<Container>| container.disk().id() == disk.id();
         let left: Vec<_> = self.all().iter().filter(|c| here(c)).map(|c| c.id()).collect();

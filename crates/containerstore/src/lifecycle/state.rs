@@ -50,7 +50,7 @@ impl ContainerStore {
         })
     }
 
-    /// Changes a container, and the copy of it again when it was moved to another disk meanwhile.
+    /// Changes a container, and then its copy if it was moved to another disk meanwhile.
     fn change_served(
         &self,
         id: ContainerId,
@@ -74,7 +74,7 @@ impl ContainerStore {
     }
 
     /// As [`mark_unhealthy`](Self::mark_unhealthy), of this very replica: a copy of it that has
-    /// taken its place on another disk is not accused.
+    /// taken its place on another disk is not marked.
     ///
     /// # Errors
     /// When the disk fails, or the replica is not served any more.

@@ -12,7 +12,7 @@ use crate::error::{Result, StorageError};
 use crate::reconcile::BLOCKS_OF;
 use crate::transfer::{is_unfinished, set_aside_copy};
 
-/// The folders of a disk that count as containers, after a look at what was arriving.
+/// The folders of a disk that count as containers, after the removal of incomplete copies.
 #[derive(Default)]
 pub(super) struct Whole {
     /// Those that are whole.
@@ -21,10 +21,11 @@ pub(super) struct Whole {
     pub(super) unreadable: Vec<ContainerId>,
 }
 
-/// Removes what was arriving when the last run ended: `known` are containers that are whole, and
-/// `places` the folders of others. Gives back the others.
+/// Removes copies that were arriving when the last run ended: `known` are containers that are
+/// whole, and `places` the folders of others. Returns the others.
 ///
-/// A container that its pipeline made while a copy of it arrived has rows of its own: those stay.
+/// A container that its pipeline created while a copy of it arrived has rows of its own: those
+/// stay.
 pub(super) fn discard_unfinished(
     disk: &Disk,
     known: &BTreeSet<ContainerId>,

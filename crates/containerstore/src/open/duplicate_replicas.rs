@@ -1,10 +1,10 @@
 //! Two replicas of one container on two disks of a node: one of the disks was away, or had failed,
-//! and a copy came to the other one meanwhile; or the container was being moved from the one to the
-//! other when the last run ended.
+//! and a copy arrived on the other one meanwhile; or the container was being moved from the one to
+//! the other when the last run ended.
 //!
-//! One of the two is served. The other one is removed only when it certainly has nothing that the
-//! one that is served lacks ([`Container::lacks_of`]), or was left by a relocation. Otherwise it
-//! is kept, unused, until SCM has a replica of the container removed here: of two indexes of an
+//! One of the two is served. The other one is removed only if it certainly has no data that the
+//! served one lacks ([`Container::lacks_of`]), or was replaced by a relocation. Otherwise it is
+//! kept, unused, until SCM has a replica of the container removed here: of two indexes of an
 //! erasure-coded container each may be the last one, and a replica that was away may have blocks
 //! that were deleted meanwhile, or that the other one has lost.
 

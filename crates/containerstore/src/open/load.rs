@@ -49,14 +49,14 @@ struct Rows {
     counted: FxHashSet<ContainerId>,
     segments: FxHashMap<ContainerId, BTreeMap<u32, SegmentInfo>>,
     deleted_early: FxHashMap<ContainerId, FxHashMap<LocalId, DeletedBeforeWrite>>,
-    /// When containers were last read as a whole.
+    /// Times at which containers were last read as a whole.
     scanned: FxHashMap<ContainerId, u64>,
 }
 
-/// Loads every container of a disk; closed ones `from_rows` where their rows say all.
+/// Loads every container of a disk; closed ones `from_rows` if their rows are complete.
 ///
 /// # Errors
-/// When the disk cannot be read at all; a bad container is no error.
+/// When the disk cannot be read at all; a bad container is not an error.
 pub(super) fn load_all(disk: &Arc<Disk>, from_rows: bool) -> Result<LoadedDisk> {
     finish_deletions(disk)?;
     let closed = if from_rows { closed_row::read(disk)? } else { FxHashMap::default() };
@@ -125,8 +125,8 @@ fn directories(disk: &Disk) -> Result<Vec<(ContainerId, PathBuf)>> {
     Ok(found)
 }
 
-/// The directories in a directory. What the entry itself says is not asked for once more: there may
-/// be hundreds of thousands.
+/// Returns the directories in a directory, without a system call per entry: there may be hundreds
+/// of thousands.
 fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     let failed = |e| StorageError::disk(dir, e);
     let mut found = Vec::new();
@@ -143,7 +143,7 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// One that is closed, from its rows; `None` when they do not say all.
+/// Loads a closed one from its rows; `None` if they are incomplete.
 fn load_closed(
     disk: &Arc<Disk>,
     id: ContainerId,
@@ -173,9 +173,9 @@ fn load_closed(
 enum Found {
     /// A replica, and its damage.
     Replica(Arc<Container>, Option<String>),
-    /// One that cannot be loaded.
+    /// A replica that cannot be loaded.
     Unreadable,
-    /// Nothing that was ever finished.
+    /// A folder that was never finished.
     Nothing,
 }
 
@@ -202,7 +202,7 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
     let chunks = dir.join("chunks");
     let known = rows.sums.contains_key(&id);
     if !known && is_unfinished(&path, &chunks) {
-        // Making it was cut short; nothing was ever written to it.
+        // Its creation was interrupted; nothing was ever written to it.
         return Ok(remove_folder(id, dir));
     }
     let file = match ContainerFile::read(&path) {

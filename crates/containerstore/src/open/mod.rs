@@ -22,15 +22,15 @@ use crate::error::{Result, StorageError};
 use crate::options::{DataDirectory, StorageOptions};
 use crate::store::{ContainerStore, StoreParts, Unopened};
 
-/// Makes the I/O backend of each disk, by the disk's place in the options.
+/// Creates the I/O backend of each disk, by the disk's place in the options.
 pub type Backends<'a> = &'a (dyn Fn(usize) -> Box<dyn Backend> + Sync);
 
 impl ContainerStore {
     /// Opens the disks and loads their containers. A disk that cannot be opened, or not in time, is
-    /// left out, as long as there is another one. Blocks.
+    /// left out if there is another one. Blocks.
     ///
     /// # Errors
-    /// When a directory is in use, foreign or newer, which only the operator can mend, or none can
+    /// When a directory is in use, foreign or newer, which only the operator can fix, or none can
     /// be opened.
     pub fn open(options: StorageOptions) -> Result<Self> {
         Self::open_on(options, None)
@@ -83,7 +83,8 @@ impl ContainerStore {
         let store = Self::new(parts);
         for (container, why) in damaged {
             let id = container.id();
-            // One that cannot be marked, on a disk that is full or has failed, keeps no other one.
+            // One that cannot be marked, on a disk that is full or has failed, does not stop the
+            // others.
             if let Err(error) = store.mark_damaged(&container, &why) {
                 tracing::error!(container = %id, why, %error, "cannot mark a damaged replica UNHEALTHY");
             }

@@ -1,4 +1,4 @@
-//! One round of log entries on its way into the tables.
+//! One round of log entries that is applied to the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,11 +40,11 @@ pub(super) struct Touched {
     pub segments: BTreeSet<u32>,
     /// Blocks that were deleted before they came, here or everywhere else, and have no row.
     pub deleted_early: Vec<LocalId>,
-    /// Those of them of which no other entry was known to leave nothing, and the entry.
+    /// Blocks of those without another known entry that leaves no data, and the entry.
     pub early_ended: Vec<(LocalId, u64)>,
-    /// Those that were deleted since this round looked for them.
+    /// Blocks deleted since this round read them.
     pub gone: Vec<LocalId>,
-    /// [`Container::deletions`] before this round looked at any block.
+    /// [`Container::deletions`] before this round read any block.
     pub deletions: u64,
     pub closed: bool,
 }
@@ -64,7 +64,7 @@ impl Existing {
     }
 }
 
-/// A block as an entry of this round left it.
+/// A block after an entry of this round.
 pub(super) struct Left {
     pub existing: Existing,
     /// Its row.
@@ -97,9 +97,9 @@ impl<'a> ApplyBatch<'a> {
         }
     }
 
-    /// A batch of blocks from a snapshot. They move neither the pipeline's position nor the block
-    /// commit sequence ids of containers: until all of them are here, the replica has not come to
-    /// the position of any ([`reach`](Self::reach)).
+    /// Creates a batch of blocks from a snapshot. They move neither the pipeline's position nor the
+    /// block commit sequence ids of containers: until all of them are here, the replica has not
+    /// reached the position of any ([`reach`](Self::reach)).
     pub(super) fn catching_up(pipeline: &'a PipelineStore) -> Self {
         Self { catching_up: true, ..Self::new(pipeline) }
     }
@@ -127,7 +127,7 @@ impl<'a> ApplyBatch<'a> {
         Ok(())
     }
 
-    /// Makes a container of this pipeline, if it is not there.
+    /// Creates a container of this pipeline, if it does not exist.
     ///
     /// # Errors
     /// When the container is lost, or the disk fails.

@@ -127,9 +127,8 @@ impl Touched {
         Ok(())
     }
 
-    /// Keeps notes that say more by now than when the round came to their blocks: that SCM had the
-    /// block deleted, or that an entry which comes next leaves nothing either. The caller holds the
-    /// commit lock.
+    /// Keeps notes that are newer than the round's: SCM had the block deleted, or a later entry
+    /// leaves no data either. The caller holds the commit lock.
     fn keep_later_notes(&mut self) {
         let Self { container, gone, early_ended, .. } = self;
         early_ended.retain(|(local, index)| {

@@ -10,11 +10,11 @@ use crate::error::{Result, StorageError};
 use crate::tables::{self, BLOCK_DATA};
 
 impl ApplyBatch<'_> {
-    /// Ends the writing of a block where it is; returns what is committed of it. A container that
-    /// takes no writes needs no mark on its blocks.
+    /// Ends the writing of a block at its present length; returns the committed block. A container
+    /// that takes no writes needs no mark on its blocks.
     ///
     /// # Errors
-    /// When nothing was ever committed of it.
+    /// When no bytes of it were ever committed.
     pub fn finalize_block(&mut self, at: Position, id: BlockId) -> Result<BlockData> {
         self.advance(at);
         let replay = self.is_replay(at);

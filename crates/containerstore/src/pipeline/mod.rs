@@ -27,7 +27,7 @@ pub struct PipelineStore {
 }
 
 impl ContainerStore {
-    /// Opens a pipeline's part of a disk, making it if it is new.
+    /// Opens a pipeline's part of a disk, creating it if it is new.
     ///
     /// # Errors
     /// When the pipeline left its positions on another disk.

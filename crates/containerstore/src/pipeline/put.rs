@@ -150,7 +150,7 @@ impl Touched {
     /// The block was deleted before its write. The container has reached this position all the
     /// same: readers receive the error that the block does not exist, not that this replica lags.
     fn drop_early(&mut self, local: LocalId, at: Position) -> Result<()> {
-        // What an earlier entry left of it goes with SCM's transaction, row and bytes together.
+        // SCM's transaction deletes the row and bytes of an earlier entry together.
         if self.existing(local)?.is_none() {
             self.deleted_early.push(local);
         }

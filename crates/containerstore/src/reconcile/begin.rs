@@ -17,8 +17,8 @@ use crate::scan::{Pace, damage_of_blocks};
 use crate::store::ContainerStore;
 
 impl ContainerStore {
-    /// Begins to reconcile a replica. All of one that is UNHEALTHY is read first, at this pace, to
-    /// know what of it is damaged.
+    /// Begins to reconcile a replica. An UNHEALTHY one is read completely first, at this pace, to
+    /// find its damage.
     ///
     /// # Errors
     /// When it takes writes, is of an erasure-coded container, is moved or replayed, became
@@ -96,7 +96,7 @@ fn make_empty(dir: &Path) -> Result<()> {
 }
 
 impl Container {
-    /// Runs what waits for the disk beside the async workers.
+    /// Runs disk operations outside of the async workers.
     pub(super) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,

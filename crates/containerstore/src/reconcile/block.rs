@@ -1,4 +1,4 @@
-//! A block that comes from another replica.
+//! A block from another replica.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -73,14 +73,15 @@ impl Reconcile<'_> {
         let length =
             chunks::validate_list(&row).map_err(|error| StorageError::Chunks { block, error })?;
         let path: PathBuf = self.dir.join(format!("{local}.block"));
-        // Of an attempt at it that was cut off, an open file and failed writes included.
+        // Leftovers of an interrupted attempt, an open file and failed writes included.
         let left = self.container.disk().io().unlink(vec![path.clone()]);
         left.await.map_err(StorageError::io(id))?;
         let container = Arc::clone(&self.container);
         Ok(NewBlock { container, local, row, length, path: Arc::from(path), came: 0 })
     }
 
-    /// Puts a block that has come whole into its place. It is durable with the end of it all.
+    /// Puts a block that has arrived whole into its place. It is durable at the end of the
+    /// reconciliation.
     ///
     /// # Errors
     /// When not all of it has arrived, blocks of the container were deleted meanwhile, the replica
@@ -142,7 +143,7 @@ fn put(store: &ContainerStore, delete_tx: u64, block: &NewBlock) -> Result<()> {
         if has_file {
             let place = container.block_path(local);
             fs::rename(&block.path, &place).map_err(|e| StorageError::disk(&place, e))?;
-            // One that is open is the one that was there before.
+            // An open file is that of the old block.
             disk.io().forget(&place);
             disk.sync_names(place.parent().unwrap_or(&place))?;
         }

@@ -22,7 +22,7 @@ pub struct Reconciled {
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The checksum of the replica's tree; `None` when it is not known.
+    /// The checksum of the replica's tree; `None` if it is not known.
     pub checksum: Option<u64>,
     /// True if the replica was UNHEALTHY and is good again.
     pub repaired: bool,
@@ -95,7 +95,7 @@ async fn damage_left(container: &Arc<Container>, pace: &dyn Pace) -> Result<Opti
     })
 }
 
-/// Has the sums say what the rows say, if others that lack nothing have come as far: `reached` is
+/// Recounts the sums from the rows, if others without missing blocks have come as far: `reached` is
 /// their commit sequence id. Blocks.
 fn count_anew(container: &Container, reached: u64) -> Result<()> {
     for _ in 0..TRIES {

@@ -1,5 +1,4 @@
-//! Putting right what a closed replica lacks or has damaged, block by block, with what other
-//! replicas have.
+//! Repairing missing and damaged blocks of a closed replica, one by one, from other replicas.
 //!
 //! * [`begin`]: the selection of replicas, and the damage of one;
 //! * [`block`]: a block that arrives, and replaces the old one;

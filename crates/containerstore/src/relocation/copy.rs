@@ -20,7 +20,7 @@ const STEP: usize = 1 << 20;
 /// A replica that is being copied.
 pub(super) struct Source {
     pub container: Arc<Container>,
-    /// As it was when the copy began.
+    /// Its state when the copy began.
     pub begun: ContainerInfo,
     /// Blocks that are not copied: they were deleted before.
     pub deleted: Vec<LocalId>,
@@ -79,7 +79,7 @@ impl ContainerStore {
         }
     }
 
-    /// Copies all blocks. Says how many it copied, and their bytes.
+    /// Copies all blocks. Returns their number, and their bytes.
     async fn copy(
         &self,
         export: &mut Export,
@@ -141,7 +141,7 @@ impl Source {
     }
 }
 
-/// Makes room on the other disk. Blocks.
+/// Prepares the other disk. Blocks.
 fn begin(
     store: &ContainerStore,
     id: ContainerId,
@@ -175,7 +175,7 @@ fn length(parts: &[Part]) -> u64 {
     parts.iter().map(|part| part.data.len() as u64).fold(0, u64::saturating_add)
 }
 
-/// Runs what waits for the disk beside the async workers.
+/// Runs disk operations outside of the async workers.
 async fn blocking<T: Send + 'static>(
     disk: &Disk,
     work: impl FnOnce() -> Result<T> + Send + 'static,

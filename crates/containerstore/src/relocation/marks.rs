@@ -1,9 +1,9 @@
-//! Files beside a replica's `.container` file that say which of two replicas is the one to serve.
+//! Files next to a replica's `.container` file that determine which of two replicas is served.
 //!
-//! Each relocation has a number of its own. It is written beside the replica that is copied
-//! ([`LEAVING`]) before the copy is published with the same number beside it ([`CAME`]). Where a
-//! start finds both, the first one has been left. A copy that could not be published for certain
-//! is disowned by a third file ([`STAYED`]) beside the replica.
+//! Each relocation has a number of its own. It is written next to the replica that is copied
+//! ([`LEAVING`]) before the copy is published with the same number next to it ([`CAME`]). If a
+//! start finds both, the first one has been replaced. A copy that could not be published for
+//! certain is disowned by a third file ([`STAYED`]) next to the replica.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,11 +11,11 @@ use std::io::{self, Write};
 use crate::containers::Container;
 use crate::error::{Result, StorageError};
 
-/// Beside a replica that is copied to another disk.
+/// Next to a replica that is copied to another disk.
 pub(super) const LEAVING: &str = "leaving";
-/// Beside a replica that is such a copy.
+/// Next to a replica that is such a copy.
 pub(super) const CAME: &str = "came";
-/// Beside a replica that was not left after all.
+/// Next to a replica that was not replaced after all.
 pub(super) const STAYED: &str = "stayed";
 
 /// Returns `true` if `copy` was published in place of `replica`.

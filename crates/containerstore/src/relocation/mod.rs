@@ -1,4 +1,4 @@
-//! A replica on its way from one disk of this node to another.
+//! Relocation of a replica from one disk of this node to another.
 //!
 //! * [`copy`]: the blocks are copied as they are to another node ([`transfer`](crate::transfer)):
 //!   each chunk is checked where it is read and where it is written;

@@ -1,4 +1,4 @@
-//! The moment from which a copy is the replica.
+//! Replacement of a replica by its copy.
 //!
 //! | step | after a crash there is |
 //! | --- | --- |

@@ -109,8 +109,8 @@ pub(crate) async fn damage_of_blocks(
 }
 
 impl Reader<'_> {
-    /// The offsets of the chunks of a damaged block that are damaged; all of them when it cannot be
-    /// said which.
+    /// Returns the offsets of the damaged chunks of a damaged block; all of them if these are
+    /// unknown.
     async fn damaged_chunks(&self, local: LocalId, row: &StoredBlock) -> Vec<u64> {
         let block = BlockId { container: self.container.id(), local, bcsid: row.bcsid() };
         let mut damaged = Vec::new();
@@ -130,7 +130,7 @@ impl Reader<'_> {
         let id = self.container.id();
         for _ in 0..TRIES {
             let Err(error) = self.verify(local, &row).await else { return Found::Nothing };
-            // Rows change before bytes go, and replay puts bytes back behind their rows.
+            // Rows change before bytes are freed, and replay restores bytes after their rows.
             match self.container.block_row(local) {
                 _ if self.container.is_replaying() => return Found::Moot,
                 Ok(None) => return Found::Nothing,

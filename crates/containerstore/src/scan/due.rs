@@ -14,7 +14,7 @@ use crate::scan_history::{ScanKind, to_millis};
 use crate::store::ContainerStore;
 use crate::tables::{self, METADATA};
 
-/// A time that lies so far ahead was noted when the clock was wrong.
+/// A time this far in the future was recorded with a wrong clock.
 const CLOCK_BOUND: Duration = Duration::from_secs(3_600);
 
 /// The scans of the replicas on a disk.
@@ -26,7 +26,7 @@ pub struct ScanOverview {
     pub closed: u64,
     /// Closed ones that never were.
     pub never: u64,
-    /// When the one that was read longest ago was.
+    /// Time of the least recent scan.
     pub oldest: Option<SystemTime>,
 }
 
@@ -145,7 +145,7 @@ mod tests {
         drop(container);
         node.stop();
         node.open();
-        // A row that is left would make it one that was here and is lost.
+        // A remaining row would make it a lost one.
         let gone = node.store().container(CONTAINER).unwrap_err();
         assert!(matches!(gone, StorageError::ContainerNotFound(_)), "{gone}");
     }

@@ -31,11 +31,11 @@ pub(crate) fn damage_of_unseen(container: &Container) -> Option<Option<String>> 
     }
 }
 
-/// The first thing that is wrong, whatever the state and the `.container` file, which says the
+/// Returns the first damage, except of the state and the `.container` file, which contains the
 /// state. Blocks.
 ///
 /// # Errors
-/// When something cannot be read: also evidence of damage.
+/// When a file cannot be read: also evidence of damage.
 pub(crate) fn damage_beside_file(container: &Container) -> Result<Option<String>> {
     match (folders(container)?, rows::check_sums(container)?) {
         (None, None) => {}

@@ -47,7 +47,7 @@ use crate::store::ContainerStore;
 pub enum Verdict {
     /// All is as it should be.
     Sound,
-    /// It is damaged, and marked UNHEALTHY. The reason says where.
+    /// It is damaged, and marked UNHEALTHY. The reason contains the place.
     Damaged(String),
     /// Its disk is missing, with the reason: its containers are not scanned.
     DiskGone(String),
@@ -59,7 +59,7 @@ pub enum Verdict {
 enum Found {
     Nothing,
     Damage(String),
-    /// It is not to be judged: replayed, or gone.
+    /// It is not to be judged: replayed, or removed.
     Moot,
 }
 
@@ -115,7 +115,7 @@ impl ContainerStore {
         now: SystemTime,
     ) -> Option<Arc<Container>> {
         let container = self.find(id).filter(|container| kind.covers(container.state()))?;
-        // One of its metadata says nothing of its bytes, which are read when they are due.
+        // A scan of its metadata proves nothing about its bytes, which are read when they are due.
         if kind != ScanKind::Metadata {
             container.scanned.note_try(now);
         }
@@ -176,7 +176,7 @@ async fn metadata_of(container: &Arc<Container>) -> Result<Found> {
     blocking(container, move || Ok(metadata::damage_of(&of))).await
 }
 
-/// Runs what waits for the disk beside the async workers.
+/// Runs disk operations outside of the async workers.
 async fn blocking<T: Send + 'static>(
     container: &Container,
     work: impl FnOnce() -> Result<T> + Send + 'static,

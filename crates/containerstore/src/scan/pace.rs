@@ -4,14 +4,14 @@ use async_trait::async_trait;
 
 use crate::disk::Disk;
 
-/// Lets a scan go on as fast as it may.
+/// Throttle of a scan.
 #[async_trait]
 pub trait Pace: Send + Sync {
     /// Waits until `bytes` more of the disk may be read.
     async fn pass(&self, disk: &Disk, bytes: u64);
 }
 
-/// As fast as the disk gives them.
+/// As fast as the disk reads.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unpaced;
 

@@ -16,9 +16,9 @@ pub enum ScanKind {
     Metadata,
     /// All of its bytes, at intervals.
     Data,
-    /// All of its bytes, because a read found something wrong.
+    /// All of its bytes, because a read found damage.
     OnDemand,
-    /// All of its bytes, to know what of it has to be repaired, and whether it was.
+    /// All of its bytes, to find the damage to repair, and to verify the repair.
     Reconcile,
 }
 

@@ -42,7 +42,7 @@ pub struct FoundDamage {
     pub container: ContainerId,
     /// Kind of the scan that found it.
     pub kind: ScanKind,
-    /// When that scan began.
+    /// Start of that scan.
     pub at: SystemTime,
     /// The damage.
     pub reason: String,

@@ -1,33 +1,33 @@
-//! When a replica was scanned.
+//! Times of a replica's scans.
 //!
-//! When it was last read as a whole is a row of the table of sums, written without the database's
-//! log: it becomes durable with the next flush, whatever asks for it. A crash costs at most that
-//! some replicas are read again.
+//! The time of the last full read is a row of the table of sums, written without the database's
+//! log: it becomes durable with the next flush. A crash costs at most that some replicas are read
+//! again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// When a replica was scanned, in milliseconds since 1970; 0 for never.
+/// Times of a replica's scans, in milliseconds since 1970; 0 for never.
 #[derive(Debug, Default)]
 pub struct ScanTimes {
     data: AtomicU64,
     metadata: AtomicU64,
-    /// When a scan last began, whatever became of it.
+    /// Start of the last scan, whatever its result.
     tried: AtomicU64,
 }
 
 impl ScanTimes {
-    /// When the replica was last read as a whole.
+    /// Returns the time of the last full read of the replica.
     pub fn data(&self) -> Option<SystemTime> {
         to_time(self.data.load(Ordering::Relaxed))
     }
 
-    /// When it was last checked what the replica is made of, since the start.
+    /// Returns the time of the last metadata scan of the replica, since the start.
     pub fn metadata(&self) -> Option<SystemTime> {
         to_time(self.metadata.load(Ordering::Relaxed))
     }
 
-    /// When a scan last began, since the start.
+    /// Returns the start of the last scan, since the start.
     pub(crate) fn tried(&self) -> Option<SystemTime> {
         to_time(self.tried.load(Ordering::Relaxed))
     }
@@ -46,7 +46,7 @@ impl ScanTimes {
     }
 }
 
-/// As rows have a time: milliseconds since 1970.
+/// Returns a row's form of a time: milliseconds since 1970.
 pub(crate) fn to_millis(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

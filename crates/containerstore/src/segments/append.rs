@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::tables::{self, Packed, SEGMENTS};
 
 impl Segments {
-    /// The segment that takes records, begun if there is none or the last one is full.
+    /// Returns the segment that takes records, created if there is none or the last one is full.
     fn active(&mut self, id: types::ContainerId, size: u64) -> (u32, &mut SegmentInfo) {
         let last = self.infos.last_key_value().map(|(number, info)| (*number, *info));
         let number = match last {
@@ -46,7 +46,7 @@ impl Segments {
 }
 
 impl Container {
-    /// Appends a block. Its bytes are readable from now on, once a row says where.
+    /// Appends a block. Its bytes are readable from now on, once a row points to them.
     pub(crate) fn append_record(
         self: &Arc<Self>,
         local: LocalId,
@@ -59,7 +59,7 @@ impl Container {
         packed
     }
 
-    /// Appends the bytes of a block whose row is yet to say that they are there: until
+    /// Appends the bytes of a block whose row does not point to them yet: until
     /// [`place`](Self::place), the record counts as dead.
     pub(super) fn append_dead_record(
         self: &Arc<Self>,

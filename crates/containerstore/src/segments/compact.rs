@@ -23,11 +23,11 @@ const PORTION: usize = 128;
 const FOUND: u64 = 100_000;
 
 impl Container {
-    /// Moves the live records of segments to the active one. The rows that say so are visible at
-    /// once and durable with the next flush; only then may the files go. Blocks.
+    /// Moves the live records of segments to the active one. The rows that point to them are
+    /// visible at once and durable with the next flush; only then may the files be deleted. Blocks.
     ///
     /// # Errors
-    /// Damaged records among them, or a disk that fails: then nothing may be dropped.
+    /// Damaged records among them, or a disk that fails: then no segment may be dropped.
     pub(crate) fn move_out_of(
         self: &Arc<Self>,
         segments: &BTreeMap<u32, SegmentInfo>,

@@ -1,5 +1,5 @@
-//! The first look at the segments of a container that was loaded from rows: what
-//! [`recover`](super::recover) does at a start, beside readers and deletions.
+//! The first check of the segments of a container that was loaded from rows: the same as
+//! [`recover`](super::recover) at a start, concurrently with readers and deletions.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -21,7 +21,7 @@ impl Container {
         for (number, path) in files(&self.path().join("chunks"))? {
             // Readers wait for this lock: it is held only where there is something to remove.
             if !self.segments.lock().infos.contains_key(&number) {
-                // One that is begun has its number here before it has a file.
+                // A new one has its number here before it has a file.
                 let segments = self.segments.lock();
                 if !segments.infos.contains_key(&number) {
                     match fs::remove_file(&path) {
@@ -57,7 +57,7 @@ impl Container {
         let len = file.metadata()?.len();
         if len > info.end {
             let segments = self.segments.lock();
-            // No record gets its place meanwhile.
+            // No record is placed meanwhile.
             if let Some(info) = segments.infos.get(&number) {
                 cut_tail(self.disk(), (file, &self.segment_path(number)), info, len)?;
             }

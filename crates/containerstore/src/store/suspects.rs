@@ -12,20 +12,20 @@ use super::ContainerStore;
 #[derive(Default)]
 pub(super) struct Suspects {
     queue: VecDeque<ContainerId>,
-    /// When a replica was last read for that.
+    /// Times at which replicas were last read for that.
     read: FxHashMap<ContainerId, Instant>,
 }
 
 impl ContainerStore {
-    /// Has a replica looked through soon: a reader had bytes of it that are not as they should be,
-    /// or the device did not give them. One that is not here needs none.
+    /// Schedules a scan of a replica: a reader received damaged bytes of it, or the device returned
+    /// none. A replica that is not here is ignored.
     pub fn suspect(&self, id: ContainerId, why: &str) {
         if self.find(id).is_some() && self.note_suspect(id) {
             tracing::warn!(container = %id, why, "suspicious replica, scheduling a full scan");
         }
     }
 
-    /// Queues a replica to be read whole; says whether it was not queued, nor read lately.
+    /// Queues a replica to be read whole; returns `true` if it was neither queued nor read lately.
     fn note_suspect(&self, id: ContainerId) -> bool {
         let gap = self.inner.options.scrub_min_gap;
         let mut suspects = self.inner.suspects.lock();

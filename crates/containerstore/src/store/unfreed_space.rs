@@ -69,7 +69,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Behind a whole transaction.
+    /// Returns the position after a whole transaction.
     pub(crate) fn behind(tx: i64) -> Self {
         Self { tx, blocks: usize::MAX }
     }

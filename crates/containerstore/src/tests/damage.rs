@@ -163,7 +163,7 @@ fn a_compaction_that_is_tried_again_on_a_full_disk_holds_no_more_in_memory() {
     }
 }
 
-/// Has the disk lose rows that it had said were durable.
+/// Removes rows from the disk that it had confirmed as durable.
 fn lose(node: &mut Node, lost: impl FnOnce(&mut Batch)) {
     let mut batch = Batch::new();
     lost(&mut batch);

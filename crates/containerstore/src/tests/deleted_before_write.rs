@@ -6,7 +6,7 @@ use proto::datanode::Result as ResultCode;
 use super::deletion::apply_around;
 use super::*;
 
-/// Says what there is of block 2, beside block 1 of 100 bytes.
+/// Checks that block 2 does not exist, in addition to block 1 of 100 bytes.
 fn check_gone(node: &Node) {
     let info = node.container().info();
     assert_eq!(info.state, ContainerState::Open);

@@ -1,4 +1,4 @@
-//! Deleted blocks go, and their space comes back.
+//! Deleted blocks are removed, and their space is freed.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn the_space_of_deleted_small_blocks_comes_back() {
     assert_eq!(node.space_used(), 0);
     let info = node.container().info();
     assert_eq!((info.used, info.blocks, info.pending_delete, info.delete_tx), (0, 0, 0, 2));
-    // And it goes on in a new segment.
+    // It continues in a new segment.
     node.put_small(200, pattern(200, 1000));
     assert_eq!(node.read(200).unwrap(), pattern(200, 1000));
 }
@@ -186,7 +186,7 @@ fn a_flush_that_fails_frees_nothing_of_what_waits_for_it() {
     node.pipe().flush().unwrap();
     node.delete(1, &[1, 2, 3]);
     assert_eq!(node.store().reclaim_beside_clients(100, 1.0).unwrap().blocks, 3);
-    // A record that cannot be written keeps the flush from its end.
+    // A record that cannot be written keeps the flush from finishing.
     node.put_small(11, pattern(11, 10_000));
     node.faults.always(Op::Write, "segment", Strike::NoSpace);
     assert!(node.pipe().flush().is_err());

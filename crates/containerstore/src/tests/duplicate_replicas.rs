@@ -1,4 +1,4 @@
-//! Two replicas of a container on two disks of a node: none goes that may be needed.
+//! Two replicas of a container on two disks of a node: none that may be needed is removed.
 
 use ::container::ContainerState;
 
@@ -164,7 +164,7 @@ fn a_second_replica_whose_removal_failed_is_not_served_when_the_first_one_goes()
         let (store, at) = (disks.node.store(), 1 - disks.served());
         let first = disks.node.container();
         let twin = store.second_replicas()[0].info.replica_index;
-        // Nothing can be moved to where removed containers lie.
+        // The folder of removed containers cannot be written.
         let on = |disk: &&Arc<Disk>| disk.path().starts_with(&disks.paths[at]);
         let disk = store.disks().iter().find(on).unwrap();
         fs::remove_dir_all(disk.deleted_dir()).unwrap();

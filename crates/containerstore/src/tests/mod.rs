@@ -88,7 +88,7 @@ impl Node {
         node
     }
 
-    /// Opens the disks, and has all files looked at as scans do.
+    /// Opens the disks, and checks all files as scans do.
     pub fn open(&mut self) {
         self.open_unseen();
         for container in self.store().all() {

@@ -1,4 +1,4 @@
-//! Damaged and missing blocks of a closed replica take their places, whatever fails meanwhile.
+//! Damaged and missing blocks of a closed replica are replaced, whatever fails meanwhile.
 
 use blockio::{Fault, Op, Strike};
 use container::{ContainerState, merkle};
@@ -95,7 +95,7 @@ async fn one_that_was_not_compared_with_all_stays_unhealthy() {
     let done = reconcile(&node, &good, Compared::NotWithAll).await.unwrap();
     assert!(!done.repaired, "{done:?}");
     assert_eq!(node.container().state(), ContainerState::Unhealthy);
-    // With others that are damaged themselves, its sums say whether anything is still missing.
+    // With others that are damaged themselves, its sums show whether anything is still missing.
     let done = reconcile(&node, &good, Compared::WithDamaged).await.unwrap();
     assert_eq!((done.blocks, done.repaired), (0, false), "the row was counted when it was lost");
     let done = reconcile(&node, &good, Compared::WithSound(4)).await.unwrap();

@@ -15,7 +15,7 @@ use crate::relocation::Passage;
 const SMALL: std::ops::RangeInclusive<u64> = 1..=40;
 const LARGE: std::ops::RangeInclusive<u64> = 101..=104;
 
-/// Has something done while a replica is copied: with the number of the piece.
+/// Runs a change while a replica is copied: with the number of the piece.
 struct Meanwhile<F>(Mutex<F>, AtomicUsize);
 
 impl<F: FnMut(usize) -> bool + Send> Meanwhile<F> {

@@ -1,4 +1,4 @@
-//! A healthy container is never accused, whatever goes on beside the scan.
+//! A healthy container is never reported, whatever runs concurrently with the scan.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::scan::Pace;
 
-/// Has something done to the storage before each read of a scan.
+/// Changes the storage before each read of a scan.
 struct Meanwhile<F>(Mutex<F>);
 
 impl<F: FnMut() + Send> Meanwhile<F> {

@@ -1,4 +1,4 @@
-//! When containers were scanned, which one is next, and what a scan that is cut off leaves.
+//! Times of containers' scans, choice of the next one, and results of an interrupted scan.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -78,7 +78,7 @@ async fn a_time_that_a_crash_lost_has_the_container_read_again() {
     assert_eq!(node.container().state(), ContainerState::Closed);
 }
 
-/// Says when a scan has come to a block, and holds it there.
+/// Reports that a scan has reached a block, and holds it there.
 #[derive(Default)]
 struct Held(tokio::sync::Notify);
 

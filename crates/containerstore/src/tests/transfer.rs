@@ -164,7 +164,7 @@ fn what_did_not_arrive_whole_is_gone_after_a_restart() {
 fn a_container_that_was_being_moved_in_is_gone_after_a_restart() {
     let (source, mut target) = (closed(), Node::new());
     copy(&source, &target);
-    // As if the marker had not gone before the crash.
+    // As if the marker had not been removed before the crash.
     let marker = target.container().path().join("metadata/arriving");
     target.kill();
     std::fs::write(marker, "").unwrap();

@@ -36,7 +36,7 @@ fn a_container_whose_folder_cannot_be_read_is_not_removed_and_not_made_anew() {
             ..NewContainer::default()
         });
         let refused = matches!(made, Err(StorageError::ContainerMissing(_)));
-        // One that only its chunks are missing of is there, and damaged.
+        // One that lacks only its chunks exists, and is damaged.
         assert!(refused || part == "chunks", "{part}: {made:?}");
         node.stop();
         show(&hidden, &aside);
@@ -131,7 +131,7 @@ fn a_copy_does_not_take_the_place_of_a_replica_that_cannot_be_read() {
     fs::write(&file, sound).unwrap();
     node.open();
     assert_eq!(node.read(7).unwrap(), pattern(1, 1_000));
-    // A folder without that file makes room.
+    // A folder without that file is removed.
     let node = Node::new();
     let place = node.store().disks()[0].container_dir(CONTAINER);
     fs::create_dir_all(place.join("chunks")).unwrap();

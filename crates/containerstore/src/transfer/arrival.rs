@@ -43,14 +43,14 @@ pub struct Arrival {
     pub(crate) sums: Sums,
     segment: Option<(u32, File, Writeback)>,
     segment_size: u64,
-    /// Bytes that came, those of blocks that were left again included.
+    /// Received bytes, including those of blocks that were removed again.
     received: u64,
     /// Bytes that may come.
     most: u64,
     /// The block that is arriving chunk by chunk.
     block: Option<Partial>,
     last: Option<LocalId>,
-    /// Deletion transactions that it comes with: keys and rows of `delete_txns`.
+    /// Its deletion transactions: keys and rows of `delete_txns`.
     pub(crate) transactions: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -58,18 +58,18 @@ pub struct Arrival {
 struct Partial {
     local: LocalId,
     path: Arc<Path>,
-    /// Writes that were begun.
+    /// Writes in flight.
     begun: VecDeque<BoxFuture<'static, std::result::Result<(), IoError>>>,
     /// Received chunks, in order.
     chunks: Vec<ChunkInfo>,
 }
 
 impl Arrival {
-    /// Makes room for a container that is not here.
+    /// Prepares the arrival of a container that is not here.
     ///
     /// # Errors
-    /// When it is here or being made here, no disk has room for it, or the disk may hold a replica
-    /// of it that could not be read.
+    /// When it is here or being created here, no disk has space for it, or the disk may hold a
+    /// replica of it that could not be read.
     pub fn begin(store: &ContainerStore, id: ContainerId, manifest: Manifest) -> Result<Self> {
         let types = types_for(manifest.storage_type);
         let mut disk = store.choose_disk(&types, manifest.used)?;
@@ -93,10 +93,10 @@ impl Arrival {
         Self::begin_on(store, copying, id, manifest)
     }
 
-    /// Makes room on a disk for a copy of a replica that is served from another one.
+    /// Prepares a disk for a copy of a replica that is served from another one.
     ///
     /// # Errors
-    /// When it is being made here already, or the disk fails.
+    /// When it is being created here already, or the disk fails.
     pub(crate) fn begin_beside(
         store: &ContainerStore,
         disk: &Arc<Disk>,
@@ -122,7 +122,7 @@ impl Arrival {
             let _step = copying.step()?;
             refuse_beside_a_replica(&disk, id)?;
             if let Err(error) = make_room(&disk, id, &dir) {
-                // The disk may have had room for a part of the folder.
+                // The disk may have had space for a part of the folder.
                 if let Err(error) = copying.discard_in_step() {
                     tracing::warn!(container = %id, %error, "cannot remove the folder of a copy");
                 }
@@ -188,7 +188,7 @@ impl Arrival {
     /// Adds a part: the parts of a block come one after the other.
     ///
     /// # Errors
-    /// When the bytes do not have their checksums, the container's pipeline has made it here
+    /// When the bytes do not match their checksums, the container's pipeline has created it here
     /// meanwhile, or the disk fails.
     pub fn add(&mut self, part: &Part) -> Result<()> {
         let copying = Arc::clone(&self.copying);
@@ -198,7 +198,7 @@ impl Arrival {
         if self.received > self.most {
             return Err(self.odd(&format!("received more than {} bytes", self.most)));
         }
-        // A copy leaves others the room that they were promised.
+        // A copy leaves others the space reserved for them.
         self.disk.check_room(came)?;
         if part.packed { self.add_packed(part) } else { self.add_chunk(part) }
     }
@@ -307,11 +307,11 @@ impl Arrival {
         outcome
     }
 
-    /// Leaves a block out that came whole: it was deleted at its sources meanwhile. One that is not
-    /// here is none.
+    /// Removes a block that arrived whole: it was deleted at its sources meanwhile. One that is not
+    /// here is ignored.
     ///
     /// # Errors
-    /// When the disk fails, or the container's pipeline has made it here meanwhile.
+    /// When the disk fails, or the container's pipeline has created it here meanwhile.
     pub fn leave_out(&mut self, local: LocalId) -> Result<()> {
         let copying = Arc::clone(&self.copying);
         let _step = copying.step()?;
@@ -482,8 +482,8 @@ fn refuse_beside_a_replica(disk: &Disk, id: ContainerId) -> Result<()> {
     Err(StorageError::NotArrived { id, reason })
 }
 
-/// Removes what an earlier copy left, and what lies in the place of the container and could not be
-/// loaded: by it the next start would take the rows of the copy for its own.
+/// Removes leftovers of an earlier copy, and a folder in the place of the container that could not
+/// be loaded: because of it the next start would attribute the rows of the copy to that folder.
 fn make_room(disk: &Disk, id: ContainerId, dir: &Path) -> Result<()> {
     let place = disk.container_dir(id);
     if place.try_exists().map_err(|e| StorageError::disk(&place, e))? {

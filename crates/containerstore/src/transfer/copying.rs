@@ -46,10 +46,10 @@ impl Copying {
         &self.disk
     }
 
-    /// For as long as rows of it are written. Blocks.
+    /// Locks the copy while rows of it are written. Blocks.
     ///
     /// # Errors
-    /// When the container's pipeline has made it here meanwhile.
+    /// When the container's pipeline has created it here meanwhile.
     pub(crate) fn step(&self) -> Result<OrderedGuard<'_, ()>> {
         let step = self.state.step();
         if self.has_ended() { Err(self.ended()) } else { Ok(step) }
@@ -75,10 +75,10 @@ impl Copying {
         self.in_place.store(true, Ordering::SeqCst);
     }
 
-    /// Removes what there is of the copy, wherever it lies; it is given up. Blocks.
+    /// Gives the copy up and removes its data, wherever it lies. Blocks.
     ///
     /// # Errors
-    /// When the disk fails. The next start removes what is left.
+    /// When the disk fails. The next start removes the rest.
     pub(crate) fn discard(&self) -> Result<()> {
         let _step = self.state.step();
         self.discard_in_step()

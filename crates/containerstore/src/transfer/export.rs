@@ -37,12 +37,12 @@ pub struct Part {
 pub struct Export {
     store: ContainerStore,
     container: Arc<Container>,
-    /// Blocks that deletion transactions name: they are as good as gone.
+    /// Blocks of deletion transactions: they count as deleted.
     deleted: FxHashSet<LocalId>,
     rows: VecDeque<StoredBlock>,
     /// Chunks of the first row that were read already.
     chunks_done: usize,
-    /// The block to go on in, and behind how many of its chunks.
+    /// The block to continue in, and the number of its chunks to skip.
     within: Option<(LocalId, usize)>,
     /// The last block whose row was read.
     last: Option<LocalId>,
@@ -86,7 +86,7 @@ impl Export {
         &self.container
     }
 
-    /// Blocks that are left out: they were deleted before it began.
+    /// Returns the blocks that are skipped: they were deleted before it began.
     pub(crate) fn deleted(&self) -> impl Iterator<Item = LocalId> {
         self.deleted.iter().copied()
     }

@@ -17,8 +17,8 @@ pub(crate) fn is_unfinished(dir: &Path) -> Result<bool> {
     marker.try_exists().map_err(|error| StorageError::disk(&marker, error))
 }
 
-/// Moves a folder that lies where a container belongs to where it is removed, durably: a part of it
-/// would count as a container. One that is not there is none.
+/// Durably moves a folder from a container's place to the folder of removals: a part of it would
+/// count as a container. A missing one is ignored.
 pub(crate) fn set_aside_copy(disk: &Disk, id: ContainerId, path: &Path) -> Result<()> {
     if !path.try_exists().map_err(|error| StorageError::disk(path, error))? {
         return Ok(());

@@ -1,21 +1,21 @@
-//! A container on its way from one DataNode to another.
+//! Transfer of a container from one DataNode to another.
 //!
 //! * [`export`]: reads a closed container block by block, in the order of its rows, and checks
 //!   every chunk;
-//! * [`arrival`]: takes the blocks, checks them again, and puts them aside until all are here;
+//! * [`arrival`]: receives the blocks, checks them again, and stores them aside until all are here;
 //! * [`publish`]: makes the arrived container one of the store's, all of it or nothing;
-//! * [`copying`]: keeps everything else from making the container meanwhile.
+//! * [`copying`]: prevents the creation of the container meanwhile.
 //!
-//! What travels is blocks, not files: how small blocks are packed is each replica's own matter, and
-//! a copy leaves the dead records behind.
+//! Blocks are transferred, not files: each replica packs small blocks itself, and a copy has none
+//! of the dead records.
 //!
 //! # Invariants
 //! * **A container that has not arrived whole is invisible**, also after a crash: it lies in the
-//!   folder of arrivals, or in its place with the marker file that says so. Both are removed at the
-//!   next start.
-//! * **A copy and a replica never mix.** Their rows have the same keys. So a copy begins only where
-//!   the container is neither served nor being made, the container's pipeline ends the copy before
-//!   it makes the container, and the rows of a replica that is served are never removed with those
+//!   folder of arrivals, or in its place with a marker file. Both are removed at the next start.
+//! * **A copy and a replica never mix.** Their rows have the same keys. So a copy begins only if
+//!   the container is neither served nor being created, the container's pipeline ends the copy
+//!   before it creates the container, and the rows of a replica that is served are never removed
+//!   with those of a copy.
 //!   of a copy.
 //! * **A copy has the source's origin**: for a QUASI_CLOSED container it is not another witness of
 //!   the last write.
@@ -52,7 +52,7 @@ pub struct Manifest {
     pub bcsid: u64,
     /// Highest deletion transaction taken.
     pub delete_tx: u64,
-    /// Bytes of its blocks, so that there is room for them.
+    /// Bytes of its blocks, for the choice of a disk.
     pub used: u64,
     /// The storage type of the disk that it belongs on, if that is known.
     pub storage_type: Option<StorageType>,

@@ -1,8 +1,8 @@
-//! Making an arrived container one of the store's.
+//! Publishing an arrived container.
 //!
-//! Its folder moves to its place with a marker file in it, its rows are made durable, the marker
-//! goes: in this order, so that after a crash there is either a marker, and all of it is removed,
-//! or all of it.
+//! Its folder moves to its place with a marker file in it, its rows are made durable, the marker is
+//! removed: in this order, so that after a crash there is either a marker, and all of it is
+//! removed, or all of it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,14 +18,14 @@ use crate::store::ContainerStore;
 use crate::tables::{self, DELETE_TXNS, SEGMENTS};
 
 impl Arrival {
-    /// Makes the container visible. The source says how many blocks and bytes it sent. Blocks.
+    /// Makes the container visible. The source sent the given numbers of blocks and bytes. Blocks.
     ///
     /// # Errors
-    /// When not all has come, the container is here meanwhile, or the disk fails. Then what has
-    /// come is removed.
+    /// When not all has arrived, the container is here meanwhile, or the disk fails. Then the
+    /// received data is removed.
     pub fn publish(mut self, store: &ContainerStore, blocks: u64, bytes: u64) -> Result<()> {
         let copying = Arc::clone(&self.copying);
-        // To the end of it: meanwhile nothing else makes the container on this disk.
+        // Held to the end: meanwhile no other creation of the container runs on this disk.
         let _step = copying.state().step();
         let outcome = match copying.has_ended() {
             true => Err(copying.ended()),
@@ -53,7 +53,7 @@ impl Arrival {
         Ok(())
     }
 
-    /// Makes all that has come durable, with these files beside it. It stays invisible.
+    /// Makes all received data durable, with these files next to it. It stays invisible.
     pub(crate) fn complete(&mut self, beside: &[(&str, &str)]) -> Result<()> {
         self.leave_partial()?;
         self.end_segment()?;
@@ -95,7 +95,7 @@ impl Arrival {
         let container = Container::adopt(disk, self.id, state, fixed, &self.sums, infos)?;
         let mut batch = Batch::new();
         self.sums.put_changed(&container, &mut batch);
-        // Also when it has none: the rows of the sums are what says that a container was here.
+        // Also if it has none: the rows of the sums prove that a container was here.
         let key = tables::metadata_key(self.id, tables::BLOCK_COUNT);
         batch.put(tables::METADATA, key, self.sums.blocks.to_be_bytes());
         for (number, info) in &self.infos {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::disk::Disk;
 
-/// Bytes that are given to the device at a time. Were a whole segment left for its sync, each write
-/// of a client would wait behind all of it.
+/// Bytes given to the device at a time. If a whole segment were left for its sync, each write of a
+/// client would wait for all of it.
 const STEP: u64 = 1 << 20;
 
 /// Progress of writeback of a file that is written from its beginning to its end.
