@@ -1,6 +1,6 @@
 //! The clock for leases and staleness.
 //!
-//! It is the operating system's `CLOCK_BOOTTIME`: it is never set, and it advances while the machine
+//! It is the operating system's `CLOCK_BOOTTIME`: it is never set, and advances while the machine
 //! is suspended. `CLOCK_MONOTONIC`, read by [`std::time::Instant`], stands still then: a leader
 //! suspended for a minute would find its lease still valid, although another leader has been
 //! elected.
