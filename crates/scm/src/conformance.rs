@@ -87,7 +87,7 @@ pub fn check(dir: &Path) -> Result<(), Violation> {
     conformance::check(&SUBJECT, dir)
 }
 
-/// What an SCM does before a crash ([`conformance::write`]). The result holds its tables open.
+/// Operations of an SCM before a crash ([`conformance::write`]). The result holds its tables open.
 ///
 /// # Errors
 /// When the machine fails.
@@ -95,7 +95,7 @@ pub fn write(dir: &Path, flushed: &dyn Fn(LogPosition)) -> Result<Box<dyn Send>,
     Ok(Box::new(conformance::write(&SUBJECT, dir, flushed)?))
 }
 
-/// What an SCM does after a crash ([`conformance::recover`]).
+/// Operations of an SCM after a crash ([`conformance::recover`]).
 ///
 /// # Errors
 /// When it lacks what was flushed, or comes to another state.

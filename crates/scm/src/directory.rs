@@ -9,11 +9,11 @@ use crate::settings::ScmOptions;
 /// The layout that this release writes, as Ozone counts them (`STORAGE_SPACE_DISTRIBUTION`).
 const LAYOUT_VERSION: u32 = 10;
 
-/// Where, below the metadata directory, SCM's identity is.
+/// Directory of SCM's identity, below the metadata directory.
 const HOME: &str = "scm";
 const VERSION_PATH: &str = "current/VERSION";
 
-/// The directory, locked, and what it says.
+/// The locked directory and its contents.
 pub struct Directory {
     pub cluster_id: String,
     pub scm_id: Uuid,
@@ -22,7 +22,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Whether the directory is an SCM's already.
+    /// Returns `true` if the directory already belongs to an SCM.
     ///
     /// # Errors
     /// When it cannot be read.

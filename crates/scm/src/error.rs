@@ -1,4 +1,4 @@
-//! What can go wrong: at the start ([`ScmError`]), with a request ([`RequestError`]).
+//! Errors of the start ([`ScmError`]) and of requests ([`RequestError`]).
 
 use framed::{Code, Status};
 use multiraft::ProposeError;
@@ -19,7 +19,7 @@ pub enum ScmError {
     Setting {
         /// The key.
         key: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: &'static str,
     },
     /// A setting of the pace of background work makes no sense.
@@ -37,7 +37,7 @@ pub enum ScmError {
     /// A snapshot of another SCM was being restored when this one ended, and cannot be now.
     #[error("scm.db: a restore cannot be finished: {0}")]
     Restore(#[source] multiraft::MachineError),
-    /// What the last run left of a snapshot that it sent cannot be removed.
+    /// A leftover snapshot transfer of the last run cannot be removed.
     #[error("scm.db: a checkpoint of the last run cannot be removed: {0}")]
     Checkpoint(#[source] multiraft::MachineError),
     /// The database is Apache Ozone's, and cannot be taken over.
@@ -45,7 +45,7 @@ pub enum ScmError {
     TakeOver {
         /// The database.
         path: String,
-        /// What is in the way.
+        /// The obstacle.
         reason: String,
     },
     /// A row of the database makes no sense.
@@ -53,7 +53,7 @@ pub enum ScmError {
     Row {
         /// The table.
         table: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A port cannot be had.
@@ -62,14 +62,14 @@ pub enum ScmError {
     /// Raft did not start, or this SCM does not lead, or was not let into its service.
     #[error("SCM: {0}")]
     Replicated(#[from] replicated::Error),
-    /// Which SCM of the service this one is, cannot be told.
+    /// The configuration does not identify this SCM among those of the service.
     #[error(
-        "ozone.scm.node.id = '{named}' does not say which SCM of ozone.scm.nodes.{service} this is, nor does its address"
+        "ozone.scm.node.id = '{named}' is not in ozone.scm.nodes.{service}, and no address there is this host's"
     )]
     WhichNode {
         /// The service.
         service: String,
-        /// What the key says.
+        /// Value of the key.
         named: String,
     },
     /// The directory is that of another SCM of the service, or of one that was alone.
@@ -184,7 +184,7 @@ impl RequestError {
     pub fn location_status(&self) -> Option<LocationStatus> {
         match self {
             Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => None,
-            // The only number there is for what is not there.
+            // The protocol's only code for missing objects.
             Self::ContainerNotFound(_) | Self::NoReplicas(_) | Self::PipelineNotFound(_) => {
                 Some(LocationStatus::ContainerIsMissing)
             }

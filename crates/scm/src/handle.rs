@@ -12,10 +12,10 @@ use types::{DatanodeId, ReplicationConfig};
 use crate::core::Core;
 use crate::raft::State;
 
-/// How long a leader that stops waits for another to take over.
+/// Time that a stopping leader waits for another to take over.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where SCM listens.
+/// Addresses of SCM's endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScmAddresses {
     /// For clients and administrators: framed and Hadoop RPC.
@@ -61,7 +61,7 @@ impl ScmHandle {
         &self.core
     }
 
-    /// Where it listens.
+    /// Addresses of its endpoints.
     pub fn addresses(&self) -> ScmAddresses {
         self.addresses
     }
@@ -71,7 +71,7 @@ impl ScmHandle {
         &self.core.identity.cluster_id
     }
 
-    /// Whether it leads and has caught up.
+    /// Returns `true` if it leads and has applied its predecessors' entries.
     pub fn leads(&self) -> bool {
         self.core.check_leader().is_ok()
     }
@@ -86,7 +86,7 @@ impl ScmHandle {
         self.core.identity.scm_id
     }
 
-    /// What drives its Raft group. For tests.
+    /// Host of its Raft group. For tests.
     pub fn raft(&self) -> &multiraft::RaftHost {
         self.state.service.host()
     }
@@ -101,7 +101,7 @@ impl ScmHandle {
         &self.core.services
     }
 
-    /// Whether SCM is in safe mode.
+    /// Returns `true` if SCM is in safe mode.
     pub fn in_safe_mode(&self) -> bool {
         self.core.cluster().safe_mode.is_on()
     }
@@ -135,8 +135,8 @@ impl ScmHandle {
         }
     }
 
-    /// Returns when it stops by itself, with the reason: its Raft group failed for good, or it was
-    /// decommissioned.
+    /// Returns when it stops by itself, with the reason: its Raft group failed permanently, or it
+    /// was decommissioned.
     pub fn stopped(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             self.core.shutdown.cancelled().await;
@@ -145,13 +145,13 @@ impl ScmHandle {
         })
     }
 
-    /// Returns when its Raft group has failed for good, with the reason.
+    /// Returns when its Raft group has failed permanently, with the reason.
     pub fn failed(&self) -> BoxFuture<'_, String> {
         Box::pin(async move { self.state.service.handle().supervisor().failed().await.to_string() })
     }
 
-    /// Stops gracefully within the configured time: finishes calls, makes the tables durable, lets
-    /// go of the directory.
+    /// Stops gracefully within the configured time: finishes calls, flushes the tables, releases
+    /// the directory.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(self.stop())
     }
@@ -168,7 +168,7 @@ impl ScmHandle {
             hadoop.shutdown().await;
         };
         if tokio::time::timeout(limit, endpoints).await.is_err() {
-            tracing::warn!("some calls were cut off");
+            tracing::warn!("shutdown timeout passed; in-flight calls were cancelled");
         }
         self.core.services.join().await;
         self.state.close().await;

@@ -1,8 +1,8 @@
-//! What follows from a change of leader among several SCMs.
+//! Effects of a change of leader among several SCMs.
 //!
-//! DataNodes report to all SCMs, so a follower knows nodes and replicas when it becomes the leader.
-//! What it cannot know is what it dropped because the log had not reached it; therefore a new
-//! leader has every node register anew.
+//! DataNodes report to all SCMs, so a follower has nodes and replicas when it becomes the leader.
+//! It lacks reports that it dropped because its log was not yet applied that far; therefore a new
+//! leader has every node register again.
 //!
 //! A follower leaves safe mode by itself, too: by the same rules, once it has all that its leader
 //! had committed.
@@ -44,7 +44,7 @@ fn on_leader_change(core: &Core, now: LeaderState) {
         return;
     }
     if now.ready {
-        tracing::info!(term = now.term, "this SCM leads");
+        tracing::info!(term = now.term, "became leader");
         core.lead();
     } else if now.leader != Some(core.identity.scm_id) {
         core.follow();

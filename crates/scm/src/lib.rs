@@ -12,11 +12,11 @@
 //!  background/  what looks at the cluster by itself: node health, pipelines, containers, the deletion log
 //! ```
 //!
-//! * **The state is one [`placement::Cluster`] behind one lock**, held for a decision and never
+//! * **The state is one [`placement::Cluster`] under one lock**, held for a decision and never
 //!   over an await.
 //! * **Replicated state changes in `state/` only.** Everything else decides and proposes.
-//! * What DataNodes say (health, replicas, acknowledgements) is kept in memory only: they say it
-//!   again after a restart.
+//! * Reports of DataNodes (health, replicas, acknowledgements) are kept in memory only: nodes send
+//!   them again after a restart.
 //!
 //! Start reading at [`Scm::start`].
 

@@ -28,11 +28,11 @@ pub struct Members {
     /// This one.
     pub me: Member,
     known: Arc<RwLock<Known>>,
-    /// Makes a new cluster when no member knows one.
+    /// True if it creates a new cluster when no member has one.
     pub primordial: bool,
 }
 
-/// What the configuration said when it was read last.
+/// The configuration as it was read last.
 #[derive(Debug)]
 struct Known {
     conf: Configuration,
@@ -87,8 +87,7 @@ impl Members {
         self.all().iter().filter(|m| m.scm_id != self.me.scm_id).cloned().collect()
     }
 
-    /// Where those of `membership` are; nothing when the configuration does not say so of all of
-    /// them.
+    /// Addresses of the SCMs in `membership`; `None` unless the configuration has all of them.
     pub fn places(&self, membership: &Membership) -> Option<ScmPlacesProto> {
         let place = |m: &multiraft::Member| {
             let node = self.by_id(m.peer.node)?.node;
@@ -113,7 +112,7 @@ impl Members {
                     *self.known.write() = Known { conf, all: Arc::new(all) };
                 }
             }
-            Err(error) => tracing::warn!(%error, "the configuration was not read again"),
+            Err(error) => tracing::warn!(%error, "cannot reload the configuration"),
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Metrics {
     pub datanode: RpcMetrics,
     /// Blocks handed out.
     pub blocks_allocated: Counter,
-    /// Blocks that OM wants deleted.
+    /// Blocks received for deletion.
     pub blocks_deleted: Counter,
     /// Blocks sent to DataNodes for deletion.
     pub deletions_sent: Counter,
@@ -36,7 +36,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Registers all metrics; what can be counted when asked for is.
+    /// Registers all metrics; values that can be computed on request are.
     pub fn new(registry: &MetricsRegistry, cluster: &Arc<Mutex<Cluster>>) -> Self {
         watch_each(registry, "datanodes", "DataNodes", "health", cluster, |c| {
             let count = |health: Health| (health.to_string().to_lowercase(), c.nodes.count(health));
@@ -95,7 +95,7 @@ impl Metrics {
             block: RpcMetrics::new(registry, "block"),
             datanode: RpcMetrics::new(registry, "datanode"),
             blocks_allocated: registry.counter("blocks_allocated", "Blocks handed out"),
-            blocks_deleted: registry.counter("blocks_deleted", "Blocks that OM wants deleted"),
+            blocks_deleted: registry.counter("blocks_deleted", "Blocks received for deletion"),
             deletions_sent: registry
                 .counter("deletions_sent", "Blocks sent to DataNodes for deletion"),
             repairs: registry

@@ -1,5 +1,4 @@
-//! What SCM keeps and what drives it: directory, tables, Raft log and group, opened and brought
-//! together.
+//! SCM's state and what drives it: directory, tables, Raft log and group, opened in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +22,10 @@ use crate::state::{self, ScmMachine};
 
 /// Size of a Raft log file: SCM's entries are small and few.
 const LOG_FILE: u64 = 8 << 20;
-/// How long users of the tables may take to come to an end at a shutdown.
+/// Time limit at shutdown for users of the tables.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What is on disk, and what drives it.
+/// The state on disk, and its Raft group.
 pub struct State {
     pub cluster_id: String,
     pub scm_id: Uuid,
@@ -69,7 +68,8 @@ impl State {
         };
         let machine = ScmMachine::new(cluster.clone(), store.clone(), applied);
         let tables = store.clone();
-        // What a round that failed has changed in memory goes; the tables have what was applied.
+        // Reverts the changes in memory of a round that failed; the tables have the applied
+        // entries.
         let again = move || {
             let machine = ScmMachine::reload(cluster.clone(), tables.clone())?;
             machine.check_room()?;
@@ -85,8 +85,8 @@ impl State {
         &self.store
     }
 
-    /// Stops the group, makes the tables durable and lets go of the directory, once work in the
-    /// background has come to the end of what it is at.
+    /// Stops the group, flushes the tables and releases the directory, after background tasks have
+    /// finished their current step.
     pub async fn close(self) {
         let Self { service, store, _directory, .. } = self;
         store.cancel_compactions();
@@ -102,13 +102,13 @@ impl State {
             Ok(Ok(true)) => {}
             Ok(Ok(false)) => tracing::warn!("scm.db is still in use"),
             // Nothing is lost: the Raft log has it.
-            Ok(Err(error)) => tracing::warn!(%error, "scm.db was not flushed"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot flush scm.db"),
             Err(error) => tracing::error!(%error, "SCM was not closed properly"),
         }
     }
 }
 
-/// What is opened before the group starts.
+/// Parts that are opened before the group starts.
 struct Opened {
     tables: Tables,
     log: RaftLog,

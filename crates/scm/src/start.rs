@@ -26,7 +26,7 @@ use crate::settings::ScmOptions;
 use crate::status::Status;
 use crate::{background, leadership};
 
-/// How long an SCM that is alone waits to lead; replaying a long log takes most of it.
+/// Time limit for a single SCM to become the leader; replay of a long log takes most of it.
 const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Storage Container Manager.

@@ -93,7 +93,7 @@ async fn pipelines_are_created_closed_and_deactivated() {
                 Some(GetPipelineRequestProto { pipeline_id: id.to_wire(), trace_id: None });
         })
         .await;
-    // A client tells that from a failure.
+    // A client can distinguish it from a failure.
     assert_eq!(gone.status(), scm_container_location_response::Status::ContainerIsMissing);
     h.scm.shutdown().await;
 }
@@ -365,8 +365,8 @@ async fn the_balancer_is_started_and_stopped_and_refuses_nodes_that_are_not_know
     h.scm.shutdown().await;
 }
 
-/// As in Ozone, a user has to be among the administrators for what changes something, and for some
-/// of what only looks among the read-only ones; what clients need is for everyone.
+/// As in Ozone, changes and some reads need an administrator, other reads a read-only
+/// administrator; commands that clients need are open to all users.
 #[tokio::test(flavor = "multi_thread")]
 async fn users_have_the_rights_of_administrators_where_acls_are_on() {
     let h = Harness::start_with(|conf| {

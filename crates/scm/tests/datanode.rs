@@ -12,7 +12,7 @@ use proto::scm_datanode::*;
 use tokio::sync::Notify;
 use types::{ContainerId, DatanodeDetails, DatanodeId, PipelineId, PortName};
 
-/// What the node has on its one disk.
+/// Contents of the node's only disk.
 #[derive(Debug, Default)]
 pub struct Disk {
     pub pipelines: BTreeMap<PipelineId, bool>,
@@ -22,7 +22,7 @@ pub struct Disk {
     pub acknowledges: bool,
     /// Transactions of those commands, each as often as it came.
     pub transactions: Vec<DeletedBlocksTransaction>,
-    /// Replicas that SCM wants sent to other nodes.
+    /// Replicas that SCM ordered to be sent to other nodes.
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
     /// Commands to reconstruct replicas, with their deadlines.
     pub reconstructions: Vec<(ReconstructEcContainersCommandProto, Option<i64>)>,
@@ -140,7 +140,7 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
-    /// The replica is gone, with its disk.
+    /// Loses the replica with its disk.
     pub fn lose(&self, container: ContainerId) {
         let mut disk = self.disk.lock();
         if let Some(mut replica) = disk.containers.remove(&container.0) {
@@ -172,7 +172,7 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
-    /// The node says that the container is full.
+    /// Reports the container as full.
     pub fn is_full(&self, container: ContainerId) {
         self.disk.lock().pending_reports.actions.push(ContainerAction {
             container_id: container.to_wire(),
@@ -182,7 +182,7 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
-    /// What the node was told that an operator wants of it.
+    /// The operational state that SCM sent to the node.
     pub fn op_state(&self) -> types::OperationalState {
         self.session.details.lock().op_state
     }

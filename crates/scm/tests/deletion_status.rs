@@ -1,4 +1,4 @@
-//! What `o3 admin deletion status` is told by SCM.
+//! SCM's response to `o3 admin deletion status`.
 
 use proto::deletion_status::{DeletionStatusRequest, DeletionStatusResponse};
 use proto::hdds::BlockId;

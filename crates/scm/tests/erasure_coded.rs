@@ -125,7 +125,7 @@ async fn what_a_container_lost_is_reconstructed_on_other_nodes_until_that_succee
         let node = nodes.iter().find(|n| n.id == coordinator).unwrap();
         node.fail(command.cmd_id, scm_command_proto::Type::ReconstructEcContainersCommand);
     }
-    // What failed is ordered again; now it is done.
+    // The failed reconstruction is ordered again, and succeeds now.
     while indexes(&h, id).await != [1, 2, 3, 4, 5] {
         let (_, command) = ordered(&nodes).await;
         let indexes = command.missing_container_indexes.iter();

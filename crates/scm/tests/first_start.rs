@@ -1,4 +1,4 @@
-//! Which cluster the SCMs of a service are of, when some of them start without a disk's content.
+//! Cluster ids of a service's SCMs when some of them start with an empty disk.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn format(dir: &Path, node: &str, cluster_id: &str) {
     version.write(&options.dir.join("scm/current/VERSION")).unwrap();
 }
 
-/// What OM gets from an SCM that it asks for its cluster.
+/// SCM's response to OM's request for its cluster.
 async fn asked_by_om(block: SocketAddr) -> Option<Code> {
     let request = ScmBlockLocationRequest {
         cmd_type: Type::GetScmInfo as i32,

@@ -58,7 +58,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// What the web port answers, head and all.
+    /// Response of the web port, including the header.
     pub async fn http_get(&self, path: &str) -> String {
         use tokio::io::{AsyncReadExt, AsyncWriteExt};
         let address = self.scm.addresses().http.unwrap();
@@ -218,7 +218,7 @@ impl Harness {
         response.get_container_response.map(|r| r.container_info)
     }
 
-    /// Replicas that SCM knows of a container.
+    /// Number of a container's replicas in SCM.
     pub async fn replicas(&self, id: i64) -> usize {
         let response = self
             .location(LocationType::GetContainerReplicas, |r| {

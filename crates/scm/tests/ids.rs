@@ -94,7 +94,7 @@ async fn delete(address: SocketAddr, blocks: &[ContainerBlockId]) -> bool {
     block_call(address, &request).await.is_some_and(|r| r.delete_scm_key_blocks_response.is_some())
 }
 
-/// DataNodes with what is on their disks, as one SCM has them.
+/// DataNodes with the contents of their disks, as one SCM has them.
 struct Nodes {
     disks: Vec<(DatanodeId, Arc<Mutex<Disk>>)>,
     up: Vec<FakeDatanode>,
@@ -130,7 +130,7 @@ impl Nodes {
     }
 }
 
-/// What was given out so far.
+/// Ids handed out so far.
 #[derive(Default)]
 struct Given {
     locals: BTreeSet<i64>,
@@ -215,7 +215,7 @@ async fn hand_over(scms: &[Option<ScmHandle>], from: usize, to: usize) {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_id_is_given_out_twice_and_all_rise_when_another_scm_leads() {
     let (dir, mut scms) = three_of(3).await;
-    // Somebody asks whichever SCM answers all the time, also in the middle of a change.
+    // A client requests ids all the time from any SCM that answers, also during a change.
     let places: Vec<SocketAddr> = scms.iter().flatten().map(|scm| scm.addresses().block).collect();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let meanwhile = tokio::spawn({
@@ -231,7 +231,7 @@ async fn no_id_is_given_out_twice_and_all_rise_when_another_scm_leads() {
     let (mut nodes, mut given) = (Nodes::new(), Given::default());
     let first = leader(&scms).await;
     let at = |n: usize| n % 3;
-    // Two hand over to each other: what is left of the first one's batches must not be used.
+    // Two leaders alternate: the rest of the first one's batches must not be used.
     for (from, to) in [(first, at(first + 1)), (at(first + 1), first), (first, at(first + 2))] {
         let leads = scms[from].as_ref().unwrap();
         nodes.report_to(leads).await;

@@ -28,7 +28,7 @@ async fn closed_container(h: &Harness) -> (ContainerId, Vec<FakeDatanode>, FakeD
     (id, nodes, fourth)
 }
 
-/// Plays the copies that nodes were told to make.
+/// Makes the copies that nodes were ordered to make.
 async fn copy(nodes: &[&FakeDatanode]) {
     until("a copy is ordered", async || {
         let mut copied = false;
@@ -125,7 +125,7 @@ async fn a_node_is_decommissioned_when_its_containers_were_copied() {
             .iter()
             .all(|p| { p.state == types::PipelineState::Closed || p.member(leaving).is_none() })
     );
-    // The node keeps it once it has heard of it, and will tell the next SCM.
+    // The node stores it after it received it, and will report it to the next SCM.
     until("the node knows", async || {
         nodes[0].op_state() == types::OperationalState::Decommissioned
     })
@@ -141,7 +141,7 @@ async fn too_few_nodes_would_stay_unless_that_is_wanted() {
     let id = ContainerId::from_wire(id);
     nodes.iter().for_each(|n| n.write(id, 1, 10));
     let host = nodes[0].id.to_string();
-    // Asked before SCM knows of a replica there, the node would leave at once.
+    // If SCM had not yet received a replica there, the node would leave immediately.
     until("the replicas are known", async || h.replicas(id.to_wire()).await == 3).await;
     let failed = decommission(&h, &host, false).await;
     assert_eq!(failed[0].host, "AllHosts");
@@ -164,7 +164,7 @@ async fn a_host_whose_node_came_back_under_another_id_is_the_one_heard_of_last()
     let old = before.id;
     drop(before);
     let now = FakeDatanode::start_at(address, "dn-a.example", 9858).await;
-    // Refused while the two were heard of in the same millisecond.
+    // Refused while the last heartbeats of the two are of the same millisecond.
     until("one is the newest", async || decommission(&h, "dn-a.example", true).await.is_empty())
         .await;
     assert_ne!(op_state(&h, now.id).await, NodeOperationalState::InService);

@@ -16,7 +16,7 @@ use proto::method;
 use scm::{Scm, ScmHandle, ScmOptions};
 use testkit::{free_addresses, until};
 
-/// How long anything may take on a busy machine.
+/// Time limit of each step on a busy machine.
 pub const TIMEOUT: Duration = testkit::LIMIT;
 
 /// Writes the file that all read: the members and their addresses.
@@ -113,7 +113,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
         roles.len() == 4 && roles.iter().any(|r| r.contains(&id) && r.contains(":FOLLOWER:"))
     })
     .await;
-    // The leader goes, by its own hand, and stops by itself.
+    // The leader is decommissioned by its own request, and stops by itself.
     let leads = scms[first].take().unwrap();
     let nobody = decommission(&leads, "scm9").await;
     assert!(!nobody.success && nobody.error_msg.unwrap().contains("scm9"));
@@ -193,7 +193,7 @@ async fn an_scm_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
         let roles = info(scms[leader(scms).await].as_ref().unwrap()).await.peer_roles;
         roles.len() == count && !roles.iter().any(|role| role.contains(":LEARNER:"))
     };
-    // It ended while it looked for somebody to let it in.
+    // It ended while it searched for a leader to add it.
     for scm in &mut scms[..2] {
         scm.take().unwrap().shutdown().await;
     }

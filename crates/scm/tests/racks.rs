@@ -1,4 +1,4 @@
-//! Nodes in racks: where they are told to be, and what is made of it.
+//! Nodes in racks: the configured locations, and their effect on placement.
 
 use std::collections::BTreeSet;
 
@@ -138,7 +138,7 @@ async fn om_is_shown_the_tree_of_all_nodes_with_the_costs_of_the_schema() {
         "      dn2 in /rack1/ng2 level 4",
     ];
     assert_eq!(said, expected);
-    // A node that does not fit is not taken in, and is told why.
+    // A node that does not fit is rejected, with the reason.
     let misplaced = DatanodeDetails::new(types::DatanodeId::random(), "127.0.0.1", "dn4");
     let request = ScmDatanodeRequest {
         cmd_type: proto::scm_datanode::Type::Register as i32,

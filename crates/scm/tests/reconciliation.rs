@@ -1,4 +1,4 @@
-//! What comes of `o3 admin container reconcile` in SCM.
+//! Effects of `o3 admin container reconcile` in SCM.
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ async fn every_node_with_a_replica_is_told_the_others_and_what_it_reports_is_sho
     let history = replicas(&h, container).await.event;
     let orders: Vec<_> = history.iter().filter(is_reconciliation).collect();
     assert_eq!(orders.len(), 3, "{history:?}");
-    let text = "localhost was told to reconcile its replica with localhost, localhost: \
+    let text = "ordered localhost to reconcile its replica with localhost, localhost: \
                 an administrator";
     assert_eq!(orders[0].text, text);
 

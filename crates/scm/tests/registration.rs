@@ -40,7 +40,7 @@ async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
 async fn a_node_that_scm_forgot_registers_again_by_itself() {
     let h = Harness::start().await;
     let nodes = h.datanodes(3).await;
-    // Dead nodes are asked to register when they are heard of again; a restarted SCM knows nobody.
+    // Dead nodes are asked to register at their next heartbeat; a restarted SCM has no nodes.
     let address = h.scm.addresses().datanode;
     let h = {
         let conf = h.conf.with("ozone.scm.datanode.address", address);

@@ -1,4 +1,4 @@
-//! What an SCM knows after it starts again.
+//! State of an SCM after a restart.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What SCM logs of requests that take long.
+//! SCM's log of slow requests.
 
 use std::io;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use crate::service_names as names;
 
 pub struct DatanodeAdminMonitor {
     core: Arc<Core>,
-    /// What blocked each node at the last look: told again when it changes.
+    /// Obstacles of each node in the last round; they are logged when they change.
     told: Mutex<FxHashMap<DatanodeId, Obstacles>>,
 }
 
@@ -53,7 +53,7 @@ impl BackgroundService for DatanodeAdminMonitor {
                 tracing::info!(
                     node = %node.node, state = node.state.to_wire().as_str_name(),
                     pipelines = o.pipelines.len(), under_replicated = o.under_replicated.len(),
-                    unclosed = o.unclosed.len(), done = o.done, "datanode on its way out of service"
+                    unclosed = o.unclosed.len(), done = o.done, "datanode leaving service"
                 );
             }
             now.insert(node.node, node.obstacles);

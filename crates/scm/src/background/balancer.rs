@@ -16,13 +16,13 @@ use crate::service_names as names;
 
 pub struct ContainerBalancer(pub Arc<Core>);
 
-/// What a look at the iterations came to.
+/// Next step after a check of the iterations.
 enum Step {
     /// There is nothing to do for now.
     Rest,
     /// Replicas move; with more to look at, or not.
     Moves(Vec<Order>, bool),
-    /// What is asked for changes: an iteration has ended, or the balancer stops.
+    /// The requested state changes: an iteration has ended, or the balancer stops.
     Ended(Balancer, &'static str),
 }
 
@@ -53,7 +53,7 @@ impl BackgroundService for ContainerBalancer {
             Step::Moves(orders, more) => {
                 let count = orders.len() as u64;
                 for order in &orders {
-                    tracing::info!(node = %order.node, order = ?order.kind, "a container moves");
+                    tracing::info!(node = %order.node, order = ?order.kind, "container move started");
                 }
                 core.commands.push(orders);
                 if more { Progress::more(count) } else { Progress::done(count) }
@@ -83,7 +83,7 @@ fn step(core: &Core, now: Millis) -> Step {
     for (moved, result) in cluster.review_moves(now) {
         tracing::info!(
             container = %moved.id, source = %moved.source, target = %moved.target,
-            bytes = moved.bytes, ?result, "a container's move ended"
+            bytes = moved.bytes, ?result, "container move ended"
         );
         if let Some(current) = &mut balancing.current {
             current.iteration.note(&moved, result);

@@ -1,6 +1,6 @@
 //! Sends the deletion log: every replica gets its command in the same round. A round holds the lock
-//! that allocations of blocks wait for: while clients have blocks allocated rounds are short, with
-//! a pause behind each.
+//! that block allocations need: while clients allocate blocks, rounds are short, with a pause after
+//! each.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::service_names as names;
 /// Blocks of a round that are the fewest, and of the first.
 const LEAST: usize = 100;
 const FIRST: usize = 10_000;
-/// How long the lock should be held while clients have blocks allocated, and else. Reads, which
+/// Target of the lock time per round: while clients allocate blocks, and otherwise. Reads, which
 /// SCM does not see, may wait for the processor.
 const SHORT: Duration = Duration::from_millis(2);
 const LONG: Duration = Duration::from_millis(50);
@@ -36,7 +36,8 @@ impl BlockDeletingService {
     }
 }
 
-/// Sends about so many blocks; says how long the lock was held. `None` when SCM may not.
+/// Sends about `portion` blocks and returns the time for which the lock was held. `None` when SCM
+/// may not send.
 fn send(core: &Core, portion: usize) -> Option<(Round, Decision, Duration)> {
     let mut cluster = core.cluster();
     let since = Instant::now();

@@ -23,8 +23,8 @@ impl BackgroundService for NodeStateManager {
 
     async fn run_once(&self) -> Progress {
         let core = &self.0;
-        // An SCM that does not lead watches, too, so that it knows when it does; its decisions are
-        // dropped.
+        // A follower watches, too, to have current states when it becomes the leader; its decisions
+        // are dropped.
         let leads = core.check_leader().is_ok();
         if !leads && !core.is_shared() {
             return Progress::idle();
@@ -41,7 +41,7 @@ impl BackgroundService for NodeStateManager {
             (shifts, decision, cluster.pipelines.any_on_its_way(), on_their_way, deletions, leaving)
         };
         for shift in &shifts {
-            tracing::warn!(node = %shift.node, from = %shift.from, to = %shift.to, "datanode is not heard of");
+            tracing::warn!(node = %shift.node, from = %shift.from, to = %shift.to, "no heartbeat from datanode");
         }
         core.carry_out(decision);
         if !leads {

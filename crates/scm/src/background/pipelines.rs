@@ -1,5 +1,5 @@
-//! Creates the pipelines that are missing, and closes one or two at a time for the sake of better
-//! ones. Woken when a node comes or goes and when a pipeline opens or closes.
+//! Creates missing pipelines, and closes one or two at a time to replace them with better ones.
+//! Woken when a node registers or fails and when a pipeline opens or closes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl BackgroundService for PipelineCreator {
                 plans.into_iter().map(|plan| Change::AddPipeline(new(plan))).collect();
             if changes.is_empty() {
                 for id in cluster.plan_rebalance() {
-                    tracing::info!(pipeline = %id, "pipeline is closed so that better ones can be made");
+                    tracing::info!(pipeline = %id, "closing pipeline to create better ones");
                     changes.push(Change::ClosePipeline { id, now });
                 }
             }

@@ -1,7 +1,7 @@
 //! Brings containers on their way to an end: repeats orders to close, deletes containers that are
 //! empty, and has replicas copied and deleted until every container has those it should have.
 //!
-//! A round over all containers is done in portions, so that no request waits long for the cluster's
+//! A round over all containers runs in batches, so that no request waits long for the cluster's
 //! lock.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const PORTION: usize = 5_000;
 
 pub struct ReplicationManager {
     core: Arc<Core>,
-    /// Where the round over all containers goes on; `None` when it begins anew.
+    /// First container of the round's next batch; `None` when a new round begins.
     next: Mutex<Option<ContainerId>>,
 }
 
@@ -67,7 +67,7 @@ impl BackgroundService for ReplicationManager {
                 false => Repairs::default(),
             };
             for order in &repairs.decision.orders {
-                tracing::info!(node = %order.node, order = ?order.kind, "replicas are repaired");
+                tracing::info!(node = %order.node, order = ?order.kind, "repairing replicas");
             }
             core.metrics.repairs.inc_by(repairs.decision.orders.len() as u64);
             if complete {

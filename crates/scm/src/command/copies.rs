@@ -1,4 +1,4 @@
-//! Which replicas a command was to make: a node that could not do it names the command only.
+//! Replicas that a command creates: a node that fails to create them reports only the command.
 
 use std::collections::VecDeque;
 

@@ -30,7 +30,7 @@ const ANSWER_LIMIT: usize = 1_000;
 /// Transactions in one delete command at most, so that a node works and confirms in pieces.
 const DELETIONS_PER_COMMAND: usize = 200;
 
-/// How long a waiting heartbeat is held.
+/// Time for which a heartbeat without reports waits for commands.
 pub const LONG_POLL_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Default)]

@@ -29,7 +29,7 @@ impl CommandIds {
     }
 }
 
-/// The command for an order; `None` when what it refers to is gone.
+/// The command for an order; `None` when an object that it refers to does not exist any more.
 pub fn to_wire(
     cluster: &Cluster,
     kind: &OrderKind,
@@ -128,21 +128,22 @@ pub fn to_wire(
     Some(command)
 }
 
-/// A transaction as a node is told of it: with what others were told that is forgotten.
+/// A transaction as it is sent to a node, with the newest forgotten one of its container.
 fn deletion(cluster: &Cluster, t: &Transaction) -> DeletedBlocksTransaction {
     let forgotten = cluster.containers.get(t.container).map(|c| c.delete_transaction);
     DeletedBlocksTransaction { forgotten, ..t.to_wire() }
 }
 
-/// Until when a node may begin with what it is told: a part of the time for which it is waited for.
-/// The rest is for clocks that differ.
+/// Time until which a node may begin a command: a part of the time for which SCM waits for it. The
+/// rest allows for clocks that differ.
 fn deadline(cluster: &Cluster, now: Millis) -> Option<i64> {
     let settings = &cluster.settings.replication;
     let within = settings.timeout.saturating_sub(settings.deadline_offset);
     i64::try_from(now.saturating_add(within)).ok()
 }
 
-/// The part of a command to reconstruct replicas; `None` when the container or a target is gone.
+/// The protobuf part of a reconstruction command; `None` when the container or a target does not
+/// exist any more.
 fn reconstruction(
     cluster: &Cluster,
     id: ContainerId,
@@ -179,7 +180,7 @@ fn reconciliation(
     peers: &[DatanodeId],
 ) -> Option<ReconcileContainerCommandProto> {
     if let Err(why) = cluster.reconcilable(id) {
-        tracing::warn!(container = %id, %why, "a replica is not reconciled, although it was ordered");
+        tracing::warn!(container = %id, %why, "cannot build reconciliation command; replica skipped");
         return None;
     }
     let sources = cluster.reconciliation_sources(id);

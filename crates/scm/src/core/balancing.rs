@@ -1,8 +1,8 @@
 //! One run of the container balancer on the SCM that leads: its iterations, for the service that
 //! drives them and for the status verb.
 //!
-//! What was asked for is in the replicated state ([`placement::Balancer`]); this is not. An SCM
-//! that becomes the leader begins with the iteration that is next.
+//! The requested configuration is in the replicated state ([`placement::Balancer`]); the progress
+//! is not. A new leader starts with the next iteration.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ pub struct Current {
     pub number: u32,
     /// When it began.
     pub began: Millis,
-    /// What it does.
+    /// The iteration.
     pub iteration: Iteration,
 }
 
@@ -41,11 +41,11 @@ pub struct Current {
 pub struct Ended {
     /// Its number, from 1 on.
     pub number: u32,
-    /// How.
+    /// The result.
     pub result: IterationResult,
-    /// How long it took.
+    /// Its duration.
     pub took: Millis,
-    /// What it did.
+    /// Its counts.
     pub statistics: Statistics,
 }
 

@@ -29,7 +29,7 @@ impl DecidedChanges {
     /// Adds a change, unless the queue is full.
     pub(super) fn push(&self, change: Change) {
         if let Err(e) = self.queue.try_send(change) {
-            tracing::warn!(error = %e, "too many changes are waiting, one is left to the next review");
+            tracing::warn!(error = %e, "too many pending changes; deferring one to the next review");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which nodes have been asked to register because this SCM has become the leader.
+//! Nodes that were asked to register because this SCM became the leader.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +16,13 @@ pub(super) struct LeaderNotices {
 }
 
 impl LeaderNotices {
-    /// Whether `node` got a notice in `term`.
+    /// Returns `true` if `node` got a notice in `term`.
     pub(super) fn was_sent(&self, node: DatanodeId, term: i64) -> bool {
         self.sent.lock().get(&node).is_some_and(|(of, _)| *of == term)
     }
 
-    /// Whether `node` is to get a notice now, which then counts as sent: it got none in `term`, or
-    /// it is not `confirmed` some time after the last one.
+    /// Returns `true` if `node` needs a notice now, which then counts as sent: it got none in
+    /// `term`, or it is not `confirmed` some time after the last one.
     pub(super) fn send(&self, node: DatanodeId, term: i64, confirmed: bool, now: Instant) -> bool {
         let mut sent = self.sent.lock();
         match sent.get(&node) {

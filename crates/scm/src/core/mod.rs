@@ -1,5 +1,5 @@
-//! What all parts of the server share: the cluster behind its lock, the way to change it, the
-//! commands to DataNodes.
+//! State shared by all parts of the server: the locked cluster, changes to it, and commands to
+//! DataNodes.
 
 pub(crate) mod balancing;
 pub(crate) mod clock;
@@ -53,7 +53,7 @@ pub struct Identity {
     pub members: Option<Members>,
 }
 
-/// What all parts of the server share.
+/// State shared by all parts of the server.
 pub struct Core {
     cluster: Arc<Mutex<Cluster>>,
     raft: Handle<ScmMachine>,
@@ -66,7 +66,7 @@ pub struct Core {
     pub(crate) access: AdminAccess,
     pub(crate) edge: telemetry::Edge,
     pub(crate) services: BackgroundServices,
-    /// How old transactions of the deletion log are.
+    /// Ages of old transactions of the deletion log.
     pub(crate) deletion_ages: Ages,
     /// Blocks that clients have allocated.
     pub(crate) client_load: ClientLoad,
@@ -141,7 +141,7 @@ impl Core {
         self.raft.group()
     }
 
-    /// What is done with the group of the service.
+    /// Handle of the service's Raft group.
     pub fn raft(&self) -> &Handle<ScmMachine> {
         &self.raft
     }
@@ -169,7 +169,7 @@ impl Core {
         }
     }
 
-    /// What this SCM does among the SCMs, for people.
+    /// The role of this SCM in the service, for people.
     pub fn role(&self) -> String {
         let leader = self.group().leader();
         match leader.leader {
@@ -184,20 +184,20 @@ impl Core {
         }
     }
 
-    /// Where another SCM listens for clients.
+    /// Address at which another SCM serves clients.
     fn leader_hint(&self, id: Uuid) -> Option<String> {
         let members = self.identity.members.as_ref()?;
         let other = members.by_id(id).filter(|m| m.scm_id != members.me.scm_id)?;
         Some(other.node.client.connect().to_string())
     }
 
-    /// Whether this SCM is one of several.
+    /// Returns `true` if this SCM is one of several.
     pub fn is_shared(&self) -> bool {
         self.identity.members.is_some()
     }
 
-    /// Where the SCMs of the service are, when a node that has heard of the change of members at
-    /// `known` does not know.
+    /// Addresses of the service's SCMs, for a node whose last received membership change is
+    /// `known`; `None` if that is the newest.
     pub fn scms_newer_than(&self, known: u64) -> Option<ScmPlacesProto> {
         let members = self.identity.members.as_ref()?;
         let membership = self.group().membership();
@@ -207,12 +207,12 @@ impl Core {
         members.places(&membership)
     }
 
-    /// The log's state is known here: what was loaded at the start may have grown since.
+    /// Marks the log's state as loaded: it may have grown since the start.
     pub fn state_machine_is_ready(&self) {
         self.cluster().note_state_machine_ready();
     }
 
-    /// What rested begins: this SCM leads now, or is out of safe mode.
+    /// Wakes idle services: this SCM now leads, or has left safe mode.
     pub fn wake_services(&self) {
         self.progress.notify_waiters();
         for name in names::ALL {
@@ -220,22 +220,22 @@ impl Core {
         }
     }
 
-    /// Another SCM leads: what is queued here is decided there.
+    /// Follows another leader: changes queued here are decided there.
     pub fn follow(&self) {
         self.commands.clear_all();
         self.progress.notify_waiters();
     }
 
-    /// Whether a node that has just registered did so knowing that this SCM leads.
+    /// Returns `true` if the node's last registration named this SCM as the leader.
     pub fn knows_leader(&self, node: DatanodeId) -> bool {
         let leader = self.group().leader();
         let term = self.term();
         !self.is_shared() || leader.ready && self.notices.was_sent(node, term)
     }
 
-    /// Whether a node must register anew because this SCM has become the leader since. The answer
-    /// that tells it to carries the term, behind which it carries out no order of an earlier
-    /// leader; it is told again when it does not come.
+    /// Returns `true` if a node must register again because this SCM has become the leader since.
+    /// The response that requests it carries the term; from then on the node rejects orders of
+    /// earlier leaders. The request is repeated until the node registers.
     pub fn must_register(&self, node: DatanodeId) -> bool {
         if !self.is_shared() || !self.group().leader().ready {
             return false;
@@ -303,7 +303,7 @@ impl Core {
         }
     }
 
-    /// The commands of the wire for what was taken from a node's queue.
+    /// Converts orders taken from a node's queue to protobuf commands.
     pub fn to_commands(&self, orders: &[placement::OrderKind]) -> Vec<ScmCommandProto> {
         if orders.is_empty() {
             return Vec::new();
@@ -318,7 +318,7 @@ impl Core {
         commands.collect()
     }
 
-    /// Leaves safe mode if the rules allow it, and tells the callers that wait.
+    /// Leaves safe mode if the rules allow it, and notifies waiting callers.
     pub fn try_leave_safe_mode(&self) {
         if self.cluster().try_leave_safe_mode() {
             tracing::info!("SCM is out of safe mode");
@@ -326,13 +326,13 @@ impl Core {
         }
     }
 
-    /// Safe mode is over: what was held back begins.
+    /// Starts the work that was delayed during safe mode.
     pub fn safe_mode_left(&self) {
         self.wake_services();
     }
 
-    /// Whether it is long enough since this SCM leads, and is out of safe mode, that a replica
-    /// no node has reported is missing. A later leadership begins to count anew.
+    /// Returns `true` if this SCM has led, outside safe mode, for long enough to treat replicas
+    /// that no node has reported as missing. The time restarts with each leadership.
     pub fn knows_all_replicas(&self) -> bool {
         let serves = self.group().leader().ready && !self.cluster().safe_mode.is_on();
         self.serving.has_lasted(serves.then(|| self.term()), self.options.repair_delay)
@@ -373,10 +373,10 @@ impl Core {
                 self.note_moved(*id, "DELETE, all replicas are empty", usage);
             }
             Change::ClearLeftOvers { id, indexes } => {
-                tracing::info!(container = %id, ?indexes, "replicas with blocks are left of a container that was deleted as empty; they are deleted");
+                tracing::info!(container = %id, ?indexes, "deleting replicas with blocks of a container that was deleted as empty");
             }
             Change::ReviveContainer { id, .. } => {
-                tracing::warn!(container = %id, "a replica with blocks turned up, the container is not deleted");
+                tracing::warn!(container = %id, "replica with blocks reported; container deletion cancelled");
             }
             Change::AddDeletions(_) => {
                 self.services.wake(names::BLOCK_DELETION);
@@ -388,7 +388,7 @@ impl Core {
                 self.services.wake(names::CONTAINER_BALANCER);
             }
             Change::SetDestination { node, destination: Some(to) } => {
-                tracing::info!(%node, %to, "what the datanode has goes to one other");
+                tracing::info!(%node, %to, "point-to-point decommission started");
             }
             Change::SetDestination { .. }
             | Change::SetPipelineDormant(..)

@@ -14,7 +14,7 @@ impl OneAtATime {
         self.work.lock().await
     }
 
-    /// Whether no task is at work.
+    /// Returns `true` if no task runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.work.try_lock().is_ok()
     }

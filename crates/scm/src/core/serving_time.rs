@@ -1,4 +1,4 @@
-//! How long this SCM has led and been out of safe mode.
+//! Time since this SCM leads outside safe mode.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ pub(super) struct ServingTime {
 }
 
 impl ServingTime {
-    /// Whether this SCM has served for `at_least`. `term` is the one in which it leads and is out
-    /// of safe mode now; the time begins again with each term.
+    /// Returns `true` if this SCM has served for `at_least`. `term` is the one in which it leads
+    /// outside safe mode now; the time restarts with each term.
     pub(super) fn has_lasted(&self, term: Option<i64>, at_least: Duration) -> bool {
         let mut since = self.since.lock();
         let Some(term) = term else {

@@ -1,4 +1,4 @@
-//! What an SCM does that was elected and has not applied yet what those before it committed.
+//! A newly elected SCM that has not yet applied the entries committed by its predecessors.
 
 use std::sync::mpsc;
 

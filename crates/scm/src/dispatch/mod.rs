@@ -1,5 +1,5 @@
-//! What the endpoints lead to: requests of administrators, of OM and of DataNodes, each answered by
-//! asking the rules and carrying out what they decide.
+//! Request handlers behind the endpoints: requests of administrators, OM and DataNodes, answered by
+//! the rules of `placement`, whose decisions are carried out here.
 
 pub mod admin;
 pub mod block;

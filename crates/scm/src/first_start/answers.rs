@@ -1,4 +1,4 @@
-//! What the other SCMs say of their cluster, asked at one time.
+//! Responses of the other SCMs about their cluster, requested at the same time.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use proto::method;
 use crate::ScmError;
 use crate::members::{Member, Members};
 
-/// How long one SCM may take to answer.
+/// Time limit for one SCM's response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The answers of one round.
@@ -63,7 +63,7 @@ impl Answers {
         }
     }
 
-    /// The cluster, when one knows it.
+    /// The cluster, if one of them has it.
     ///
     /// # Errors
     /// When they are of two.
@@ -88,7 +88,7 @@ impl Answers {
         }
     }
 
-    /// The members as of the latest change that one of them knows.
+    /// The members as of the latest change that one of them has.
     pub fn newest_membership(&self) -> Option<&Membership> {
         let told = self.known.iter().filter_map(|known| known.membership.as_ref());
         told.max_by_key(|membership| membership.index)

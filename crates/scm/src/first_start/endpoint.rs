@@ -1,4 +1,4 @@
-//! What an SCM answers during its first start: the cluster that it is of, or that it has none.
+//! Responses of an SCM during its first start: its cluster, or that it has none.
 
 use std::sync::Arc;
 
@@ -39,12 +39,12 @@ impl Endpoint {
         Ok(Self { server, cluster_id })
     }
 
-    /// Tells the others this cluster from now on.
+    /// Reports this cluster to the others from now on.
     pub fn has_cluster(&self, cluster_id: &str) {
         *self.cluster_id.lock() = Some(cluster_id.to_owned());
     }
 
-    /// Lets go of the port.
+    /// Releases the port.
     pub async fn close(self) {
         self.server.shutdown().await;
     }

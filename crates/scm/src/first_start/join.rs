@@ -13,7 +13,7 @@ use super::name;
 use crate::ScmError;
 use crate::members::{Member, Members};
 
-/// How long the leader may take to add this SCM.
+/// Time limit for the leader to add this SCM.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Asks until the leader answers.

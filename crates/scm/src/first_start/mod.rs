@@ -1,10 +1,10 @@
 //! The first start of one of several SCMs: which cluster is it of, and which members has the
 //! service?
 //!
-//! An SCM that has a cluster's directory already tells the others. When none has, the primordial
-//! SCM makes a cluster, and the others wait for it. An SCM that lost its disk learns its cluster
-//! like a new one. An SCM that the service runs without joins it when it is told to
-//! (`--bootstrap`): the leader adds it to the Raft group.
+//! An SCM that already has a cluster's directory reports it to the others. If none has, the
+//! primordial SCM creates a cluster, and the others wait for it. An SCM that lost its disk learns
+//! its cluster like a new one. An SCM that is no member of a running service joins it with
+//! `--bootstrap`: the leader adds it to the Raft group.
 //!
 //! **No second cluster begins as long as one SCM has the first.** One that does not answer may have
 //! it, so the primordial SCM makes one only when *all* others say at the same time that they have
@@ -50,9 +50,9 @@ impl<'a> FirstStart<'a> {
         Ok(Self { members, bootstrap: options.bootstrap, endpoint })
     }
 
-    /// Asks the others for the cluster. Waits, without an end, for an SCM that knows it, or until
-    /// all know none when this one is to make it. Gives the members of the Raft group, too, when
-    /// one knows them and they include this SCM.
+    /// Requests the cluster from the others. Waits, without a limit, for an SCM that has it, or
+    /// until all report none if this one may create it. Returns the members of the Raft group, too,
+    /// if one has them and they include this SCM.
     ///
     /// # Errors
     /// When the service runs without this SCM and is not to be joined, or the others are not of one
@@ -82,12 +82,12 @@ impl<'a> FirstStart<'a> {
                     true => tracing::info!(
                         ?unreached,
                         ?none_yet,
-                        "first start: a cluster is made when no other SCM has one, and all say so"
+                        "first start: creating a cluster after all other SCMs report that they have none"
                     ),
                     false => tracing::info!(
                         ?unreached,
                         ?none_yet,
-                        "first start: waiting for another SCM to tell the cluster id"
+                        "first start: waiting for the cluster id from another SCM"
                     ),
                 }
             }
@@ -95,8 +95,8 @@ impl<'a> FirstStart<'a> {
         }
     }
 
-    /// Tells the others its cluster from now on. An SCM that makes a cluster does so once its own
-    /// directory is on disk.
+    /// Reports this cluster to the others from now on. An SCM that creates a cluster calls this
+    /// after its own directory is on disk.
     pub fn has_cluster(&self, cluster_id: &str) {
         self.endpoint.has_cluster(cluster_id);
     }
@@ -116,7 +116,7 @@ impl<'a> FirstStart<'a> {
         let noted = note.read()?;
         let joins = self.bootstrap || noted.is_some();
         if noted.is_some() {
-            tracing::info!(scm = %members.me.scm_id, "goes on joining the service");
+            tracing::info!(scm = %members.me.scm_id, "continuing to join the service");
         }
         let mut told = Told::default();
         loop {
@@ -126,7 +126,8 @@ impl<'a> FirstStart<'a> {
                 return match known.contains(members.me.scm_id) {
                     true => Ok(Some(known.clone())),
                     false if joins => {
-                        // It may be let in and not hear of it: its next start goes on.
+                        // It may become a member without receiving the response: its next start
+                        // continues.
                         note.write(false)?;
                         join::join(members, cluster_id).await.map(Some)
                     }
@@ -140,25 +141,25 @@ impl<'a> FirstStart<'a> {
             if told.anew(&answers) {
                 tracing::info!(
                     unreached = ?answers.unreached,
-                    "waiting for another SCM that knows the members of the service"
+                    "waiting for an SCM that has the members of the service"
                 );
             }
             tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 
-    /// Answers the others no more and lets go of the port.
+    /// Stops answering the others and releases the port.
     pub async fn close(self) {
         self.endpoint.close().await;
     }
 }
 
-/// Which SCMs were not reached when the log said so last.
+/// Unreachable SCMs as of the last log line.
 #[derive(Default)]
 struct Told(Option<Vec<String>>);
 
 impl Told {
-    /// Whether there is something new to say.
+    /// Returns `true` if the unreachable SCMs differ from those of the last log line.
     fn anew(&mut self, answers: &Answers) -> bool {
         let anew = self.0.as_ref() != Some(&answers.unreached);
         if anew {

@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::dispatch::report::{heartbeat, register};
 use crate::error::RequestError;
 
-/// Version of the software that SCM tells DataNodes, as Ozone's `softwareVersion`.
+/// Software version that SCM sends DataNodes, as Ozone's `softwareVersion`.
 const SOFTWARE_VERSION: u32 = 1;
 
 pub async fn answer(core: &Core, call: Call) -> Result<Reply, Refusal> {
@@ -56,7 +56,7 @@ async fn dispatch(
         || RequestError::Invalid(format!("{} request without its message", kind.as_str_name()));
     match kind {
         Type::GetVersion => response.get_version_response = Some(version(core)),
-        // All SCMs of a service are told; only the leader decides and commands.
+        // All SCMs of a service receive it; only the leader decides and sends commands.
         Type::Register => {
             check(core)?;
             let body = request.register_request.as_ref().ok_or_else(missing)?;
@@ -67,7 +67,7 @@ async fn dispatch(
             let body = request.send_heartbeat_request.as_ref().ok_or_else(missing)?;
             response.send_heartbeat_response = Some(heartbeat::heartbeat(core, body).await?);
         }
-        // It never changes, so that any SCM that knows the container can say it.
+        // It never changes, so any SCM that has the container can answer.
         Type::GetContainerStorageType => {
             let body = request.get_container_storage_type_request.as_ref().ok_or_else(missing)?;
             let id = ContainerId::from_wire(body.container_id);

@@ -1,4 +1,4 @@
-//! How far deletions are in this SCM: `o3 admin deletion status`.
+//! Progress of deletions in this SCM: `o3 admin deletion status`.
 
 use framed::message::{decode, reply};
 use framed::{Call, Reply, Status};

@@ -1,8 +1,8 @@
 //! The Hadoop RPC endpoint, on the ports of clients and of OM: `StorageContainerLocationProtocol`,
 //! as Ozone's own administration commands speak it, and `ScmBlockLocationProtocol`, as its OM does.
 //!
-//! There is no status for most refusals in the first: a refusal is an exception, and its class
-//! tells the client whether to ask again. The second tells of most of them in its answers.
+//! The first has no status for most refusals: a refusal is an exception, and its class decides if
+//! the client retries. The second has a status for most of them in its responses.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const VERSION: u64 = 1;
 const SUBMIT: &str = "submitRequest";
 /// The only method of the other.
 const SEND: &str = "send";
-/// Where Ozone's clients have IPC's exceptions: a fork of Hadoop's package.
+/// Package of IPC exceptions in Ozone's clients: a fork of Hadoop's.
 const IPC_PACKAGE: &str = "org.apache.hadoop.ipc_";
 
 /// Takes Hadoop RPC calls to `core`.
@@ -73,7 +73,7 @@ impl HadoopService {
         if repeatable { Work::Repeatable(work) } else { Work::Once(work) }
     }
 
-    /// What OM asks may be done twice: blocks that no client hears of are never written.
+    /// OM's requests may be executed twice: blocks that no client receives are never written.
     fn send(&self, call: Call) -> Work {
         let request = match ScmBlockLocationRequest::decode(call.body) {
             Ok(request) => request,

@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::dispatch::admin::registry;
 use crate::error::RequestError;
 
-/// Answers a framed call: a refusal is told in the answer where the protocol has words for it.
+/// Answers a framed call: a refusal is part of the response where the protocol has a status for it.
 pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     let mut request: ScmContainerLocationRequest = decode(call.header)?;
     let user = request.user.take();

@@ -1,4 +1,4 @@
-//! What SCM is started with, read from the configuration.
+//! Start options of SCM, read from the configuration.
 
 mod range_compaction;
 mod rules;
@@ -20,16 +20,16 @@ use rules::{balancer, settings};
 use crate::ScmError;
 use crate::members::Members;
 
-/// Ids of containers and deletion transactions reserved at a time, at most. What is left of a batch
-/// at a restart is skipped, and people read these.
+/// Maximum of container and deletion transaction ids reserved at a time. The rest of a batch is
+/// skipped at a restart, and people read these ids.
 pub const FEW_IDS: u64 = 1_000;
 
-/// What SCM is started with.
+/// Start options of SCM.
 #[derive(Debug, Clone)]
 pub struct ScmOptions {
-    /// Where the tables, the VERSION file and, unless said otherwise, the Raft log are.
+    /// Directory of the tables, the VERSION file and, by default, the Raft log.
     pub dir: PathBuf,
-    /// Where the Raft log is.
+    /// Directory of the Raft log.
     pub raft_dir: PathBuf,
     /// Permissions of both.
     pub permissions: DirPermissions,
@@ -41,25 +41,25 @@ pub struct ScmOptions {
     pub datanode_address: HostPort,
     /// Status page, if there is to be one.
     pub http_address: Option<HostPort>,
-    /// What the rules depend on.
+    /// Settings of the rules.
     pub settings: Settings,
-    /// How the racks of hosts are found out.
+    /// Source of the hosts' racks.
     pub racks: Arc<Racks>,
-    /// How often the age of heartbeats is looked at.
+    /// Interval of checks of heartbeat ages.
     pub watch_interval: Duration,
-    /// How often missing pipelines are looked for, besides when something changed.
+    /// Interval of checks for missing pipelines, in addition to those after changes.
     pub pipeline_interval: Duration,
-    /// How often pipelines on their way are looked at, besides when something changed.
+    /// Interval of checks of unopened pipelines, in addition to those after changes.
     pub scrub_interval: Duration,
-    /// How often containers on their way are looked at, besides when something changed.
+    /// Interval of checks of containers in transition, in addition to those after changes.
     pub review_interval: Duration,
-    /// How long after safe mode no replicas are copied or deleted: nodes may still come.
+    /// Time after safe mode without copies or deletions of replicas: nodes may still register.
     pub repair_delay: Duration,
-    /// How often nodes on their way out of service are looked at, besides when something changed.
+    /// Interval of checks of nodes that leave service, in addition to those after changes.
     pub admin_interval: Duration,
-    /// How often deletions are sent, besides when new ones came in.
+    /// Interval of deletion rounds, in addition to those after new deletions.
     pub deletion_interval: Duration,
-    /// How sending deletions makes way for clients.
+    /// Limit of the time share of deletion rounds while clients allocate blocks.
     pub deletion_share: Share,
     /// Block ids reserved at a time; of other ids, at most [`FEW_IDS`].
     pub id_batch: u64,
@@ -69,25 +69,25 @@ pub struct ScmOptions {
     pub cache_bytes: u64,
     /// Applied changes after which the tables are made durable and the Raft log is trimmed.
     pub trim_entries: u64,
-    /// Which users administer this SCM.
+    /// Administrators of this SCM.
     pub admin_policy: AdminPolicy,
     /// The other SCMs, if there are any.
     pub members: Option<Members>,
-    /// Whether a service that runs already is to be joined.
+    /// True if this SCM joins a running service.
     pub bootstrap: bool,
     /// Silence of a leader after which an election begins.
     pub election_timeout: Duration,
-    /// How many connections each endpoint takes, and how long they may be silent.
+    /// Limits of each endpoint: number of connections, and their idle time.
     pub connections: ConnectionOptions,
     /// A request that takes as long is logged; zero for none.
     pub slow_request: Duration,
-    /// How long a shutdown may take.
+    /// Time limit of a shutdown.
     pub shutdown_timeout: Duration,
     /// The configuration itself, for who looks at it.
     pub configuration: Configuration,
-    /// How the container balancer works when it is started, but for what its start says.
+    /// Configuration of the container balancer, unless its start overrides it.
     pub balancer: balance::Configuration,
-    /// How ranges of the tables are compacted, if they are.
+    /// Options of range compaction of the tables; `None` if it is off.
     pub range_compaction: Option<RangeCompactionOptions>,
 }
 

@@ -1,4 +1,4 @@
-//! How ranges of the tables are compacted.
+//! Options of range compaction of the tables.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use metastore::compaction::Limits;
 
 use crate::ScmError;
 
-/// How ranges of the tables are compacted.
+/// Options of range compaction of the tables.
 #[derive(Debug, Clone)]
 pub struct RangeCompactionOptions {
     /// Time between two looks at the tables.
     pub interval: Duration,
-    /// What makes a range worth it.
+    /// Thresholds at which a range is compacted.
     pub limits: Limits,
 }
 

@@ -1,4 +1,4 @@
-//! What the rules of `placement` are set to.
+//! Settings of the rules of `placement`.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use placement::{
 
 use crate::ScmError;
 
-/// How the container balancer works when it is started, but for what its start says.
+/// Configuration of the container balancer, unless its start overrides it.
 pub(super) fn balancer(conf: &Configuration) -> Result<balance::Configuration, ScmError> {
     let ms = |key: &'static Key<Duration>| conf.get(key).as_millis() as u64;
     let refused = |key: &'static str, reason: &'static str| ScmError::Setting { key, reason };
@@ -59,7 +59,7 @@ pub(super) fn balancer(conf: &Configuration) -> Result<balance::Configuration, S
     })
 }
 
-/// What the other rules are set to.
+/// Settings of the other rules.
 pub(super) fn settings(conf: &Configuration) -> Result<Settings, ScmError> {
     let ms = |d: Duration| d.as_millis() as u64;
     let heartbeat = ms(conf.get(&hdds::HDDS_HEARTBEAT_INTERVAL));

@@ -384,7 +384,7 @@ mod tests {
         ]
     }
 
-    /// What an earlier release makes of it, which skips the field that it does not know.
+    /// The row as an earlier release decodes it, which skips the unknown field.
     #[test]
     fn an_earlier_release_deletes_what_was_emptied() {
         let usage = Usage { used_bytes: 1, keys: 2, sequence_id: 3 };

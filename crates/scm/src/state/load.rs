@@ -28,15 +28,15 @@ pub fn load(store: &Store, cluster: &mut Cluster) -> Result<LogPosition, ScmErro
     Ok(position.map(|p| p.0).unwrap_or_default())
 }
 
-/// What the container balancer was asked for. A row that makes no sense, as Ozone's own SCM takes
-/// some, keeps the balancer from running, and not SCM from starting.
+/// The requested state of the container balancer. A row with an invalid configuration, which
+/// Ozone's SCM may write, disables the balancer and does not prevent SCM's start.
 fn load_balancer(store: &Store) -> Result<Option<Balancer>, ScmError> {
     let Some(row) = store.get(SERVICE_CONFIG.raw(), BALANCER_KEY.as_bytes())? else {
         return Ok(None);
     };
     let balancer = BalancerRow::decode(&row);
     if balancer.is_none() {
-        tracing::error!("the configuration of the container balancer cannot be read; it is off");
+        tracing::error!("cannot read the configuration of the container balancer; it stays off");
     }
     Ok(balancer.map(|row| row.0))
 }

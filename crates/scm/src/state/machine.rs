@@ -1,8 +1,8 @@
 //! SCM's replicated state machine: committed changes, applied to the cluster in memory and to
 //! `scm.db`.
 //!
-//! A round of entries becomes one write batch with the applied position in it, without RocksDB's
-//! own log: the Raft log is the log, and it is trimmed only behind what `flush` has made durable.
+//! A round of entries becomes one write batch that includes the applied position, without RocksDB's
+//! WAL: the Raft log replaces it, and is trimmed only up to the flushed position.
 //!
 //! Replay is idempotent by position: the store says what it holds, Raft replays what comes after.
 //!
@@ -36,7 +36,7 @@ use crate::state::tables::{
 /// The changes of an entry, as far as they are known.
 type Decoded = Vec<Result<Change, Refused>>;
 
-/// What became of the changes of an entry: per change nothing when it was applied, else why not.
+/// Results of an entry's changes: `None` for an applied change, else the reason of the refusal.
 pub type Refusals = Vec<Option<Refused>>;
 
 /// The state machine.
@@ -44,11 +44,11 @@ pub struct ScmMachine {
     pub(crate) cluster: Arc<Mutex<Cluster>>,
     pub(crate) store: Store,
     applied: LogPosition,
-    /// What applies a change; a test puts a bug in.
+    /// Function that applies a change; a test replaces it by a buggy one.
     pub(crate) rules: Rules,
 }
 
-/// What applies a change to a cluster.
+/// Function that applies a change to a cluster.
 pub(crate) type Rules = fn(&mut Cluster, &Change) -> Applied;
 
 impl ScmMachine {
@@ -70,9 +70,9 @@ impl ScmMachine {
                 Ok(done) => return Ok(done),
                 Err(place) => place,
             };
-            // How much of the change was done is unknown. The store has the state before this
-            // round, of which nothing is written yet: the round begins anew from there, without
-            // this change.
+            // The change may be half applied in memory. The store has the state before this round,
+            // of which nothing is written yet: the round is applied again from there, without this
+            // change.
             cluster.refused.count_panic();
             panicked.insert(place);
             cluster.forget_replicated();
@@ -100,7 +100,7 @@ impl ScmMachine {
                         catch_unwind(apply).map_err(|_| {
                             tracing::error!(
                                 ?change,
-                                "a change could not be applied because of a bug; it is refused"
+                                "change refused: a bug prevented its application"
                             );
                             (entry, at)
                         })?
@@ -117,8 +117,8 @@ impl ScmMachine {
         Ok((outcomes, batch))
     }
 
-    /// The machine over a store; what is replicated of `cluster` is read from it anew. A restore
-    /// that failed halfway is finished first: until then the rows are of two states.
+    /// The machine over a store; the replicated part of `cluster` is read from it again. An
+    /// interrupted restore is finished first: until then the rows are of two states.
     ///
     /// # Errors
     /// When the store cannot be read, or the restore fails again.
@@ -132,8 +132,8 @@ impl ScmMachine {
         Ok(Self::new(cluster, store, applied))
     }
 
-    /// Whether the store takes writes: for a machine that takes the place of one for which there
-    /// was no room.
+    /// Returns `true` if the store accepts writes: checked before a machine replaces one that ran
+    /// out of space.
     ///
     /// # Errors
     /// When it does not.
@@ -164,7 +164,7 @@ impl Machine for ScmMachine {
                 self.cluster.lock().refused.count_unknown();
                 tracing::error!(
                     index = entry.at.index, term = entry.at.term, %refused,
-                    "a change that this release does not know is refused; if another SCM applied it, this one's tables differ"
+                    "refusing a change that this release does not support; if another SCM applied it, this one's tables differ"
                 );
             }
         }
@@ -196,8 +196,8 @@ impl Machine for ScmMachine {
     fn leader_changed(&mut self, leader: Option<Uuid>, term: u64, is_me: bool) {
         tracing::info!(?leader, term, is_me, "SCM leadership");
         if !is_me {
-            // Another leader reserves its own ids; what is left here must not be handed out beside
-            // it.
+            // Another leader reserves its own ids; the rest of these ranges must not be handed out
+            // concurrently.
             self.cluster.lock().sequences.drop_ranges();
         }
     }

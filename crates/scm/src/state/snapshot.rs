@@ -82,8 +82,7 @@ pub fn resume(store: &Store) -> Result<(), MachineError> {
     put_away(store.path())
 }
 
-/// What a start would go on with goes in one step: half of a checkpoint must never be taken for
-/// one.
+/// Removed by one rename: a start must never load half of a checkpoint.
 fn put_away(store: &Path) -> Result<(), MachineError> {
     let (kept, done) = (kept(store), store.with_extension(DONE));
     discard(&done)?;

@@ -39,18 +39,18 @@ pub const PIPELINES: TypedTable<PipelineKey, PipelineRow> = TypedTable::named("p
 pub const DELETED_BLOCKS: TypedTable<u64, DeletionRow> = TypedTable::named("deletedBlocks");
 /// Sequence numbers.
 pub const SEQUENCE_ID: TypedTable<String, NumberRow> = TypedTable::named("sequenceId");
-/// How far the Raft log is applied.
+/// Applied position of the Raft log.
 pub const TRANSACTION_INFO: TypedTable<String, PositionRow> =
     TypedTable::named("scmTransactionInfos");
 
-/// What services were asked to do.
+/// Requested states of services.
 pub const SERVICE_CONFIG: TypedTable<String, BalancerRow> =
     TypedTable::named("statefulServiceConfig");
 
 /// The key of [`SERVICE_CONFIG`] that the container balancer has.
 pub const BALANCER_KEY: &str = "ContainerBalancer";
 
-/// Where the replicas of DataNodes that leave go to.
+/// Destinations of the replicas of DataNodes that leave.
 pub const DESTINATIONS: TypedTable<String, DestinationsRow> =
     TypedTable::named("statefulServiceConfig");
 
@@ -90,8 +90,8 @@ impl KeyCodec for PipelineKey {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContainerRow(pub Container);
 
-/// What is known of replicas that were not reported: fields that follow those of Ozone's message in
-/// the same row. Who does not know them reads the row without them.
+/// Data of replicas that were not reported: fields that follow those of Ozone's message in the same
+/// row. Ozone reads the row without them.
 #[derive(Clone, PartialEq, Message)]
 struct EvidenceProto {
     #[prost(message, repeated, tag = "1001")]
@@ -154,7 +154,7 @@ impl ValueCodec for DeletionRow {
     }
 }
 
-/// What the container balancer was asked to do.
+/// Requested state of the container balancer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BalancerRow(pub Balancer);
 

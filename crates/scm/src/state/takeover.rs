@@ -13,7 +13,7 @@ use crate::state::tables::{PositionRow, TRANSACTION_INFO, TRANSACTION_INFO_KEY};
 
 /// A table of Ozone's SCM that this one does not make.
 const OZONES: &str = "validSCMCerts";
-/// Where Ozone's SCM has its Ratis log by default, below its metadata directory.
+/// Default directory of the Ratis log of Ozone's SCM, below its metadata directory.
 const RATIS: &str = "scm.ratis";
 
 /// Takes over the database at `path`, if Ozone wrote it. `home` is the locked directory of this
@@ -51,7 +51,7 @@ pub fn take_over(path: &Path, raft_dir: &Path, home: &Path) -> Result<(), ScmErr
     tracing::info!(
         term = position.term,
         index = position.index,
-        "the database is taken over; Ozone's SCM must not be started on it again"
+        "database taken over; do not start Ozone's SCM on it again"
     );
     Ok(())
 }

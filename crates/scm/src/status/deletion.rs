@@ -1,4 +1,4 @@
-//! How far deletions are in this SCM: `o3 admin deletion status`.
+//! Progress of deletions in this SCM: `o3 admin deletion status`.
 
 use placement::deletion::{LogStatus, Oldest};
 use placement::{Cluster, Health};
@@ -10,7 +10,7 @@ use crate::service_names::BLOCK_DELETION;
 /// Transactions looked at: the cluster is locked meanwhile.
 const LOOKED_AT: usize = 20_000;
 
-/// How far the deletion log is, and what it waits for.
+/// Progress and obstacles of the deletion log.
 pub fn status(core: &Core) -> DeletionStatusResponse {
     let cluster = core.cluster();
     if let Some(newest) = cluster.deletions.newest() {
@@ -52,7 +52,7 @@ pub fn status(core: &Core) -> DeletionStatusResponse {
     }
 }
 
-/// What the oldest transaction waits for.
+/// Obstacle of the oldest transaction.
 fn waits_for(core: &Core, cluster: &Cluster, status: &LogStatus) -> Option<String> {
     let oldest = status.oldest.as_ref()?;
     if core.services.is_paused(BLOCK_DELETION) {

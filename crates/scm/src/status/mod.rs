@@ -16,7 +16,7 @@ use crate::raft::State;
 
 /// Rows of a table on the page at most.
 const ROWS: usize = 200;
-/// Nodes that leave on the page at most: all containers of each are looked at.
+/// Maximum of leaving nodes on the page: all containers of each are checked.
 const LEAVING_ROWS: usize = 10;
 
 pub struct Status {
@@ -125,7 +125,7 @@ impl Status {
         )
     }
 
-    /// Nodes on their way out of service, and what they wait for.
+    /// Nodes that leave service, and their obstacles.
     fn leaving(&self) -> Section {
         let cluster = self.core.cluster();
         let nodes = cluster.nodes.iter().filter(|n| n.leaving_since.is_some()).take(LEAVING_ROWS);

@@ -37,13 +37,13 @@ mod tests {
             times,
             text: text.to_owned(),
         };
-        let events = vec![event(1, "is CLOSED"), event(3, "dn1 was told to close its replica")];
+        let events = vec![event(1, "is CLOSED"), event(3, "ordered dn1 to close its replica")];
         let history = ContainerHistory { events, under_way: Vec::new() };
         assert_eq!(
             lines(&history),
             [
                 "2026-11-21T11:23:19.531Z is CLOSED",
-                "2026-11-21T11:23:19.531Z dn1 was told to close its replica \
+                "2026-11-21T11:23:19.531Z ordered dn1 to close its replica \
                  (3 times, last 2026-11-21T11:23:26Z)"
             ]
         );

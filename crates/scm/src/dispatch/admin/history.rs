@@ -1,11 +1,11 @@
-//! What happened to a container, in words. Part of the answer to GetContainerReplicas.
+//! Texts for the events of a container. Part of the response to GetContainerReplicas.
 
 use placement::replica::pending::{Pending, Task};
 use placement::{Cluster, Event, Happened, Millis, Order, OrderKind, ReplicaState};
 use proto::container_location::ContainerEventProto;
 use types::{ContainerId, DatanodeId};
 
-/// What happened to a container since this SCM started, the oldest first.
+/// Events of a container since this SCM started, the oldest first.
 pub(super) fn events(cluster: &Cluster, id: ContainerId) -> Vec<ContainerEventProto> {
     let event = |happened: &Happened| ContainerEventProto {
         first: happened.first,
@@ -45,7 +45,7 @@ pub(super) fn under_way(cluster: &Cluster, id: ContainerId, now: Millis) -> Vec<
             None => "not registered".to_owned(),
         };
         let name = name(cluster, node);
-        format!("{name} ({health}), a member of its former pipeline, says what it has of it")
+        format!("{name} ({health}), a member of its former pipeline, reports its replica")
     });
     pending.chain(silent).collect()
 }
@@ -58,7 +58,7 @@ fn words(cluster: &Cluster, event: &Event) -> String {
         Event::Entered(state) => format!("is {}", state.as_str_name()),
         Event::Revived(state) => {
             let state = state.as_str_name();
-            format!("is {state} again: a replica with blocks turned up")
+            format!("is {state} again: a node reported a replica with blocks")
         }
         Event::Appeared { node, index, state, awaited } => {
             let (node, of, state) = (name(node), of_index(*index), wire_name(*state));
@@ -72,8 +72,8 @@ fn words(cluster: &Cluster, event: &Event) -> String {
         Event::Gone { node } => format!("{} has no replica any more", name(node)),
         Event::Lost { node } => format!("{} is dead: its replica does not count", name(node)),
         Event::Ordered { order, why } => format!("{}: {why}", ordered(cluster, order)),
-        Event::Failed { node } => format!("the replica for {} could not be made", name(node)),
-        Event::Late { node } => format!("what {} was to do is not waited for longer", name(node)),
+        Event::Failed { node } => format!("the replica on {} could not be created", name(node)),
+        Event::Late { node } => format!("the order to {} timed out", name(node)),
     }
 }
 
@@ -81,22 +81,22 @@ fn ordered(cluster: &Cluster, order: &Order) -> String {
     let node = name(cluster, order.node);
     match &order.kind {
         OrderKind::CloseContainer { force: false, .. } => {
-            format!("{node} was told to close its replica")
+            format!("ordered {node} to close its replica")
         }
         OrderKind::CloseContainer { force: true, .. } => {
-            format!("{node} was told to close its replica, QUASI_CLOSED or not")
+            format!("ordered {node} to close its replica, even if it is QUASI_CLOSED")
         }
         OrderKind::DeleteContainer { force: false, .. } => {
-            format!("{node} was told to delete its replica if it has no blocks")
+            format!("ordered {node} to delete its replica if it has no blocks")
         }
         OrderKind::DeleteContainer { force: true, .. } => {
-            format!("{node} was told to delete its replica")
+            format!("ordered {node} to delete its replica")
         }
         OrderKind::ReplicateContainer { target, .. } if *target == order.node => {
-            format!("{node} was told to move its replica to another of its disks")
+            format!("ordered {node} to move its replica to another of its disks")
         }
         OrderKind::ReplicateContainer { target, .. } => {
-            format!("{node} was told to send its replica to {}", name(cluster, *target))
+            format!("ordered {node} to send its replica to {}", name(cluster, *target))
         }
         OrderKind::ReconstructEcContainer { sources, targets, .. } => {
             let list = |nodes: &[(DatanodeId, u32)]| {
@@ -106,17 +106,17 @@ fn ordered(cluster: &Cluster, order: &Order) -> String {
                 nodes.iter().map(one).collect::<Vec<_>>().join(", ")
             };
             let (sources, targets) = (list(sources), list(targets));
-            format!("{node} was told to reconstruct {targets} from {sources}")
+            format!("ordered {node} to reconstruct {targets} from {sources}")
         }
         OrderKind::ReconcileContainer { peers, .. } if peers.is_empty() => {
-            format!("{node} was told to reconcile its replica, with no other")
+            format!("ordered {node} to reconcile its replica without peers")
         }
         OrderKind::ReconcileContainer { peers, .. } => {
             let peers: Vec<_> = peers.iter().map(|peer| name(cluster, *peer)).collect();
-            format!("{node} was told to reconcile its replica with {}", peers.join(", "))
+            format!("ordered {node} to reconcile its replica with {}", peers.join(", "))
         }
         // They are not about a container.
-        kind => format!("{node} was told {kind:?}"),
+        kind => format!("ordered {node}: {kind:?}"),
     }
 }
 

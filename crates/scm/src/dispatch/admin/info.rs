@@ -82,7 +82,7 @@ fn leaving(cluster: &placement::Cluster, bean: &mut serde_json::Map<String, serd
             bean.insert(format!("{name}.{at}"), value.into());
         }
         bean.insert(format!("StartTimeDN.{at}"), since.into());
-        // Ours: which node it is, how far it is, and what it waits for.
+        // Not in Ozone: the node, its progress, and its obstacles.
         let progress = cluster.leaving_progress(node.details.id);
         bean.insert(format!("UuidDN.{at}"), node.details.id.to_string().into());
         bean.insert(format!("BytesDoneDN.{at}"), progress.bytes_done.into());

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// How long the new leader may take to be elected.
+/// Time limit for the election of the new leader.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Hands over to the SCM that is named by its id or node id, or to any when no name is given.

@@ -31,7 +31,7 @@ pub async fn add(
     let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: -1 };
     change(core, Change::Add(peer)).await?;
     members.reload();
-    tracing::info!(scm = %id, address = request.ratis_addr, "an SCM joins the service");
+    tracing::info!(scm = %id, address = request.ratis_addr, "SCM joins the service");
     let membership: Membership = core.group().membership();
     Ok(AddScmResponseProto {
         success: true,
@@ -40,7 +40,7 @@ pub async fn add(
     })
 }
 
-/// Removes the SCM that is named by its id or node id. What cannot be done is said in the answer.
+/// Removes the SCM with this id or node id. Refusals are part of the response.
 pub async fn decommission(
     core: &Core,
     request: &DecommissionScmRequestProto,
@@ -62,7 +62,7 @@ pub async fn decommission(
     }
     match change(core, Change::Remove(id)).await {
         Ok(()) => {
-            tracing::info!(scm = %id, "an SCM was removed from the service");
+            tracing::info!(scm = %id, "SCM removed from the service");
             Ok(DecommissionScmResponseProto { success: true, error_msg: None })
         }
         Err(RequestError::Refused(why)) => Ok(refused(why)),

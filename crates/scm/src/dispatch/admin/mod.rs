@@ -1,5 +1,4 @@
-//! What administrators, and OM for reading, ask: one file per noun. [`registry`] lists all
-//! commands.
+//! Requests of administrators, and OM's reads: one file per noun. [`registry`] lists all commands.
 
 pub mod balancer;
 pub mod container;

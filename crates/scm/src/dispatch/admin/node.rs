@@ -86,7 +86,7 @@ pub fn usage(
     Ok(DatanodeUsageInfoResponseProto { info: info.collect() })
 }
 
-/// What the disks of each storage type hold.
+/// Usage by storage type, over all disks of a node.
 fn by_type(node: &Node) -> Vec<StorageTypeUsageProto> {
     let of_type = |of: StorageType| {
         let disks = node.storage.iter().filter(move |s| !s.failed && s.storage_type == of);

@@ -6,15 +6,15 @@ use types::ContainerId;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// ReconcileContainer: each node with a replica is told to compare it with those of the others.
-/// What comes of it shows in the checksums that they report.
+/// ReconcileContainer: orders each node with a replica to compare it with the others. The result
+/// shows in the checksums that the nodes report.
 pub fn reconcile(
     core: &Core,
     r: &ReconcileContainerRequestProto,
 ) -> Result<ReconcileContainerResponseProto, RequestError> {
     let id = ContainerId::from_wire(r.container_id);
     let orders = core.cluster().order_reconciliation(id, core.clock.now())?;
-    tracing::info!(container = %id, nodes = orders.len(), "replicas are reconciled");
+    tracing::info!(container = %id, nodes = orders.len(), "reconciling replicas");
     core.commands.push(orders);
     Ok(ReconcileContainerResponseProto {})
 }

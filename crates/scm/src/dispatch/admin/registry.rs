@@ -20,16 +20,16 @@ use super::{
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Which member of the service answers a command.
+/// The member of the service that answers a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Member {
     /// The leader.
     Leader,
-    /// Any, about itself or as far as it knows; the same as in Ozone.
+    /// Any member, with its own data, which may be stale; the same as in Ozone.
     Any,
 }
 
-/// Whether a command that comes again makes a second thing.
+/// Effect of a repeated command: idempotent or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retry {
     /// It sets a state, or reads: done twice, the outcome is the same.
@@ -76,7 +76,8 @@ macro_rules! commands {
         fn right(kind: Type) -> Right {
             match kind {
                 $(Type::$command => Right::$right,)*
-                // What is refused anyway is refused to others for that.
+                // Commands that are unsupported for all: other users get the refusal for the
+                // missing right.
                 $(Type::$unsupported)|* => Right::Admin,
             }
         }
@@ -213,7 +214,7 @@ fn missing(kind: Type) -> RequestError {
     RequestError::Invalid(format!("{} request without its message", kind.as_str_name()))
 }
 
-/// Whether a command may be done twice, as one is whose first answer was lost.
+/// Returns `true` if a command may be executed twice, e.g. after its first response was lost.
 pub fn is_repeatable(kind: Type) -> bool {
     retry(kind) == Retry::Repeatable
 }
@@ -221,8 +222,8 @@ pub fn is_repeatable(kind: Type) -> bool {
 /// Answers a command of a user, if it is known whose it is: fills its part of `response`.
 ///
 /// # Errors
-/// When this member does not lead and the command is for the leader, the user may not do it, the
-/// request has not what it must have, or the command refuses it.
+/// When this member is not the leader and the command needs it, the user lacks the right, the
+/// request lacks a required field, or the command refuses it.
 pub async fn answer(
     core: &Arc<Core>,
     kind: Type,
@@ -241,8 +242,8 @@ pub async fn answer(
 mod tests {
     use super::*;
 
-    /// Every number of the protocol has a right, and only what does not change anything is for
-    /// everyone.
+    /// Every number of the protocol has a right, and only commands that change nothing are open to
+    /// all users.
     #[test]
     fn what_changes_something_is_for_administrators() {
         let kinds: Vec<Type> = (0..200).filter_map(|number| Type::try_from(number).ok()).collect();

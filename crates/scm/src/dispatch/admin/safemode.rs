@@ -26,7 +26,7 @@ pub fn rules(core: &Core) -> GetSafeModeRuleStatusesResponseProto {
 pub fn exit(core: &Core) -> ForceExitSafeModeResponseProto {
     let left = core.cluster().force_leave_safe_mode();
     if left {
-        tracing::warn!("SCM was told to leave safe mode");
+        tracing::warn!("leaving safe mode on request");
         core.safe_mode_left();
     }
     ForceExitSafeModeResponseProto { exited_safe_mode: true }

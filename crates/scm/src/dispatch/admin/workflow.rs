@@ -82,7 +82,7 @@ pub fn containers(
     })
 }
 
-/// Why a host is not taken out of service or back; the words are Ozone's.
+/// Reasons to refuse a change of a host's operational state; the words are Ozone's.
 #[derive(Debug, thiserror::Error)]
 enum WorkflowError {
     #[error("{0}")]
@@ -122,14 +122,14 @@ enum WorkflowError {
     Destination(#[from] DestinationError),
 }
 
-/// How nodes are to leave.
+/// Parameters of nodes that leave.
 struct Leaving<'a> {
     /// As it is worded when there are too few nodes for it.
     verb: &'static str,
     goal: &'static str,
     /// Also when there are too few.
     force: bool,
-    /// Where the replicas go to: a host, [`AUTO`] or [`ANY`].
+    /// Destination of the replicas: a host, [`AUTO`] or [`ANY`].
     to: Option<&'a str>,
 }
 
@@ -196,7 +196,7 @@ async fn change(
     Ok(failed)
 }
 
-/// Where what these nodes have goes to. Without a wish it is as the configuration says.
+/// Destinations of these nodes' replicas; by default as configured.
 fn plan_destinations(
     cluster: &Cluster,
     leaving: &[(&String, DatanodeId)],
@@ -217,9 +217,9 @@ fn refusal(host: &str, error: &WorkflowError) -> DatanodeAdminErrorResponseProto
     DatanodeAdminErrorResponseProto { host: host.to_owned(), error: error.to_string() }
 }
 
-/// The node on a host; a port may follow the name, where a host has several nodes. A node's id will
-/// do, too. A DataNode whose disks were replaced registers under another id on the same port: then
-/// the id heard of last is meant, as in Ozone's `NodeDecommissionManager`.
+/// The node on a host, with an optional port if a host has several nodes, or the node with an id. A
+/// DataNode whose disks were replaced registers under another id on the same port: then the most
+/// recently seen id is returned, as in Ozone's `NodeDecommissionManager`.
 fn find(
     cluster: &Cluster,
     host: &str,
@@ -251,7 +251,7 @@ fn find(
     }
 }
 
-/// Whether two nodes of one host listen where only one process can.
+/// Returns `true` if two nodes of one host have a port in common: only one can run.
 fn same_process(a: &placement::Node, b: &placement::Node) -> bool {
     [PortName::Ratis, PortName::Native].iter().any(|name| {
         let port = a.details.port(name);
@@ -269,7 +269,7 @@ fn newest(nodes: &[&&placement::Node]) -> Option<DatanodeId> {
     }
 }
 
-/// Whether the nodes that stay are enough for the replicas of the containers on those that leave.
+/// Returns `true` if enough nodes stay for the replicas of the containers on those that leave.
 fn enough_stay(
     cluster: &Cluster,
     leaving: &[(&String, DatanodeId)],

@@ -25,7 +25,7 @@ use crate::service_names as names;
 /// Blocks in one request at most.
 const MAX_BLOCKS: u32 = 10_000;
 
-/// How long a request waits for a pipeline to open before it is refused.
+/// Time a request waits for a pipeline to open before it is refused.
 const PIPELINE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Blocks handed out: consecutive ids, a place for each.
@@ -97,7 +97,7 @@ pub async fn allocate(
     }
 }
 
-/// What is to be made in the background.
+/// Objects to create in the background.
 struct Shortage {
     containers: Vec<(PipelineId, u32)>,
     ec_pipeline: bool,
@@ -142,7 +142,7 @@ fn refill(core: &Arc<Core>, shortage: Shortage, wish: Wish<'_>) {
         tokio::spawn(async move {
             let wanted = core.options.id_batch / 2;
             if let Err(error) = ids::reserve(&core, Sequence::LocalId, wanted).await {
-                tracing::warn!(%error, "block ids could not be reserved ahead");
+                tracing::warn!(%error, "cannot reserve block ids in advance");
             }
         });
     }
@@ -169,7 +169,7 @@ fn refill(core: &Arc<Core>, shortage: Shortage, wish: Wish<'_>) {
             }
         };
         if let Err(error) = made {
-            tracing::warn!(%error, %config, "containers could not be created ahead");
+            tracing::warn!(%error, %config, "cannot create containers in advance");
         }
     });
 }

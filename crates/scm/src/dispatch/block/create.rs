@@ -153,8 +153,8 @@ async fn create(
     Ok(made)
 }
 
-/// Ends those whose pipeline was removed before they were made: nobody was given a block in them,
-/// and there is no member that could say so later.
+/// Deletes containers whose pipeline was removed before they were created: no client was given a
+/// block in them, and no member exists that could report them later.
 async fn end_stillborn(core: &Core, made: &[ContainerId], now: Millis) -> Result<(), RequestError> {
     let changes: Vec<Change> =
         {

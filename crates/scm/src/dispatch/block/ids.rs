@@ -42,11 +42,11 @@ fn used_up(sequence: Sequence) -> RequestError {
     RequestError::Failed(format!("all ids of {} are used up", sequence.name()))
 }
 
-/// The first id behind the last one that was reserved.
+/// The first id after the last reserved one.
 ///
 /// Block ids of a new cluster begin, as Ozone's do, with the time in the upper 48 bits, so that
-/// blocks of a cluster made anew over old data directories are never taken for each other. A clock
-/// that was never set would make them the same.
+/// blocks of a cluster recreated over old data directories never get the ids of old ones. A clock
+/// that was never set would give both clusters the same ids.
 fn first(sequence: Sequence, last: u64, now_ms: u128) -> Result<u64, RequestError> {
     if last != 0 {
         return last.checked_add(1).ok_or_else(|| used_up(sequence));
@@ -58,7 +58,7 @@ fn first(sequence: Sequence, last: u64, now_ms: u128) -> Result<u64, RequestErro
                 u64::try_from(now_ms).ok().filter(|now| (NEVER_SET..MOST >> 16).contains(now));
             now.map(|now| now << 16).ok_or_else(|| {
                 RequestError::Failed(format!(
-                    "block ids of a new cluster begin with the time, and the clock of this SCM says {now_ms} ms since 1970: set the clock"
+                    "block ids of a new cluster begin with the time, and the clock of this SCM is at {now_ms} ms since 1970: set the clock"
                 ))
             })
         }

@@ -21,7 +21,7 @@ pub fn tree(core: &Core) -> GetClusterTreeResponseProto {
     GetClusterTreeResponseProto { cluster_tree }
 }
 
-/// What is below a location, by name.
+/// Children of a location, by name.
 #[derive(Default)]
 struct Subtree {
     subtrees: BTreeMap<String, Subtree>,

@@ -1,7 +1,7 @@
 //! Heartbeats: proof of life, reports, and the way of commands to the node.
 //!
-//! A heartbeat with a report in it is answered at once with what is queued. One without any waits
-//! for commands.
+//! A heartbeat with a report is answered immediately with the queued commands. One without any
+//! waits for commands.
 
 use placement::{Decision, OrderKind};
 use proto::scm_datanode::command_status::Status;
@@ -67,12 +67,12 @@ fn answer(
         datanode_uuid: node.to_string(),
         commands: core.to_commands(orders),
         term: Some(core.term()),
-        // A DataNode that does not say what it knows is not of our own make.
+        // Apache Ozone DataNodes do not send `known_scms`.
         scms: request.known_scms.and_then(|known| core.scms_newer_than(known)),
     }
 }
 
-/// Whether the heartbeat only waits for commands.
+/// Returns `true` if the heartbeat only waits for commands.
 pub fn waits(r: &ScmHeartbeatRequestProto) -> bool {
     r.node_report.is_none()
         && r.container_report.is_none()
@@ -113,13 +113,13 @@ fn process_reports(
     for action in request.container_actions.iter().flat_map(|a| &a.container_actions) {
         // CLOSE is the only action there is.
         let id = ContainerId::from_wire(action.container_id);
-        tracing::debug!(%node, container = %id, reason = ?action.reason, "node wants the container closed");
+        tracing::debug!(%node, container = %id, reason = ?action.reason, "node requests closing of the container");
         decision.merge(cluster.finalize_container(id, now));
     }
     for action in request.pipeline_actions.iter().flat_map(|a| &a.pipeline_actions) {
         if let Some(close) = &action.close_pipeline {
             let id = PipelineId::from_wire(&close.pipeline_id)?;
-            tracing::warn!(%node, pipeline = %id, reason = close.detailed_reason(), "node wants the pipeline closed");
+            tracing::warn!(%node, pipeline = %id, reason = close.detailed_reason(), "node requests closing of the pipeline");
             decision.merge(cluster.report_broken_pipeline(node, id, now));
         }
     }
@@ -133,7 +133,7 @@ fn process_reports(
                     cluster.copy_failed(id, target, now);
                 }
             }
-            tracing::warn!(%node, command = ?status.r#type(), reason = status.msg(), "node could not carry out a command");
+            tracing::warn!(%node, command = ?status.r#type(), reason = status.msg(), "command failed on the node");
         }
     }
     let pipelines_on_their_way = cluster.pipelines.any_on_its_way();

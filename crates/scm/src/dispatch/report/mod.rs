@@ -1,4 +1,4 @@
-//! What DataNodes say: registrations and heartbeats with their reports.
+//! Messages of DataNodes: registrations and heartbeats with their reports.
 
 mod convert;
 pub mod heartbeat;

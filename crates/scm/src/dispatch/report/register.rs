@@ -30,7 +30,7 @@ pub async fn register(
     let now = core.clock.now();
 
     let knows_leader = core.knows_leader(id);
-    // What was queued for the node before it started anew is decided again below.
+    // Commands queued before the node restarted are decided again below.
     core.commands.clear(id);
     let mut decision = Decision::default();
     let registered = {

@@ -1,4 +1,4 @@
-//! The machine goes on behind every change.
+//! The machine continues after every change.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn a_change_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     assert_eq!(scm.applied(), LogPosition { term: 1, index: 3 });
     drop(scm);
 
-    // What is written is the same.
+    // The writes are the same.
     let scm = machine(dir.path());
     assert_eq!(deletions(&scm), [2, 4]);
     assert_eq!(scm.cluster.lock().sequences.last(Sequence::LocalId), 100);
@@ -89,7 +89,7 @@ fn a_restore_that_ended_halfway_is_finished_at_the_next_start() {
     let SnapshotSource::Dir(checkpoint) = ahead.snapshot().unwrap() else { panic!() };
     let at = LogPosition { term: 1, index: 5 };
     snapshot::keep(&checkpoint, behind.store.path(), at).unwrap();
-    // The process ends when some of the rows are gone, durably, and none of the new ones is there.
+    // The process ends when some of the old rows are durably deleted and no new row is written.
     let (store, path) = (behind.store.clone(), behind.store.path().to_owned());
     let mut batch = Batch::new();
     let gone = Table::named(tables::ALL.iter().find(|t| t.name.contains("deleted")).unwrap().name);
