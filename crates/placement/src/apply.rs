@@ -93,7 +93,8 @@ impl Records<'_> {
             c.used_bytes = usage.used_bytes;
             c.keys = usage.keys;
             c.sequence_id = c.sequence_id.max(usage.sequence_id);
-            // It is deleted without that anybody has looked, unless the change says so.
+            // Without the change's own evidence, a deletion does not prove that the replicas were
+            // empty.
             c.evidence.emptied &= event != LifeCycleEvent::Delete;
             if lifecycle::is_closed(to) {
                 c.evidence.members.clear();
@@ -120,8 +121,9 @@ impl Records<'_> {
         Ok(touched)
     }
 
-    /// What is left of a deleted container goes, of these indexes. It is written down before any
-    /// order is sent, so that what goes adds up whichever SCM orders it, and when.
+    /// Removes these indexes of a deleted container's leftover replicas. The change is replicated
+    /// before any order is sent, so that the total is the same whichever SCM sends the orders, and
+    /// when.
     pub fn clear(&mut self, id: ContainerId, indexes: &[u32]) -> Applied {
         let container = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?;
         let deleted = matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted);
@@ -141,7 +143,7 @@ impl Records<'_> {
         self.containers.update(id, |c| c.evidence.emptied = true);
     }
 
-    /// It was not deleted after all: what was seen of it was wrong, or is no longer so.
+    /// Cancels the deletion of a container: the evidence was wrong, or is outdated.
     pub fn revive(&mut self, id: ContainerId, quasi: bool, now: Millis) -> Applied {
         let state = self.containers.get(id).ok_or(Refused::ContainerNotFound(id))?.state;
         if !matches!(state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
@@ -159,8 +161,8 @@ impl Records<'_> {
     }
 }
 
-/// What is forgotten is remembered as a number: a replica that comes later, and has not taken
-/// all up to it, may have blocks that were deleted.
+/// The highest id of the forgotten transactions is stored: a replica that is reported later, and
+/// has not applied all up to it, may have blocks that were deleted.
 pub(crate) fn remove_deletions(
     deletions: &mut DeletionLog,
     containers: &mut Containers,

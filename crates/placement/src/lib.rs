@@ -1,11 +1,11 @@
-//! What SCM decides, and nothing else: no tokio, no files, no clock, no randomness.
+//! Decisions of SCM, and nothing else: no tokio, no files, no clock, no randomness.
 //!
-//! [`Cluster`] is everything SCM knows. Two kinds of input change it:
+//! [`Cluster`] is all state of SCM. Two kinds of input change it:
 //!
 //! * **replicated state** (pipelines, containers, sequence numbers, the deletion log) changes only
 //!   by [`Cluster::apply`] of a [`Change`], in log order, with the same outcome on every SCM;
-//! * **soft state** (node health, replicas, acknowledgements) changes by what DataNodes say:
-//!   registrations, heartbeats, reports. It is lost at a restart and reported anew.
+//! * **soft state** (node health, replicas, acknowledgements) changes with the messages of
+//!   DataNodes: registrations, heartbeats, reports. It is lost at a restart and reported again.
 //!
 //! A rule is a function of the parts of the cluster that it reads or changes, or a method of a
 //! struct that lists them, such as [`replica`]'s `Replication` (what is read of nodes and replicas)
@@ -18,7 +18,7 @@
 //! | --- | --- | --- |
 //! | `cluster` | all parts together | apply, follow up, and a method for each rule |
 //! | [`node`] | a DataNode | register, watch, serve, leave |
-//! | [`balance`] | a replica that moves for the sake of even disks | choose |
+//! | [`balance`] | a replica that moves to balance disks | choose |
 //! | [`replica`] | a copy of a container on a node | report, reconcile, count, repair, health |
 //! | [`deletion`] | a transaction of the deletion log | add, send, acknowledge, status |
 //! | [`container`] | a container record | close, clean, locate, reconcile |
@@ -32,8 +32,8 @@
 //! **Invariant:** a [`Change`] that was decided on an older view may arrive late; `apply` refuses
 //! or ignores it, and never leaves the cluster half changed.
 
-// Numbers come out of messages, and an entry of the log that panics would do so on every replica:
-// sums saturate or are checked, and casts say what becomes of what does not fit.
+// Numbers come from messages, and a log entry that panics would do so on every SCM: sums saturate
+// or are checked, and casts handle values out of range.
 #![cfg_attr(
     not(test),
     deny(

@@ -1,6 +1,6 @@
 //! The numbers that decisions depend on; the server fills them from the configuration.
 
-/// What to do about a reported replica of a container that SCM has no record of.
+/// Treatment of a reported replica of a container that SCM has no record of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownContainer {
     /// Leave it.
@@ -22,11 +22,11 @@ pub struct Settings {
     pub pipelines_per_disk: u32,
     /// RATIS/THREE pipelines of the whole cluster; 0 is no limit.
     pub cluster_pipeline_limit: u32,
-    /// Whether RATIS/ONE pipelines are made without being asked for.
+    /// True if RATIS/ONE pipelines are created without a request.
     pub create_factor_one: bool,
-    /// How long a pipeline may stay ALLOCATED before it is given up.
+    /// Time limit for a pipeline in state ALLOCATED.
     pub allocated_timeout: u64,
-    /// How long a closed pipeline's groups are kept for their containers to close.
+    /// Time for which a closed pipeline's groups are kept for their containers to close.
     pub destroy_timeout: u64,
     /// Bytes a container is meant to hold.
     pub container_size: u64,
@@ -36,9 +36,9 @@ pub struct Settings {
     pub containers_per_pipeline: u32,
     /// Pipelines of erasure coded block groups.
     pub ec: EcSettings,
-    /// How long to wait before an order that shows no effect is sent again.
+    /// Delay before an order without effect is sent again.
     pub resend_after: u64,
-    /// What to do about replicas of unknown containers.
+    /// Treatment of replicas of unknown containers.
     pub unknown_container: UnknownContainer,
     /// The replication manager's settings.
     pub replication: ReplicationSettings,
@@ -60,9 +60,9 @@ pub struct EcSettings {
 /// Settings of the replication manager.
 #[derive(Debug, Clone)]
 pub struct ReplicationSettings {
-    /// How long a copy or deletion that was ordered counts as under way.
+    /// Time for which a copy or deletion that was ordered counts as pending.
     pub timeout: u64,
-    /// How much sooner than SCM stops to wait for it a node must have begun what it was told.
+    /// Time before SCM's timeout of an order by which the node must have begun it.
     pub deadline_offset: u64,
     /// Time between two rounds in which missing or misplaced replicas are made, at least.
     pub under_interval: u64,
@@ -72,7 +72,7 @@ pub struct ReplicationSettings {
     pub copies_per_node: u32,
     /// Replicas that a node deletes at a time.
     pub deletes_per_node: u32,
-    /// What a node that leaves the service may send, as a multiple of `copies_per_node`.
+    /// Limit of a node that leaves the service, as a multiple of `copies_per_node`.
     pub out_of_service_factor: f64,
     /// Copies under way in the whole cluster, as a share of what its healthy nodes may send; 0 is
     /// no limit.
@@ -84,11 +84,11 @@ pub struct ReplicationSettings {
     pub maintenance_redundancy: u32,
     /// Copies that a reconstruction of erasure coded replicas counts as.
     pub reconstruction_weight: u32,
-    /// Whether replicas are to be in two racks at least.
+    /// True if replicas have to be in at least two racks.
     pub rack_aware: bool,
-    /// Whether what a node has that leaves goes to one other node, if nothing else is asked for.
+    /// True if the replicas of a node that leaves are sent to one other node by default.
     pub point_to_point: bool,
-    /// Whether replicas are moved that are on disks of another storage type than they belong on.
+    /// True if replicas on disks of another storage type than they belong on are moved.
     pub storage_types: bool,
     /// Containers named per kind of trouble in the report.
     pub sample_limit: usize,
@@ -99,7 +99,7 @@ pub struct ReplicationSettings {
 pub struct DeletionSettings {
     /// Rounds after which a transaction is put aside until an operator resets it.
     pub max_retries: u32,
-    /// How long to wait for an acknowledgement before sending again.
+    /// Time to wait for an acknowledgement before sending again.
     pub resend_after: u64,
     /// Blocks sent per round over all nodes.
     pub blocks_per_round: usize,
@@ -108,7 +108,7 @@ pub struct DeletionSettings {
 /// Settings of the safe mode.
 #[derive(Debug, Clone)]
 pub struct SafeModeSettings {
-    /// Whether there is a safe mode at all.
+    /// True if safe mode is enabled.
     pub enabled: bool,
     /// DataNodes that must have registered.
     pub min_datanodes: u32,

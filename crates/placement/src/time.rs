@@ -6,9 +6,9 @@ pub type Millis = u64;
 /// So far may the clocks of two leaders be apart.
 const CLOCKS_APART: Millis = 60_000;
 
-/// How long ago `then` was, which a leader noted in the record by its own clock. What is noted for
-/// a time that is long to come was noted by a clock that ran ahead: it was some time in the past,
-/// and nothing waits until that clock is right.
+/// Time since `then`, which a leader recorded by its own clock. A value in the future was recorded
+/// by a clock that ran ahead: it counts as some time in the past, so that nothing waits until that
+/// clock is right.
 pub(crate) fn elapsed(then: Millis, now: Millis) -> Millis {
     match now.checked_sub(then) {
         Some(elapsed) => elapsed,

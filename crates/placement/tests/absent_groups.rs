@@ -1,5 +1,5 @@
-//! Nodes that nobody has heard of since SCM started, and what they may have: whole groups are away
-//! and come back a few nodes at a time.
+//! Nodes that have not registered since SCM started, and replicas that they may have: whole groups
+//! are down and come back a few nodes at a time.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::fixture::*;
 /// Between two looks of the replication manager.
 const LOOK: u64 = 30_000;
 
-/// An SCM that starts on the rows of another one: it knows no node.
+/// An SCM that starts on the rows of another one, without any nodes.
 fn restart(cluster: &Cluster) -> Cluster {
     let mut fresh = Cluster::new(cluster.settings.clone());
     for c in cluster.containers.from(ContainerId(0)) {
@@ -30,7 +30,7 @@ fn restart(cluster: &Cluster) -> Cluster {
     fresh
 }
 
-/// All that SCM does by itself at one moment, while all nodes that it knows are heard of.
+/// All automatic actions of SCM at one moment, while all registered nodes send heartbeats.
 fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     for id in cluster.nodes.iter().map(|n| n.details.id).collect::<Vec<_>>() {
         cluster.heartbeat(id, now);
@@ -48,7 +48,7 @@ fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     orders
 }
 
-/// Looks for so long; returns the time.
+/// Runs all checks for this long; returns the time.
 fn look_for(cluster: &mut Cluster, from: u64, how_long: u64) -> u64 {
     let mut now = from;
     while now < from + how_long {
@@ -89,7 +89,7 @@ fn a_container_whose_group_is_away_when_scm_starts_is_not_taken_for_never_writte
         assert_eq!(state(&cluster, c), LifeCycleState::Closing, "round {round}");
         assert_eq!(cluster.health(cluster.containers.get(c).unwrap()), "MISSING");
         assert_eq!(cluster.silent_members(c, now), (1..=5).map(node).collect::<Vec<_>>());
-        // Nor by an SCM that starts when the pipeline is gone.
+        // Nor by an SCM that starts after the pipeline was removed.
         cluster = restart(&cluster);
         (6..=10).for_each(|n| come(&mut cluster, n, None, now));
     }
@@ -154,7 +154,7 @@ fn a_member_with_a_failed_disk_has_not_said_that_it_has_nothing() {
     assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
 }
 
-/// An operator says that it is gone: it was emptied.
+/// An operator confirms that it was removed: it was emptied.
 #[test]
 fn a_member_that_is_decommissioned_is_not_waited_for() {
     let (cluster, _, c) = ten_nodes();
@@ -176,8 +176,8 @@ fn a_member_that_is_decommissioned_is_not_waited_for() {
     assert_eq!(state(&cluster, c), LifeCycleState::Deleting);
 }
 
-/// What is on the disks of nodes 1 to 5, index n on node n, of a container that is DELETED by the
-/// record; they come in portions, with looks between them, and do what they are told.
+/// Replicas on the disks of nodes 1 to 5, index n on node n, of a container that is DELETED by the
+/// record; they register in batches, with checks between them, and carry out their orders.
 fn come_in_portions(record: &Container, portions: &[&[u128]]) -> (Cluster, BTreeSet<u32>) {
     let mut cluster = Cluster::new(settings());
     cluster.begin_safe_mode();
@@ -232,8 +232,8 @@ fn what_was_deleted_by_mistake_comes_back_however_its_nodes_do() {
     }
 }
 
-/// The record says that all replicas were seen empty, and that is not so: what is ordered away adds
-/// up to no more than the code makes up for, whichever SCM leads.
+/// The record wrongly has all replicas as empty: the total of ordered deletions is at most the
+/// number of indexes that the code can recover, whichever SCM leads.
 #[test]
 fn no_mistake_costs_more_than_the_code_makes_up_for() {
     let evidence = Evidence { emptied: true, ..Evidence::default() };
@@ -248,7 +248,7 @@ fn no_mistake_costs_more_than_the_code_makes_up_for() {
         assert_eq!(gone, costs, "{portions:?}");
         assert_eq!(state(&cluster, container(1)), LifeCycleState::Closed, "{portions:?}");
     }
-    // The portions come to different SCMs.
+    // The batches register with different SCMs.
     let mut record = record;
     let mut gone = BTreeSet::new();
     for portion in [[1, 2], [3, 4]] {
@@ -260,7 +260,7 @@ fn no_mistake_costs_more_than_the_code_makes_up_for() {
     assert_eq!(record.evidence.cleared, gone);
 }
 
-/// A replica that says another index than one of the group's may have any.
+/// A replica that reports an index outside of the group may have any.
 #[test]
 fn what_has_no_index_of_the_group_is_not_ordered_away() {
     let evidence = Evidence { emptied: true, ..Evidence::default() };
@@ -276,7 +276,7 @@ fn what_has_no_index_of_the_group_is_not_ordered_away() {
     assert!(!look(&mut cluster, now + LOOK).iter().any(force));
 }
 
-/// What an earlier leader decided on less is refused where it is applied.
+/// An earlier leader's decision on less evidence is refused when it is applied.
 #[test]
 fn more_than_may_go_is_refused_in_the_log() {
     let mut cluster = in_racks(6, 1);
@@ -297,8 +297,8 @@ fn more_than_may_go_is_refused_in_the_log() {
     assert_eq!(*evidence, Evidence { cleared: [1, 2].into(), ..Evidence::default() });
 }
 
-/// A record of a container with blocks that no replica was ever seen of may be behind one that is
-/// behind another one.
+/// A container's record has blocks, but no replica was ever reported: any replica may lag behind
+/// another one.
 #[test]
 fn the_last_copy_of_a_container_that_was_not_seen_empty_is_not_ordered_away() {
     let (mut cluster, p) = trio();
@@ -320,8 +320,8 @@ fn the_last_copy_of_a_container_that_was_not_seen_empty_is_not_ordered_away() {
     assert_eq!(state(&cluster, c), LifeCycleState::QuasiClosed);
 }
 
-/// The operator wants unknown containers gone; SCM's tables may be older than what is in them,
-/// whether their ids are below the last that the tables have reserved or above.
+/// The operator configured the deletion of unknown containers; SCM's tables may be older than the
+/// containers, whose ids may be below or above the last reserved one of the tables.
 #[test]
 fn an_unknown_container_with_blocks_is_never_ordered_away() {
     let settings = Settings { unknown_container: UnknownContainer::Delete, ..settings() };

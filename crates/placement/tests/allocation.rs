@@ -1,4 +1,4 @@
-//! Which container gets the next block.
+//! Choice of the container for the next block.
 
 use std::collections::BTreeSet;
 

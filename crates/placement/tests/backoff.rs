@@ -1,5 +1,5 @@
-//! A container whose copies or reconstructions fail again and again is tried ever less often, and
-//! takes no other's turn.
+//! Copies or reconstructions of a container that fail again and again are retried with exponential
+//! backoff, and do not delay other containers.
 
 use std::collections::BTreeSet;
 

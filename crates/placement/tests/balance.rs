@@ -42,7 +42,7 @@ pub struct World {
     /// Of nodes that have not [`CAPACITY`].
     pub capacities: BTreeMap<DatanodeId, u64>,
     containers: BTreeMap<ContainerId, ReplicationConfig>,
-    /// Whether half of a node's capacity is an SSD.
+    /// True if half of a node's capacity is an SSD.
     typed: bool,
 }
 
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// A closed container of so many units on these nodes.
+    /// A closed container of `units` units on these nodes.
     pub fn add(&mut self, config: ReplicationConfig, units: u64, nodes: &[u128]) -> ContainerId {
         self.add_typed(config, units, nodes, types::StorageType::default())
     }
@@ -129,7 +129,7 @@ impl World {
         self.cluster.nodes.iter().map(|n| n.details.id).collect()
     }
 
-    /// All nodes are heard of, and report their usage.
+    /// All nodes send heartbeats with their usage.
     pub fn beat(&mut self) {
         self.now += 1_000;
         for node in self.nodes() {
@@ -175,7 +175,7 @@ impl World {
         self.cluster.repair_containers(ContainerId(0), 10_000, self.now).decision.orders
     }
 
-    /// What the replication manager has to do for itself, for the sake of racks.
+    /// Runs the replication manager's own repairs, for racks.
     fn settle(&mut self) {
         for _ in 0..1_000 {
             let orders = self.repairs();
@@ -375,7 +375,7 @@ fn a_move_whose_copy_is_late_is_given_up_and_one_whose_deletion_is_late_too() {
     iteration.note(&ended[0].0, ended[0].1);
     assert_eq!(iteration.statistics().failed, 1);
 
-    // Another iteration: the copy arrives, and the source is not heard of.
+    // Another iteration: the copy arrives, and the source sends no heartbeats.
     let mut iteration = Iteration::begin(&world.cluster.nodes, configuration()).unwrap();
     let Choice::Move(again) = world.cluster.next_move(&mut iteration, world.now) else { panic!() };
     assert_eq!(again.kind, order.kind);

@@ -1,5 +1,5 @@
-//! What the container balancer does not move, a rule a test. Of everything else in the test the
-//! move would be one that helps.
+//! Containers that the container balancer does not move, a rule per test. By everything else in the
+//! test the move would be an improvement.
 
 use placement::ReplicaState;
 use placement::balance::{Choice, Configuration, Iteration};

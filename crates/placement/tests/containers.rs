@@ -63,7 +63,7 @@ fn a_closed_container_whose_replicas_are_all_empty_is_deleted() {
     assert_eq!(state(&cluster, c), LifeCycleState::Deleted);
 }
 
-/// Blocks that a replica never heard of are not deleted ones.
+/// Blocks that a replica never received are not deleted ones.
 #[test]
 fn a_container_whose_empty_replicas_lack_writes_is_kept() {
     let (mut cluster, p) = trio();

@@ -273,8 +273,8 @@ fn a_replica_that_is_being_decoded_is_asked_when_it_is_there() {
 }
 
 proptest! {
-    /// Whatever the order of rounds, acknowledgements and refusals: a transaction is gone exactly
-    /// when all three replicas have acknowledged it.
+    /// In any order of rounds, acknowledgements and refusals: a transaction is removed exactly when
+    /// all three replicas have acknowledged it.
     #[test]
     fn the_log_trims_only_what_every_replica_has_acknowledged(
         acks in proptest::collection::vec((1u128..=3, 1u64..=4, any::<bool>()), 0..60)
@@ -303,8 +303,8 @@ proptest! {
     }
 }
 
-/// What is confirmed twice, or removed twice, because an answer was late, is taken off the sums
-/// once.
+/// A transaction that is confirmed twice, or removed twice, after a late response, is subtracted
+/// from the sums once.
 #[test]
 fn the_summary_is_that_of_the_log_whatever_comes_twice() {
     let mut cluster = one_transaction();

@@ -66,12 +66,12 @@ pub fn closed(cluster: &mut Cluster) -> (PipelineId, ContainerId) {
     closed_as(cluster, RS_3_2, 1)
 }
 
-/// What a node says of its replica of that index now.
+/// A node reports its replica of that index.
 pub fn say(cluster: &mut Cluster, id: ContainerId, on: DatanodeId, index: u32, s: ReplicaState) {
     report(cluster, id, part(on, index, s), START);
 }
 
-/// Nodes that said that they have a good replica of that index.
+/// Nodes that reported a good replica of that index.
 pub fn nodes_of(cluster: &Cluster, id: ContainerId, index: u32) -> Vec<DatanodeId> {
     let of = cluster.replicas.of(id).iter();
     let of = of.filter(|r| r.replica_index == index && r.state == ReplicaState::Closed);
@@ -144,7 +144,7 @@ pub fn make_dead(cluster: &mut Cluster, silent: DatanodeId) -> u64 {
     silence(cluster, silent, cluster.settings.dead_after)
 }
 
-/// When containers that were closed at the start are looked at.
+/// Time of the first check of containers that were closed at the start.
 pub fn soon(cluster: &Cluster) -> u64 {
     START + cluster.settings.resend_after
 }
@@ -186,7 +186,7 @@ pub fn copy(order: &Order) -> (DatanodeId, DatanodeId) {
     (order.node, target)
 }
 
-/// What was ordered is done.
+/// Carries out the order.
 pub fn arrive(cluster: &mut Cluster, reconstruction: &Reconstruction) {
     for (node, index) in &reconstruction.targets {
         say(cluster, reconstruction.id, *node, *index, ReplicaState::Closed);

@@ -23,7 +23,7 @@ fn delete_a_block(cluster: &mut Cluster, c: ContainerId, id: u64) {
     }
 }
 
-/// What a node says that took all transactions up to that one.
+/// A node reports that it applied all transactions up to that one.
 fn took(cluster: &mut Cluster, c: ContainerId, on: DatanodeId, index: u32, up_to: u64) {
     let replica = part(on, index, ReplicaState::Closed);
     report(cluster, c, Replica { delete_transaction: up_to, ..replica }, START);

@@ -85,7 +85,7 @@ fn a_copy_that_failed_is_tried_again_when_there_is_too_little_to_decode_from() {
     let (source, target) = copy(&orders[0]);
     assert_eq!(source, leaving);
     assert!(cluster.pending.failed(c, target));
-    // With what is coming there will be enough, but it is not there yet.
+    // Pending copies will be enough, but they have not arrived.
     let orders = repair(&mut cluster, now);
     assert_eq!(copy(&orders[0]).0, leaving);
 }
@@ -141,7 +141,7 @@ fn as_many_indexes_stay_online_as_the_settings_say() {
         say(&mut cluster, c, target, index, ReplicaState::Closed);
         assert_eq!(health(&cluster, c), "HEALTHY");
         assert!(cluster.obstacles(next).is_none());
-        // They are back: what was copied is there twice.
+        // They are back: copied indexes exist twice.
         cluster.recommission(source, now).unwrap();
         assert_eq!(health(&cluster, c), "OVER_REPLICATED");
         let orders = repair(&mut cluster, now);

@@ -1,4 +1,4 @@
-//! What is left of erasure coded containers that are deleted, on nodes that were away.
+//! Leftovers of erasure coded containers that are deleted, on nodes that were down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ fn deleted() -> (Cluster, ContainerId) {
     (cluster, c)
 }
 
-/// All nodes are heard of, and what follows is ordered.
+/// All nodes send heartbeats, and the resulting orders are sent.
 fn clear(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     for id in cluster.nodes.iter().map(|n| n.details.id).collect::<Vec<_>>() {
         cluster.heartbeat(id, now);
@@ -111,10 +111,10 @@ struct Real {
 enum Step {
     Kill(u128),
     Revive(u128),
-    /// The SCM starts anew and knows no nodes.
+    /// The SCM restarts without nodes.
     Restart,
     Pass(u64),
-    /// What is ordered is done, or lost.
+    /// Orders are carried out, or lost.
     Look(bool),
 }
 
@@ -128,7 +128,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How a container came to be DELETED.
+/// History of a DELETED container.
 #[derive(Debug, Clone)]
 enum Past {
     /// Its blocks were all deleted but on nodes that were away, which have these indexes.
@@ -228,9 +228,9 @@ impl World {
 }
 
 proptest! {
-    /// Whatever nodes come and go, and whenever the SCM starts anew: what can be read comes back,
-    /// also if it was deleted by mistake, and what cannot goes once all nodes are there, as far as
-    /// that adds up to no more than the code makes up for.
+    /// Whatever nodes fail and return, and whenever the SCM restarts: containers that can be read
+    /// are revived, also after a mistaken deletion, and leftovers that cannot are deleted once all
+    /// nodes are back, up to the number of indexes that the code can recover.
     #[test]
     fn what_is_left_goes_and_what_can_be_read_stays(
         past in past(),

@@ -59,7 +59,7 @@ fn readers_are_not_told_of_a_replica_that_is_to_go() {
         assert!(nodes.contains(&told) && told != gone[0], "container {n}: {told}");
         first_goes += u32::from(nodes.iter().min() == gone.first());
     }
-    // Without that, the one with the smaller id would be told, and it goes now and then.
+    // Without that, the one with the smaller id would get the order, and it is chosen now and then.
     assert!(first_goes > 0);
 }
 
@@ -87,7 +87,7 @@ fn what_is_too_many_and_what_is_missing_wait_for_intervals_of_their_own() {
     assert!(makes(&repair(&mut cluster, now + 120_000)[0]));
 }
 
-/// A node registers again, as after a restart, and tells that it still has its replica.
+/// A node registers again, as after a restart, and reports that it still has its replica.
 fn start_anew(cluster: &mut Cluster, c: ContainerId, node: DatanodeId, now: u64) {
     let details = cluster.nodes.get(node).unwrap().details.clone();
     let replica = cluster.replicas.on(c, node).cloned();
@@ -125,7 +125,7 @@ fn what_a_node_was_to_delete_is_not_ordered_once_more_when_it_is_the_last_of_its
     let orders = repair(&mut cluster, now + 2_000);
     let deletes = |o: &Order| matches!(o.kind, OrderKind::DeleteContainer { .. });
     assert!(!orders.iter().any(deletes), "{orders:?}");
-    // It may still do what it was told first.
+    // It may still carry out the first order.
     assert_eq!(cluster.pending.deleting(gone[0]), 1);
 }
 
@@ -170,7 +170,7 @@ fn a_replica_stays_while_the_other_one_is_not_sure_to_be_there() {
     assert_eq!(review(&mut cluster, later), []);
     cluster.nodes.set_confirmed(nodes[1], true);
     assert_eq!(deleted(&review(&mut cluster, later), c).len(), 1);
-    // A third that is not heard of holds nothing up.
+    // A third unreachable one delays nothing.
     let (mut cluster, c, nodes) = twice(2);
     let later = make_stale(&mut cluster, nodes[0]);
     let gone = deleted(&review(&mut cluster, later), c);
@@ -291,7 +291,7 @@ fn racks_are_as_even_as_they_can_be() {
     say(&mut cluster, c, source, index, ReplicaState::Deleted);
     assert_eq!(health(&cluster, c), "HEALTHY", "there is nowhere to put another one");
     assert_eq!(repair(&mut cluster, now), []);
-    // Racks may be told not to matter.
+    // Racks may be configured not to matter.
     let (mut cluster, _) = crowded();
     cluster.settings.replication.rack_aware = false;
     assert_eq!(repair(&mut cluster, now), []);

@@ -204,7 +204,7 @@ fn damaged_replicas_are_read_when_too_few_good_ones_are_left() {
     for (node, _) in &made.targets {
         cluster.pending.failed(c, *node);
     }
-    // With two of them, what is lost is decoded from the damaged ones, too, and they are not.
+    // With two of them, a lost index is decoded also from the damaged ones, which are not decoded.
     let lost = lose(&mut cluster, c, 1);
     assert_eq!(health(&cluster, c), "UNHEALTHY");
     let orders = repair(&mut cluster, now);
@@ -272,7 +272,7 @@ fn a_bad_replica_is_replaced_before_it_goes() {
         assert_eq!(repair(&mut cluster, now), [], "not before the good one is there");
         arrive(&mut cluster, &made);
         assert_eq!(health(&cluster, c), "UNHEALTHY");
-        // The good one is not heard of lately.
+        // The good one has missed heartbeats.
         let later = make_stale(&mut cluster, made.targets[0].0);
         assert_eq!(review(&mut cluster, later), []);
         cluster.heartbeat(made.targets[0].0, later);
@@ -398,8 +398,8 @@ fn what_is_closest_to_loss_goes_first() {
     assert_eq!(ids(&repair(&mut cluster, now)), [container(17), container(29), container(1)]);
 }
 
-/// A round in portions of two: what is urgent at its end is held back by the limit, and gets what
-/// becomes free next.
+/// A round in batches of two: an urgent container at its end is delayed by the limit, and gets the
+/// next free slot.
 #[test]
 fn what_is_urgent_does_not_wait_behind_all_others() {
     let (mut cluster, now) = many(9, 12);

@@ -1,13 +1,13 @@
-//! Erasure coded containers played through: nodes die and come back with what they had, disks are
-//! lost, replicas go bad, operators take nodes out of service, orders are lost, late, fail or are
-//! carried out by half, SCM starts anew. Whole groups are away while it does, and come back a few
-//! nodes at a time. Containers are written when that begins, were made ahead and never written, or
-//! have their blocks deleted on all nodes that are there.
+//! Random histories of erasure coded containers: nodes fail and come back with their replicas,
+//! disks are lost, replicas are damaged, operators take nodes out of service, orders are lost,
+//! late, fail or are half carried out, SCM restarts. Whole groups are down during restarts, and
+//! come back a few nodes at a time. At the start containers are written, or were created in advance
+//! and never written, or have their blocks deleted on all reachable nodes.
 //!
-//! No order may ever make the number of different good indexes smaller, nor may a container with
-//! blocks in use ever be deleted; and when all is calm every one has one good replica of each
-//! index. Of one whose blocks are deleted no more indexes are ever ordered away than the code makes
-//! up for. What is broken from outside is only ever as much as leaves enough to decode the rest.
+//! No order may ever reduce the number of different good indexes, nor may a container with blocks
+//! in use ever be deleted; and in the end every one has one good replica of each index. Of one
+//! whose blocks are deleted never more indexes are ordered to be deleted than the code can recover.
+//! Faults from outside always leave enough to decode the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ struct Real {
 }
 
 impl Real {
-    /// Whether its bytes are sound, closed or not.
+    /// True if its bytes are intact, closed or not.
     fn has_part(self, of: &ReplicationConfig) -> bool {
         use ReplicaState::{Closed, Closing, Open};
         matches!(self.state, Open | Closing | Closed)
@@ -58,7 +58,7 @@ struct Datanode {
     up: bool,
     replicas: BTreeMap<ContainerId, Real>,
     orders: Vec<Given>,
-    /// The latest term of an SCM that it heard of.
+    /// The latest term of an SCM that it received.
     term: u64,
     serves: OperationalState,
 }
@@ -69,7 +69,7 @@ struct World {
     configs: BTreeMap<ContainerId, ReplicationConfig>,
     /// Containers of which all blocks are deleted.
     dead: BTreeSet<ContainerId>,
-    /// What was ordered away of them when they were deleted.
+    /// Indexes ordered to be deleted after the deletion of their containers.
     cleared: BTreeMap<ContainerId, BTreeSet<u32>>,
     term: u64,
     now: u64,
@@ -95,10 +95,10 @@ enum Step {
     Part(usize),
     /// So many nodes that are down come back.
     ReviveSome(usize),
-    /// SCM starts while all nodes are away that have a replica of a container. After a while those
-    /// that are down come back, so many at a time.
+    /// SCM starts while all nodes with a replica of a container are down. After a while the failed
+    /// ones come back, this many at a time.
     Outage(usize, usize),
-    /// One node after the other is away that has a replica of a container, and what it has is
+    /// The nodes with a replica of a container fail one after the other, and their indexes are
     /// decoded elsewhere; then all blocks are deleted, and the nodes come back.
     Retire(usize, usize),
     /// All blocks of a container are deleted, on the nodes that are up.
@@ -202,7 +202,7 @@ impl World {
         self.configs.keys().copied().filter(|id| !self.dead.contains(id))
     }
 
-    /// What is ordered away of a container that is deleted.
+    /// Counts the deletions ordered of a deleted container.
     fn count_cleared(&mut self, order: &Order) {
         let OrderKind::DeleteContainer { id, force: true, .. } = order.kind else { return };
         let state = self.cluster.containers.get(id).unwrap().state;
@@ -259,7 +259,7 @@ impl World {
         self.report(n);
     }
 
-    /// Whether a node still carries out an order.
+    /// Returns `true` if a node still carries out an order.
     fn counts(&self, n: u128, given: &Given) -> bool {
         let dn = &self.nodes[&n];
         let deadline = given.at + self.cluster.settings.replication.timeout / 2;
@@ -274,7 +274,7 @@ impl World {
         self.nodes[&n].orders.iter().any(deletes)
     }
 
-    /// Different good indexes on disks, without what is on `without` and what is being deleted.
+    /// Different good indexes on disks, excluding those on `without` and those being deleted.
     fn sure(&self, id: ContainerId, without: &[u128]) -> BTreeSet<u32> {
         self.sure_of(id, without, Real::is_good)
     }
@@ -298,12 +298,12 @@ impl World {
         ec.data as usize
     }
 
-    /// Whether a container can be decoded without what is on a node.
+    /// Returns `true` if a container can be decoded without the replicas of a node.
     fn spares(&self, n: u128, id: ContainerId) -> bool {
         self.dead.contains(&id) || self.sure_of(id, &[n], Real::has_part).len() >= self.data(id)
     }
 
-    /// What is ordered makes sense by what SCM was told, and by how it is.
+    /// Checks that orders are valid by the reports to SCM, and by the actual state.
     fn check_order(&self, order: &Order) {
         let n = number(order.node);
         match &order.kind {
@@ -477,7 +477,7 @@ impl World {
         };
         let readable: Vec<Real> = sources.iter().filter_map(read).collect();
         let enough = readable.len() >= self.data(id);
-        // What some have deleted is not made anew from the others.
+        // Deleted containers are not recreated from the remaining replicas.
         let empty = readable.iter().any(|real| real.empty);
         let good = Real { index: 0, state: ReplicaState::Closed, empty };
         let done = match fate {
@@ -575,7 +575,7 @@ impl World {
             Step::Revive(n) if !self.nodes[&n].up => {
                 let dn = self.nodes.get_mut(&n).unwrap();
                 dn.up = true;
-                // What was queued for it is decided again.
+                // Commands queued for it are decided again.
                 dn.orders.clear();
                 self.register(n);
             }
@@ -635,7 +635,7 @@ impl World {
         self.play(&Step::Tick(vec![Fate::Done]));
     }
 
-    /// Nodes that are down come back, so many at a time, with some looks in between.
+    /// Failed nodes come back, this many at a time, with some checks in between.
     fn come_back(&mut self, some: usize) {
         while self.up().len() < self.nodes.len() {
             self.play(&Step::ReviveSome(some));
@@ -679,7 +679,7 @@ impl World {
     }
 }
 
-/// How many histories are played: `PROPTEST_CASES`, else 300.
+/// Number of histories: `PROPTEST_CASES`, else 300.
 #[allow(clippy::disallowed_methods, reason = "how long the test is to run")]
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)

@@ -109,7 +109,7 @@ fn a_container_is_closed_with_a_replica_that_has_a_part_of_each_block() {
     let replica = indexed(&cluster, id, 4, ReplicaState::Closed);
     report(&mut cluster, container, replica, START);
     assert_eq!(state(&cluster, container), LifeCycleState::Closed);
-    // One that comes late is told to close.
+    // A late one is ordered to close.
     let late = indexed(&cluster, id, 1, ReplicaState::Open);
     let orders = report(&mut cluster, container, late, START);
     assert!(matches!(orders[0].kind, OrderKind::CloseContainer { .. }));
@@ -216,7 +216,7 @@ fn an_index_with_blocks_is_not_ordered_away_again_and_again() {
     assert_eq!(report(&mut cluster, c, late.clone(), START), []);
     let later = START + cluster.settings.resend_after;
     assert_eq!(cluster.clean_containers(later), placement::Decision::default());
-    // Once its blocks are deleted it goes.
+    // After its blocks are deleted it is deleted.
     let empty = Replica { keys: 0, used_bytes: 0, is_empty: true, ..late };
     let delete = OrderKind::DeleteContainer { id: c, index: 1, force: false };
     let orders = report(&mut cluster, c, empty, later);

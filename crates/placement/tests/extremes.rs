@@ -223,7 +223,7 @@ fn replica_of(x: &mut Extremes) -> (ContainerId, Replica) {
     (id(x), replica)
 }
 
-/// What SCM does with what it knows, at any time.
+/// All automatic actions of SCM at any time.
 fn everything(cluster: &mut Cluster, x: &mut Extremes) {
     let now = x.number();
     let _ = cluster.watch_nodes(now);

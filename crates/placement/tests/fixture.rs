@@ -66,7 +66,7 @@ pub fn register(cluster: &mut Cluster, n: u128, on_disk: &[PipelineId], now: u64
     cluster.register(details(n), disks(1), on_disk, now).1
 }
 
-/// Applies what was decided and what follows from that; returns the orders.
+/// Applies a decision and its consequences; returns the orders.
 pub fn carry_out(cluster: &mut Cluster, decision: Decision, now: u64) -> Vec<Order> {
     let mut orders = decision.orders;
     for change in decision.changes {
@@ -172,8 +172,8 @@ pub fn close(cluster: &mut Cluster, id: ContainerId, keys: u64, now: u64) {
     assert_eq!(state(cluster, id), LifeCycleState::Closed);
 }
 
-/// Where the replicas of a node go that is about to leave: of every second one to one node that the
-/// rules choose, of the others to any.
+/// Destination of the replicas of a node that is about to leave: for every second one a node that
+/// the rules choose, for the others any.
 pub fn choose_destination(cluster: &mut Cluster, n: u128) {
     let choice = match n.is_multiple_of(2) {
         true => DestinationChoice::Auto,

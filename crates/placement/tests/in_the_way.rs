@@ -12,8 +12,8 @@ use crate::fixture::*;
 /// All that was written to the container.
 const ALL: u64 = 7;
 
-/// A cluster of so many nodes: container 1 is CLOSED on nodes 1 and 2, and QUASI_CLOSED with less
-/// on node 3, or on 3 and 4. Its pipeline is gone.
+/// A cluster of `nodes` nodes: container 1 is CLOSED on nodes 1 and 2, and QUASI_CLOSED with less
+/// on node 3, or on 3 and 4. Its pipeline was removed.
 fn lagging(nodes: u128, replicas: u128) -> (Cluster, ContainerId) {
     let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
     let mut cluster = cluster(3, settings);
@@ -35,7 +35,7 @@ fn lagging(nodes: u128, replicas: u128) -> (Cluster, ContainerId) {
     (cluster, c)
 }
 
-/// What is ordered when all have been heard of that are.
+/// Orders after heartbeats of all live nodes.
 fn look(cluster: &mut Cluster, now: u64) -> Vec<Order> {
     let now = now + cluster.settings.resend_after;
     let healthy = cluster.nodes.iter().filter(|n| n.health == Health::Healthy);
@@ -58,7 +58,7 @@ fn is_reconciliation(order: &Order) -> bool {
     matches!(order.kind, OrderKind::ReconcileContainer { .. })
 }
 
-/// Which node an order has a copy made on.
+/// The node on which an order creates a copy.
 fn target(orders: &[Order]) -> u128 {
     let [Order { kind: OrderKind::ReplicateContainer { target, .. }, .. }] = orders else {
         panic!("{orders:?}")
@@ -66,7 +66,7 @@ fn target(orders: &[Order]) -> u128 {
     target.0.as_u128()
 }
 
-/// A node is not heard of, for so long; all others are.
+/// A node sends no heartbeats since `since`; all others do.
 fn silence(cluster: &mut Cluster, silent: u128, since: u64) -> u64 {
     let now = START + since;
     for id in cluster.nodes.iter().map(|n| n.details.id).collect::<Vec<_>>() {
@@ -131,7 +131,7 @@ fn one_goes_at_a_time_and_the_next_when_a_copy_is_there() {
     assert_eq!(look(&mut cluster, START), [deletion(3, c)], "three others are good");
 }
 
-/// What is different from the case in which the replica of node 3 goes, and why it stays.
+/// Difference from the case in which the replica of node 3 is deleted, for which it stays.
 type Case = (&'static str, fn(&mut Cluster, ContainerId));
 
 #[test]
@@ -288,7 +288,7 @@ fn a_damaged_replica_is_left_alone() {
 fn a_copy_goes_to_another_node_if_there_is_one() {
     let (mut cluster, c) = lagging(4, 3);
     assert_eq!(target(&look(&mut cluster, START)), 4);
-    // It has failed once: it is tried again, and nothing goes.
+    // It has failed once: it is retried, and nothing is deleted.
     cluster.copy_failed(c, node(4), START);
     assert_eq!(target(&look(&mut cluster, START)), 4);
     let (mut cluster, c) = lagging(4, 3);

@@ -1,4 +1,4 @@
-//! Nodes register, fall silent, come back, and are told what to do.
+//! Nodes register, become unreachable, come back, and get orders.
 
 use placement::{Change, Cluster, Health, OrderKind, ReplicaState};
 use types::{Pipeline, PortName};

@@ -1,4 +1,4 @@
-//! A replica goes only when enough others are sure to be there, whatever is heard of the nodes and
+//! A replica is deleted only if enough others certainly exist, whatever heartbeats arrive and
 //! whichever SCM leads.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,8 @@ fn beat(cluster: &mut Cluster, nodes: &[u128], now: u64) {
     apply(cluster, &decision);
 }
 
-/// Container 1 on nodes 1 to 4, of which one has missed a deletion of blocks and is told to go.
+/// Container 1 on nodes 1 to 4, of which one has missed a deletion of blocks and gets the order to
+/// delete its replica.
 fn late_one_goes(late: u128) -> (Cluster, ContainerId) {
     let (mut cluster, c) = closed(&[4]);
     let transaction = Transaction { id: 7, container: c, ..Default::default() };
@@ -197,7 +198,7 @@ fn what_was_to_be_deleted_counts_as_gone_until_its_node_reports_it_behind_that_t
     let later = START + cluster.settings.resend_after;
     beat(&mut cluster, &all, later);
     let first = deletions(&repair(&mut cluster, later))[0];
-    // It is reported once more before it goes, and that it goes is not heard.
+    // It is reported once more before its deletion, whose report is lost.
     report(&mut cluster, c, copy(first), later + 1);
     let second = deletions(&repair(&mut cluster, later + 1))[0];
     report(&mut cluster, c, replica(second, ReplicaState::Deleted, 0, 0), later + 1);
@@ -215,7 +216,7 @@ fn what_was_to_be_deleted_counts_as_gone_until_its_node_reports_it_behind_that_t
     assert!(!cluster.pending.of(c).iter().any(deletes), "it is there");
 }
 
-/// What can happen, each to one node or one SCM.
+/// Possible events, each of one node or one SCM.
 #[derive(Debug, Clone)]
 enum Step {
     Pass(u64),
@@ -225,7 +226,7 @@ enum Step {
     Report(u128, Option<usize>),
     /// A node carries out the oldest order it has.
     Obey(u128),
-    /// A node ends, or begins again with what is on its disks.
+    /// A node stops, or restarts with the contents of its disks.
     Toggle(u128),
     Look,
     Repair,
@@ -289,8 +290,8 @@ impl World {
         }
         let known = self.scms[scm].nodes.get(node(n)).is_some_and(|n| n.confirmed);
         if scm == self.leader && !known {
-            // The answer carries the term; what is registered then is without orders of earlier
-            // ones.
+            // The response carries the term; replicas reported after it are free of orders of
+            // earlier terms.
             self.nodes.get_mut(&n).unwrap().term = self.term;
             self.register(n, scm);
             self.scms[scm].nodes.set_confirmed(node(n), true);
@@ -319,13 +320,13 @@ impl World {
         }
     }
 
-    /// Whether the node will carry out such an order.
+    /// Returns `true` if the node will carry out such an order.
     fn obeys(&self, real: &Real, term: u64, given: u64) -> bool {
         let deadline = given + self.scms[0].settings.replication.timeout / 2;
         term >= real.term && self.now <= deadline
     }
 
-    /// Replicas on nodes that the leader has heard of lately, that nothing will delete.
+    /// Replicas on nodes with recent heartbeats to the leader that no order will delete.
     fn sure(&self, but: u128) -> usize {
         let stale_after = self.scms[0].settings.stale_after;
         let heard = |n: u128| {
@@ -390,7 +391,7 @@ impl World {
             Step::Toggle(n) => {
                 let real = self.nodes.get_mut(n).unwrap();
                 real.up = !real.up;
-                // What it was told ends with the process.
+                // Its orders are lost with the process.
                 real.orders.clear();
             }
             Step::Look => {
@@ -421,7 +422,7 @@ proptest! {
         for step in &steps {
             world.step(step);
         }
-        // The nodes come back and nothing else happens: what is too many goes, and three stay.
+        // The nodes come back without further events: surplus replicas are deleted, and three stay.
         for _ in 0..40 {
             world.now += 1_000;
             for n in 1..=NODES {

@@ -146,8 +146,8 @@ fn a_change_decided_too_late_is_refused() {
     assert_eq!(cluster.apply(&Change::RemovePipeline(id)), Err(Refused::PipelineNotFound(id)));
 }
 
-/// Closes what the rules close for the sake of better pipelines and makes what they want, until
-/// nothing is left to do.
+/// Closes pipelines as the rules plan for better ones and creates the planned ones, until nothing
+/// is left to do.
 fn open_and_close_pipelines(cluster: &mut Cluster, mut next: u128) -> usize {
     let mut closed = 0;
     for _ in 0..100 {
@@ -287,7 +287,7 @@ proptest! {
         make_pipelines(&mut cluster, 1, START);
 
         let loads = per_node(&cluster, |p, n| p.member(n).is_some());
-        // At most two nodes are left with room, and nobody is above the limit.
+        // At most two nodes have room left, and none is above the limit.
         let slots = nodes as usize * limit as usize;
         prop_assert_eq!(loads.iter().sum::<usize>(), slots / 3 * 3, "{:?}", loads);
         prop_assert!(loads.iter().all(|l| *l <= limit as usize));

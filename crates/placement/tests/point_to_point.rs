@@ -12,7 +12,7 @@ use crate::fixture::*;
 /// Closed containers, each on nodes 1 to 3.
 const CONTAINERS: u64 = 10;
 
-/// Node `n` registers in a rack, with one disk that has so much left.
+/// Node `n` registers in a rack, with one disk that has `remaining` bytes left.
 fn join(cluster: &mut Cluster, n: u128, rack: &str, remaining: u64) {
     let details = DatanodeDetails { network_location: rack.to_owned(), ..details(n) };
     let disk = Storage { remaining, ..disks(1).remove(0) };
@@ -73,7 +73,7 @@ fn copies(cluster: &mut Cluster, now: u64) -> Vec<(ContainerId, DatanodeId, Data
     orders.iter().map(copy).collect()
 }
 
-/// What was copied has arrived.
+/// The copies have arrived.
 fn arrive(cluster: &mut Cluster, copies: &[(ContainerId, DatanodeId, DatanodeId)]) {
     for (id, _, target) in copies {
         let origin = node(1);

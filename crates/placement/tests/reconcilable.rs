@@ -1,4 +1,4 @@
-//! Which containers an administrator can have reconciled, and which peers each node is told.
+//! Containers that an administrator can have reconciled, and the peers in each node's order.
 
 use placement::{
     Change, Cluster, Container, Event, NotReconcilable, OrderKind, Replica, ReplicaState,
@@ -203,7 +203,7 @@ fn one_with_deletions_in_the_log_is_refused_until_they_are_done() {
     assert!(cluster.order_reconciliation(c, START).is_ok());
 }
 
-/// It gets what it lacks, and gives nobody what was deleted while its node was away.
+/// It gets the blocks that it lacks, and sends no peer those deleted while its node was down.
 #[test]
 fn a_replica_that_may_have_deleted_blocks_is_nobodys_peer() {
     let (mut cluster, c) = closed();

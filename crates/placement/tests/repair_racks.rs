@@ -1,5 +1,5 @@
-//! What is repaired ends up in two racks at least (as HDDS-16066 has it), however the nodes and
-//! what is left of a container are spread.
+//! Repaired containers are in at least two racks (as HDDS-16066 has it), whatever the distribution
+//! of the nodes and of the container's remaining replicas.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,8 @@ proptest! {
             for order in repair(&mut cluster, now) {
                 match order.kind {
                     OrderKind::ReplicateContainer { target, .. } => {
-                        // Whatever is lost next, what is left is in two racks as soon as it can be.
+                        // Whatever is lost next, the remaining replicas are in two racks as soon as
+                        // possible.
                         let to = racks(&cluster, [target].into_iter());
                         prop_assert!(all.len() == 1 || before.len() > 1 || to != before);
                         let n = target.0.as_u128();

@@ -29,7 +29,7 @@ fn closed_at(closed: u64, nodes: u128, racks: bool) -> (Cluster, ContainerId) {
 
 fn repair(cluster: &mut Cluster, now: u64) -> Vec<placement::Order> {
     let now = now + cluster.settings.resend_after;
-    // A node that is heard of goes on to be.
+    // Healthy nodes continue to send heartbeats.
     let healthy = cluster.nodes.iter().filter(|n| n.health == placement::Health::Healthy);
     for id in healthy.map(|n| n.details.id).collect::<Vec<_>>() {
         cluster.heartbeat(id, now);
@@ -108,7 +108,7 @@ fn a_member_of_the_pipeline_that_may_still_bring_the_replica_gets_no_copy() {
     let orders = repair(&mut cluster, START);
     assert_eq!(orders.len(), 1);
     assert_eq!(copy_of(&orders[0]).1, 4);
-    // When its pipeline is gone it is one like the others.
+    // After its pipeline was removed it is treated like the others.
     let mut cluster = closed_by_two(3);
     assert_eq!(repair(&mut cluster, START), []);
     cluster.apply(&Change::ClosePipeline { id: pipeline(1), now: START }).unwrap();
@@ -138,7 +138,7 @@ fn nobody_waits_for_the_clock_of_a_former_leader() {
     assert_eq!(repair(&mut cluster, later), [], "closed just now");
 }
 
-/// What is kept of a container's past, in short.
+/// Recorded events of a container, in short.
 fn past(cluster: &Cluster, c: ContainerId) -> Vec<String> {
     let short = |happened: &placement::Happened| match &happened.event {
         Event::Created { .. } => "created".to_owned(),
@@ -178,7 +178,7 @@ fn what_happened_to_a_container_is_kept() {
     let ends = ["4 Closed awaited: true", "4 Closed to Unhealthy"];
     let wanted = ["3 lost", &first, &failed, &second, ends[0], ends[1]];
     assert_eq!(past(&cluster, c)[before.len()..], wanted);
-    // What is reported again is no news.
+    // A repeated report is no new event.
     report(&mut cluster, c, replica(4, ReplicaState::Unhealthy, 5, 5), START);
     assert_eq!(past(&cluster, c).len(), before.len() + wanted.len());
 }
@@ -209,7 +209,7 @@ fn replicas_that_are_being_closed_are_waited_for() {
     report(&mut cluster, c, replica(1, ReplicaState::Closed, 5, 5), START);
     assert_eq!(repair(&mut cluster, START), []);
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
-    // A replica that nobody has heard of gets some time, too.
+    // A replica that was never reported gets some time, too.
     report(&mut cluster, c, replica(3, ReplicaState::Deleted, 0, 0), START);
     let early = cluster.repair_containers(ContainerId(0), 100, START + 1);
     assert_eq!(early.decision, Decision::default());
@@ -255,7 +255,7 @@ fn a_replica_too_many_goes_and_the_others_stay() {
     assert_eq!(orders.len(), 1);
     assert_eq!(orders[0].kind, OrderKind::DeleteContainer { id: c, index: 0, force: true });
     assert_eq!(repair(&mut cluster, START), [], "three are left");
-    // Another SCM, which knows nothing of that order, chooses the same.
+    // Another SCM, without that order, chooses the same.
     let (mut other, _) = closed_on_three(4, false);
     arrive(&mut other, c, 4);
     assert_eq!(repair(&mut other, START), orders);
@@ -298,7 +298,7 @@ fn an_unhealthy_replica_is_replaced_and_then_deleted() {
     assert_eq!(health(&cluster, c), "HEALTHY");
 }
 
-/// The others were empty of what it has: it is the only place where that can still be read.
+/// The others lack its blocks: it is the only replica from which they can be read.
 #[test]
 fn an_unhealthy_replica_that_has_more_than_the_good_ones_stays() {
     let (mut cluster, c) = closed_on_three(4, false);
@@ -421,7 +421,7 @@ fn a_node_is_decommissioned_when_its_containers_are_enough_elsewhere() {
     let told = to(2, OrderKind::SetOperationalState { state, expiry });
     assert_eq!(decision.orders, std::slice::from_ref(&told));
     apply(&mut cluster, &decision);
-    // Until the node says that it knows.
+    // Until the node reports it.
     let again = cluster.report_op_state(node(2), OperationalState::InService, 0, true);
     assert_eq!(again.orders, [told]);
     assert!(cluster.report_op_state(node(2), state, 0, true).is_empty());
@@ -522,7 +522,7 @@ fn a_new_scm_learns_from_the_nodes_what_operators_want() {
     let leaving = DatanodeDetails { op_state: OperationalState::Decommissioning, ..details(1) };
     cluster.register(leaving, disks(1), &[], START);
     assert!(cluster.any_node_leaves());
-    // A node that is known is told what is wanted of it.
+    // A known node gets its requested state.
     let decision = register(&mut cluster, 1, &[], START);
     let (state, expiry) = (OperationalState::Decommissioning, 0);
     assert_eq!(decision.orders, [to(1, OrderKind::SetOperationalState { state, expiry })]);

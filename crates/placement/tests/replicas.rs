@@ -1,4 +1,4 @@
-//! What SCM learns and orders from container reports.
+//! State and orders of SCM after container reports.
 
 use placement::{Change, OrderKind, ReplicaState, Settings, UnknownContainer};
 use proto::hdds::LifeCycleState;
@@ -93,8 +93,8 @@ fn replicas_of_a_closed_container_follow_it() {
     }
 }
 
-/// Node 3 has told SCM of its replica before the container was CLOSED, and node 2 has been told to
-/// close but has lost the order.
+/// Node 3 reported its replica before the container was CLOSED, and node 2 was ordered to close but
+/// lost the order.
 #[test]
 fn replicas_that_a_container_was_closed_without_are_told_to_close() {
     for (reported, sequence, force) in [
@@ -123,7 +123,7 @@ fn replicas_that_a_container_was_closed_without_are_told_to_close() {
             let wanted = force.into_iter().flat_map(|force| [2, 3].map(|n| to(n, close(force))));
             assert_eq!(orders, wanted.collect::<Vec<_>>(), "{reported:?} at {sequence}");
         }
-        // A node that is not heard of is told when it is back.
+        // An unreachable node gets the order when it is back.
         cluster.heartbeat(node(2), START + cluster.settings.stale_after);
         cluster.watch_nodes(START + cluster.settings.stale_after);
         let orders = cluster.repeat_closes(container(0), 10, later).orders;

@@ -45,7 +45,7 @@ struct Datanode {
     groups: BTreeMap<PipelineId, usize>,
     copies: BTreeMap<ContainerId, Copy>,
     orders: Vec<OrderKind>,
-    /// What it was told that an operator wants of it.
+    /// The operational state that it received.
     serves: OperationalState,
 }
 
@@ -337,7 +337,7 @@ impl World {
             return;
         };
         let mut copy = copy.clone();
-        // What is deleted here stays deleted there; later deletions are not known there.
+        // Deleted blocks here stay deleted there; later deletions are missing there.
         copy.deleted.clear();
         let target = self.nodes.get_mut(&to).unwrap();
         if target.up {
@@ -345,7 +345,7 @@ impl World {
         }
     }
 
-    /// Whether every block is on some other node, too.
+    /// Returns `true` if every block is on some other node, too.
     fn may_lose(&self, n: u128) -> bool {
         self.alive.iter().all(|(block, c)| {
             let others = self.nodes.iter().filter(|(m, _)| **m != n);
@@ -509,7 +509,7 @@ impl World {
         for n in 1..=nodes {
             self.play(Step::Revive(n));
         }
-        // What waits for copies that were lost on the way is ordered again when their time is over.
+        // Copies that were lost in flight are ordered again after their timeout.
         let rounds = 60 + self.cluster.settings.replication.timeout / 3_000;
         for round in 0..rounds {
             if round == 5 {
@@ -593,7 +593,7 @@ fn apply_entry(dn: &mut Datanode, n: u128, pipeline: PipelineId, index: u64, ent
     }
 }
 
-/// How many histories are played: `PROPTEST_CASES`, else 400.
+/// Number of histories: `PROPTEST_CASES`, else 400.
 #[allow(clippy::disallowed_methods, reason = "how long the test is to run")]
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)

@@ -9,7 +9,7 @@ use crate::fixture::*;
 
 use StorageType::{Archive, Disk, Ssd};
 
-/// Disks of these types, with so many bytes left each.
+/// Disks of these types, with the given bytes left.
 fn with_room(disks: &[(StorageType, u64)]) -> Vec<Storage> {
     let disk = |(of, remaining): &(StorageType, u64)| Storage {
         storage_type: *of,

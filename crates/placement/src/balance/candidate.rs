@@ -1,4 +1,4 @@
-//! Which replicas may move.
+//! Replicas that may move.
 
 use std::collections::BTreeSet;
 
@@ -20,10 +20,10 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::Millis;
 
-/// What asks for a move, in the history of its container.
+/// Cause of a move, in the history of its container.
 const WHY: &str = "the container balancer";
 
-/// What the choice of a move reads, and what its beginning changes.
+/// State that the choice of a move reads, and that its start changes.
 #[derive(Debug)]
 pub(crate) struct Balancing<'a> {
     pub settings: &'a Settings,
@@ -43,7 +43,7 @@ impl Balancing<'_> {
     }
 
     /// The container of the replica on `source`, if that may move: it is not empty, all replicas
-    /// are there and heard of, and nothing else is done with them.
+    /// are on reachable nodes, and no other order for them is pending.
     pub(super) fn movable(
         &self,
         configuration: &Configuration,
@@ -77,7 +77,7 @@ impl Balancing<'_> {
     }
 }
 
-/// Whether the container is one of those that are moved.
+/// Returns `true` if the configuration includes the container.
 fn admits(configuration: &Configuration, c: &Container) -> bool {
     let state = match c.state {
         LifeCycleState::Closed => true,
@@ -89,7 +89,7 @@ fn admits(configuration: &Configuration, c: &Container) -> bool {
     state && included && !configuration.exclude_containers.contains(&c.id)
 }
 
-/// Whether all replicas are there and heard of, and nothing is to be done with them.
+/// Returns `true` if all replicas are on reachable nodes and need no repair.
 fn is_whole(on: &Replication<'_>, c: &Container, now: Millis) -> bool {
     if c.config.is_ec() {
         let Some(count) = on.ec_replica_count_at(c, Some(now)) else { return false };
@@ -100,7 +100,7 @@ fn is_whole(on: &Replication<'_>, c: &Container, now: Millis) -> bool {
     count.is_fine() && count.heard.len() == count.required
 }
 
-/// Whether a list names the node; by its host name or address.
+/// Returns `true` if a list contains the node's host name or address.
 pub(super) fn is_named(list: &BTreeSet<String>, node: &Node) -> bool {
     list.contains(&node.details.host) || list.contains(&node.details.ip)
 }

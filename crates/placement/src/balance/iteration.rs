@@ -10,8 +10,8 @@
 //! between disks of one type only. Ozone judges a node by all of its disks together, which is the
 //! same where they are all alike.
 //!
-//! What nodes report while replicas move counts some of them on both. So the usage that an
-//! iteration goes by is what was reported when it began, and what it has moved since.
+//! While replicas move, some of them count on both nodes in the nodes' reports. So an iteration
+//! uses the usage reported when it began, plus its own moves since.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ use crate::time::Millis;
 /// Replicas looked at under one lock.
 const PORTION: usize = 1_000;
 
-/// What an iteration does next.
+/// Next step of an iteration.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
     /// A replica moves: the order for its source.
@@ -43,7 +43,7 @@ pub enum Choice {
     Exhausted,
 }
 
-/// How an iteration ended, with Ozone's names.
+/// Result of an iteration, with Ozone's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IterationResult {
     /// All that its limits allow is moved.
@@ -65,7 +65,7 @@ impl IterationResult {
     }
 }
 
-/// Why an iteration does not begin.
+/// Reason for not starting an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotBegun {
     /// No node takes part.
@@ -74,7 +74,7 @@ pub enum NotBegun {
     Balanced,
 }
 
-/// What an iteration has done.
+/// Counts of an iteration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Bytes of the moves that began.
@@ -105,8 +105,7 @@ pub struct Iteration {
     involved: BTreeSet<DatanodeId>,
     leaving: BTreeMap<DatanodeId, u64>,
     entering: BTreeMap<DatanodeId, u64>,
-    /// Replicas on the disks that are or were sources, the largest last. Those that were looked at
-    /// are gone.
+    /// Replicas on the disks that are or were sources, the largest last. Checked ones are removed.
     candidates: BTreeMap<Disks, Vec<(u64, ContainerId)>>,
     /// Containers whose move has failed: they are left to the next iteration.
     failed: BTreeSet<ContainerId>,
@@ -154,12 +153,12 @@ impl Iteration {
         })
     }
 
-    /// What it has done so far.
+    /// Counts so far.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// How it ends when there is nothing more to move.
+    /// Result of the iteration when nothing is left to move.
     pub fn result(&self) -> IterationResult {
         match self.statistics.scheduled {
             0 => IterationResult::CannotBalanceAnyMore,
@@ -242,7 +241,8 @@ impl Iteration {
         all.into_iter().map(|(_, disks)| disks).collect()
     }
 
-    /// Whether a node may take part, which did already or is one of as many as `with` that are new.
+    /// Returns `true` if a node may take part: it does already, or the limit allows `with` new
+    /// ones.
     fn may_take_part(&self, node: DatanodeId, with: usize) -> bool {
         // A new source needs a target, which may be one that takes part already.
         let with = if self.involved.is_empty() { with } else { 1 };
@@ -250,9 +250,8 @@ impl Iteration {
             || self.involved.len().saturating_add(with) <= self.max_involved
     }
 
-    /// Lists the replicas on the disks of a type when they are looked at for the first time, or
-    /// again after a move failed. Those that belong on disks of another type are brought there by
-    /// the replication manager.
+    /// Lists the replicas on the disks of a type on the first use, and again after a move failed.
+    /// Replicas that belong on disks of another type are left to the replication manager.
     fn list(&mut self, on: &Balancing<'_>, source: Disks) {
         let failed = &self.failed;
         self.candidates.entry(source).or_insert_with(|| {

@@ -1,13 +1,12 @@
 //! The container balancer: replicas move from nodes that are fuller than the others to those that
 //! are emptier, until every node's utilisation is within a threshold of the cluster's.
 //!
-//! * [`Configuration`]: what an operator asked for. With whether the balancer runs, and which
-//!   iteration is next, it is replicated ([`Balancer`]): the next leader goes on.
-//! * [`Iteration`]: chooses moves within the limits of one iteration, and counts what became of
-//!   them.
-//! * [`Moves`](crate::replica::moving::Moves): the moves under way. A move is a copy, behind which
-//!   the source is what the replication manager deletes of one replica too many; so all that it
-//!   promises of deletions holds for moves too.
+//! * [`Configuration`]: the operator's request. With the flag that says if the balancer runs, and
+//!   the number of the next iteration, it is replicated ([`Balancer`]): the next leader continues.
+//! * [`Iteration`]: chooses moves within the limits of one iteration, and counts their results.
+//! * [`Moves`](crate::replica::moving::Moves): the moves in flight. A move is a copy, after which
+//!   the replication manager deletes the source as the surplus replica; so its guarantees for
+//!   deletions hold for moves, too.
 //!
 //! Names, limits and results are those of Ozone's `ContainerBalancer`.
 

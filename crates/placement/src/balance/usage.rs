@@ -1,4 +1,4 @@
-//! How full the disks of nodes are, each storage type by itself.
+//! Usage of the nodes' disks, by storage type.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl Usage {
     }
 }
 
-/// How full the disks of a type may be, in per cent.
+/// Range of the usage of a type's disks, in per cent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub lower: f64,
@@ -34,7 +34,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether disks that are as full need not change.
+    /// Returns `true` if disks with this usage are balanced.
     pub fn contain(&self, percent: f64) -> bool {
         (self.lower..=self.upper).contains(&percent)
     }

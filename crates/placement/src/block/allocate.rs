@@ -1,12 +1,11 @@
-//! Which open containers the next blocks go to.
+//! Choice of the open containers for the next blocks.
 //!
 //! Blocks of a batch go round over the pipelines first and over the containers of each pipeline
 //! second, beginning where the last batch ended, so that all disks and leaders get their share.
 //!
-//! What a writer excludes is kept out as long as anything else is left. When nothing is, excluded
-//! nodes and pipelines are used after all: with three nodes of which one is gone, a pipeline that
-//! still has its majority is better than none. Excluded containers stay out always; new ones take
-//! their place.
+//! A writer's exclusions apply while any alternative exists. Without one, excluded nodes and
+//! pipelines are used after all: with three nodes of which one has failed, a pipeline that still
+//! has its majority is better than none. Excluded containers are never used; new ones replace them.
 //!
 //! Of the storage types that a writer may use the first one that has a pipeline is taken. A type
 //! that enough nodes have disks of is waited for while its pipelines are made, as long as the
@@ -22,7 +21,7 @@ use crate::state::node::Node;
 use crate::state::nodes::Nodes;
 use crate::state::pipeline::PipelineEntry;
 
-/// What a writer had trouble with.
+/// Nodes, pipelines and containers that failed for a writer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exclude {
     /// Nodes.
@@ -33,24 +32,24 @@ pub struct Exclude {
     pub pipelines: Vec<PipelineId>,
 }
 
-/// What is asked for.
+/// A request for blocks.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish<'a> {
-    /// How many blocks.
+    /// Number of blocks.
     pub count: usize,
-    /// How they are replicated.
+    /// Their replication.
     pub config: ReplicationConfig,
     /// The storage types that they may be on, the best first.
     pub storage_types: &'a [StorageType],
-    /// Whether the caller comes back for a type whose pipelines are being made.
+    /// True if the caller retries for a type whose pipelines are being created.
     pub waits: bool,
     /// The owner: the OM service id. Containers have one owner.
     pub owner: &'a str,
-    /// What to avoid.
+    /// Exclusions.
     pub exclude: &'a Exclude,
 }
 
-/// Where a block goes.
+/// Location of a block.
 #[derive(Debug, Clone)]
 pub struct Slot {
     /// The container.
@@ -59,7 +58,7 @@ pub struct Slot {
     pub pipeline: Arc<Pipeline>,
 }
 
-/// Where blocks go.
+/// Locations of blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Allocation {
     /// One per block asked for; none when there is no open container to use.
@@ -69,18 +68,18 @@ pub struct Allocation {
     pub shortage: Vec<(PipelineId, u32)>,
     /// The storage type that they are on, or that something is to be made of.
     pub storage_type: StorageType,
-    /// Whether there are fewer pipelines of erasure coded groups than there are to be.
+    /// True if there are fewer pipelines of erasure coded groups than configured.
     pub lacks_pipelines: bool,
 }
 
 impl Allocation {
-    /// Whether blocks have a place, or will have one when containers are made.
+    /// Returns `true` if blocks have a location, or will have one after containers are created.
     fn is_useful(&self) -> bool {
         !self.slots.is_empty() || !self.shortage.is_empty()
     }
 }
 
-/// What says where blocks can go.
+/// State that determines where blocks can be allocated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allocating<'a> {
     pub planning: Planning<'a>,
@@ -121,7 +120,7 @@ impl Allocating<'_> {
         found.find(Allocation::is_useful).unwrap_or_default()
     }
 
-    /// Whether there is no pipeline on disks of that type, and enough nodes could make one.
+    /// Returns `true` if no pipeline is on disks of that type, and enough nodes could create one.
     fn is_about_to_serve(&self, wish: Wish<'_>, of: StorageType) -> bool {
         let serves = |n: &&Node| n.accepts_writes() && n.healthy_disks_of(of) > 0;
         let nodes = self.planning.nodes.iter().filter(serves).count();
@@ -180,8 +179,8 @@ impl Allocating<'_> {
     }
 }
 
-/// Whether the disks of a pipeline's type have room on all of its members, as far as they have
-/// told.
+/// Returns `true` if all members of a pipeline have free space on disks of its type, as far as they
+/// reported.
 fn has_room(nodes: &Nodes, pipeline: &Pipeline) -> bool {
     let of = pipeline.storage_type;
     !nodes.any_full(of) || !pipeline.members.iter().any(|m| nodes.is_full(of, m.id))

@@ -32,8 +32,8 @@ impl Cluster {
         LeftOvers { settings, nodes, containers, replicas, watched_since: *watched_since }
     }
 
-    /// The container takes no more blocks: it is full, or a node or an operator wants it closed.
-    /// Nothing when it is not OPEN.
+    /// Finalizes a container that accepts no more blocks: it is full, or a node or an operator
+    /// requests that it closes. Does nothing if it is not OPEN.
     pub fn finalize_container(&self, id: ContainerId, now: Millis) -> Decision {
         close::finalize(&self.containers, id, now)
     }
@@ -44,8 +44,8 @@ impl Cluster {
         close::order_close(self.holders(), id)
     }
 
-    /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
-    /// replicas are gone.
+    /// Checks CLOSED and DELETING containers: deletes the empty ones, completes the deletion of
+    /// those without replicas.
     pub fn clean_containers(&mut self, now: Millis) -> Decision {
         let mut candidates = std::mem::take(&mut self.replicas.empty);
         let (reported, in_safe_mode) = (self.reported(), self.safe_mode.is_on());
@@ -64,20 +64,20 @@ impl Cluster {
         decision
     }
 
-    /// Whether a container is CLOSING and neither has a pipeline nor members of one.
+    /// Returns `true` if a container is CLOSING and has neither a pipeline nor members of one.
     pub fn is_without_members(&self, id: ContainerId) -> bool {
         self.reported().is_without_members(&self.containers, id)
     }
 
-    /// Those that have yet to say whether they have a replica of a container that is CLOSING, whose
-    /// pipeline is gone, and of which no replica is known.
+    /// Members that have not yet reported if they have a replica of a CLOSING container without a
+    /// pipeline and without known replicas.
     pub fn silent_members(&self, id: ContainerId, now: Millis) -> Vec<DatanodeId> {
         self.reported().silent_members(&self.containers, id, now)
     }
 
-    /// Whether a container is on its way to its next state, so that looks at short intervals bring
-    /// it there. One whose pipeline is gone, and of which only nodes that are away may have a
-    /// replica, may wait for long.
+    /// Returns `true` if a container is in a transition that checks at short intervals complete.
+    /// One without a pipeline, of which only unreachable nodes may have a replica, may wait for
+    /// long.
     pub fn any_container_on_its_way(&self, now: Millis) -> bool {
         self.reported().any_on_its_way(&self.containers, now)
     }
@@ -101,8 +101,8 @@ impl Cluster {
         reconcilable::reconcilable(&self.containers, &self.replicas, &self.deletions, id)
     }
 
-    /// Tells each node with a replica to compare it with those of the others, as an administrator
-    /// wants. The node of a replica without another one to compare it with says so in its log.
+    /// Orders each node with a replica to compare it with those of the others, as an administrator
+    /// requests. A node that has the only replica notes that in its log.
     ///
     /// # Errors
     /// Why the replicas cannot be reconciled.

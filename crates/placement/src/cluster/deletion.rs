@@ -15,8 +15,9 @@ impl Cluster {
         deletion::number(&mut self.sequences, drafts)
     }
 
-    /// One round of at most `most` blocks, and no more than the settings say. The changes drop
-    /// transactions of containers that are gone, and those that every replica has confirmed.
+    /// One round of at most `most` blocks, limited by the settings, too. The changes drop
+    /// transactions of containers that do not exist any more, and those that every replica has
+    /// confirmed.
     pub fn send_deletions(&mut self, now: Millis, most: usize) -> (Round, Decision) {
         let Self { settings, nodes, pipelines, containers, replicas, pending, deletions, .. } =
             self;
@@ -33,7 +34,7 @@ impl Cluster {
         deletion::acknowledge(deletions, holders, pending, node, results)
     }
 
-    /// How far the deletion log is; `limit` transactions are looked at, the oldest first.
+    /// Progress of the deletion log; at most `limit` transactions are checked, the oldest first.
     pub fn deletion_status(&self, limit: usize) -> LogStatus {
         deletion::status(&self.deletions, self.holders(), &self.settings.deletion, limit)
     }

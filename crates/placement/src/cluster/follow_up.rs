@@ -1,4 +1,4 @@
-//! What follows at once from a change that was applied.
+//! Immediate consequences of an applied change.
 
 use proto::hdds::{LifeCycleEvent, LifeCycleState};
 use types::ContainerId;
@@ -11,8 +11,7 @@ use crate::state::decision::Decision;
 use crate::time::Millis;
 
 impl Cluster {
-    /// What follows at once from a change that was applied: orders that need not wait for the next
-    /// round.
+    /// Immediate consequences of an applied change: orders that need not wait for the next round.
     pub fn follow_up(&mut self, change: &Change, now: Millis) -> Decision {
         let mut decision = Decision::default();
         match change {

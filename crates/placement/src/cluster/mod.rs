@@ -1,4 +1,4 @@
-//! Everything SCM knows, in one value.
+//! All state of SCM, in one value.
 
 mod apply;
 mod balance;
@@ -30,10 +30,10 @@ use crate::state::replica::Replicas;
 use crate::state::sequence::Sequences;
 use crate::time::Millis;
 
-/// Everything SCM knows. See the [crate] for how it changes.
+/// All state of SCM. See the [crate] for how it changes.
 #[derive(Debug)]
 pub struct Cluster {
-    /// What decisions depend on.
+    /// Settings of the rules.
     pub settings: Settings,
     /// DataNodes (soft).
     pub nodes: Nodes,
@@ -49,11 +49,11 @@ pub struct Cluster {
     backoffs: Backoffs,
     /// Replicas on their way to another node (soft).
     pub moves: Moves,
-    /// What the container balancer was asked to do; `None` before its first start (replicated).
+    /// The requested state of the container balancer; `None` before its first start (replicated).
     pub balancer: Option<Balancer>,
-    /// Where the replicas of nodes that leave go to (replicated).
+    /// Destinations of the replicas of nodes that leave (replicated).
     pub destinations: Destinations,
-    /// Which repairs go first when there are too many (soft).
+    /// Priorities of repairs when there are too many (soft).
     urgency: Urgency,
     /// Replicas on disks of another storage type (soft).
     storage_types: StorageTypeRepairs,
@@ -61,7 +61,7 @@ pub struct Cluster {
     mending: Mending,
     /// What was repaired lately (soft).
     repaired: Repaired,
-    /// What happened to containers lately (soft).
+    /// Recent events of containers (soft).
     pub histories: Histories,
     /// Blocks to be deleted (replicated; acknowledgements are soft).
     pub deletions: DeletionLog,
@@ -125,7 +125,7 @@ impl Cluster {
         }
     }
 
-    /// Drops the replicated state, to be loaded anew from another SCM's snapshot. Soft state stays.
+    /// Drops the replicated state before a load from another SCM's snapshot. Soft state stays.
     pub fn forget_replicated(&mut self) {
         self.pipelines = Pipelines::default();
         self.containers = Containers::default();

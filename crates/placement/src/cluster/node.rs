@@ -84,7 +84,7 @@ impl Cluster {
         watching.watch(now)
     }
 
-    /// Begins to empty a node for good. Nothing when it is being emptied, or is empty.
+    /// Begins to decommission a node. Does nothing if that is in progress or done.
     ///
     /// # Errors
     /// When it is in, or enters, maintenance.
@@ -114,8 +114,8 @@ impl Cluster {
         self.serving().recommission(id, now)
     }
 
-    /// What a node says that it was told. On the SCM that leads, one that was told otherwise is
-    /// told again; another SCM learns it from the node.
+    /// The operational state that a node reports. If it differs, the leader sends its own again;
+    /// another SCM learns it from the node.
     pub fn report_op_state(
         &mut self,
         id: DatanodeId,
@@ -143,12 +143,12 @@ impl Cluster {
         plan_destinations(&self.replication(), &self.destinations, leaving, choice)
     }
 
-    /// What keeps a node from leaving.
+    /// Obstacles that prevent a node from leaving.
     pub fn obstacles(&self, id: DatanodeId) -> Obstacles {
         obstacles(&self.replication(), &self.containers, id)
     }
 
-    /// How far a node is that leaves.
+    /// Progress of a node that leaves.
     pub fn leaving_progress(&self, id: DatanodeId) -> LeavingProgress {
         leaving_progress(&self.replication(), &self.containers, id)
     }

@@ -42,8 +42,8 @@ impl Cluster {
         self.planning().plan_ec_pipeline(kind, avoid, id)
     }
 
-    /// The pipelines to close together for the sake of better ones: none, one or two. To be asked
-    /// when nothing is planned and no pipeline is on its way.
+    /// The pipelines to close together so that better ones can be created: none, one or two. For
+    /// calls while nothing is planned and no pipeline is in transition.
     pub fn plan_rebalance(&self) -> Vec<PipelineId> {
         if self.safe_mode.is_on() { Vec::new() } else { self.planning().plan_rebalance() }
     }
@@ -58,7 +58,7 @@ impl Cluster {
         create::order_creation(&mut self.pipelines, id, now)
     }
 
-    /// `node` runs these groups; the flag tells whether it leads.
+    /// `node` runs these groups; the flag is true for those that it leads.
     pub fn report_pipelines(
         &mut self,
         node: DatanodeId,
@@ -67,7 +67,7 @@ impl Cluster {
         report::report(&mut self.pipelines, node, reports)
     }
 
-    /// A node says that a pipeline is broken (its log's disk failed, a member lags too far behind).
+    /// A node reports a broken pipeline (its log's disk failed, a member lags too far behind).
     pub fn report_broken_pipeline(
         &self,
         node: DatanodeId,

@@ -38,7 +38,7 @@ impl Cluster {
         }
     }
 
-    /// All replicas of `node`: what is not among them is gone.
+    /// All replicas of `node`: replicas that are not among them do not exist any more.
     pub fn report_all_replicas(
         &mut self,
         node: DatanodeId,
@@ -57,7 +57,7 @@ impl Cluster {
         self.reporting().report(reports, now)
     }
 
-    /// A replica that was to come to `target` does not, as the node that was told says.
+    /// The node that was to copy a replica to `target` reports that it failed.
     pub fn copy_failed(&mut self, id: ContainerId, target: DatanodeId, now: Millis) {
         let Self { pending, histories, backoffs, .. } = self;
         report::copy_failed(pending, histories, backoffs, (id, target), now);
@@ -69,9 +69,9 @@ impl Cluster {
         Reconciling { reported, containers: &self.containers, in_safe_mode }.review(now)
     }
 
-    /// Replicas of CLOSED containers that are not CLOSED and could be are told to close once more:
+    /// Orders to close replicas of CLOSED containers that are not CLOSED and could be, once more:
     /// the order that answered their last report may be lost, or there was none, because the
-    /// container was not CLOSED by then. Looks at up to `count` containers from `start` on.
+    /// container was not CLOSED then. Checks up to `count` containers from `start` on.
     pub fn repeat_closes(&self, start: ContainerId, count: usize, now: Millis) -> Decision {
         repair::repeat_closes(&self.replication(), &self.containers, (start, count), now)
     }
@@ -99,7 +99,7 @@ impl Cluster {
     }
 
     /// The replica count of a CLOSED or QUASI_CLOSED container; `None` for one in another state, or
-    /// erasure coded. Which nodes are heard of is as [`Cluster::watch_nodes`] found it last.
+    /// erasure coded. Reachability of nodes is as of the last [`Cluster::watch_nodes`].
     pub fn replica_count(&self, c: &Container) -> Option<ReplicaCount> {
         self.replication().replica_count(c)
     }
@@ -119,7 +119,7 @@ impl Cluster {
         self.replication().health(c)
     }
 
-    /// How far repair is.
+    /// Progress of repairs.
     pub fn repair_progress(&self, now: Millis) -> Progress {
         progress::progress(&self.replication(), &self.containers, &self.repaired, now)
     }

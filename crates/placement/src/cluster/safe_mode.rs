@@ -14,19 +14,19 @@ impl Cluster {
         self.rules().all()
     }
 
-    /// Whether safe mode still waits for DataNodes.
+    /// Returns `true` if safe mode still waits for DataNodes.
     pub(super) fn more_nodes_are_coming(&self) -> bool {
         self.rules().more_nodes_are_coming()
     }
 
-    /// Enters safe mode, if there is one, with what was loaded from the store.
+    /// Enters safe mode, if it is enabled, with the state loaded from the store.
     pub fn begin_safe_mode(&mut self) {
         let Self { settings, pipelines, containers, replicas, .. } = &*self;
         self.safe_mode = SafeMode::begin(&settings.safe_mode, containers, pipelines, replicas);
     }
 
-    /// The replicated state has all that a new leader had committed: what is waited for may have
-    /// grown since the start, or since the leader before.
+    /// The replicated state has all entries that the new leader had committed: the requirements may
+    /// have grown since the start, or since the previous leader.
     pub fn note_state_machine_ready(&mut self) {
         if self.safe_mode.is_on() {
             self.begin_safe_mode();
@@ -43,7 +43,7 @@ impl Cluster {
         true
     }
 
-    /// An operator wants out; true when this call did it.
+    /// Leaves safe mode for an operator; true if it was on.
     pub fn force_leave_safe_mode(&mut self) -> bool {
         self.safe_mode.force_leave()
     }

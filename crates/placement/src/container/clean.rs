@@ -1,13 +1,14 @@
 //! Containers whose blocks are all deleted go away.
 //!
-//! **Invariant:** a container is deleted only when as many replicas as it ought to have are known
-//! (if it is erasure coded, one of each index), all CLOSED, all empty and none behind what was ever
-//! reported: one that lacks writes is empty of what it never had. The orders go out without
-//! `force`, so that a node refuses when it knows better. A replica with blocks in it that turns up
-//! later revives the container (see `replica::reconcile`). One that was never written goes when its
-//! pipeline is gone, so that nothing can write to it any more, and each member of that has said
-//! that it has no replica: a member that this SCM has not heard of may have it full of blocks,
-//! whatever the record says of its size ([`Evidence`](super::Evidence)).
+//! **Invariant:** a container is deleted only if its required number of replicas are known (for an
+//! erasure coded one, one of each index), all CLOSED, all empty, and none older than the newest
+//! state ever reported: a replica that lacks writes may be empty only because of that. The orders
+//! are sent without `force`, so that a node refuses to delete blocks that SCM does not have. A
+//! replica with blocks that is reported later revives the container (see `replica::reconcile`). A
+//! container that was never written is deleted when its pipeline does not exist any more, so that
+//! no client can write to it, and each of the pipeline's members has reported that it has no
+//! replica: an unreachable member may have one full of blocks, even if the record's size is 0
+//! ([`Evidence`](super::Evidence)).
 
 use std::collections::BTreeSet;
 
@@ -22,7 +23,7 @@ use crate::state::order::OrderKind;
 use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::{Millis, elapsed};
 
-/// What says that a container has nothing in it, or nobody.
+/// State that proves that a container is empty, or has no replicas.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cleaning<'a> {
     pub reported: Reported<'a>,
@@ -31,11 +32,11 @@ pub(crate) struct Cleaning<'a> {
 }
 
 impl Cleaning<'_> {
-    /// Looks at CLOSED and DELETING containers: deletes the empty ones, finishes those whose
-    /// replicas are gone. Of `candidates` an empty replica was reported.
+    /// Checks CLOSED and DELETING containers: deletes the empty ones, completes the deletion of
+    /// those without replicas. `candidates` are those of which an empty replica was reported.
     pub fn clean(&self, candidates: &mut BTreeSet<ContainerId>, now: Millis) -> Decision {
         let mut decision = Decision::default();
-        // One with a replica that is not empty is looked at again when that is reported to be.
+        // One with a replica that is not empty is checked again when that is reported as empty.
         candidates.retain(|id| self.may_become_empty(*id));
         for id in candidates.iter().copied() {
             if self.is_empty_everywhere(id) {
@@ -88,7 +89,7 @@ impl Cleaning<'_> {
             })
     }
 
-    /// A container that was made ahead and not used before its pipeline was gone.
+    /// A container that was created in advance and not used before its pipeline was removed.
     fn was_never_written(&self, id: ContainerId, now: Millis) -> bool {
         let Some(c) = self.containers.get(id) else { return false };
         c.keys == 0

@@ -10,8 +10,8 @@ use crate::state::decision::Decision;
 use crate::state::order::OrderKind;
 use crate::time::Millis;
 
-/// The container takes no more blocks: it is full, or a node or an operator wants it closed.
-/// Nothing when it is not OPEN.
+/// Finalizes a container that accepts no more blocks: it is full, or a node or an operator requests
+/// that it closes. Does nothing if it is not OPEN.
 pub(crate) fn finalize(containers: &Containers, id: ContainerId, now: Millis) -> Decision {
     let mut decision = Decision::default();
     if let Some(c) = containers.get(id).filter(|c| c.state == LifeCycleState::Open) {

@@ -1,9 +1,9 @@
-//! What has to be known before a container counts as one that nobody has, kept with its record.
+//! Evidence, kept in a container's record, that it has no replicas.
 //!
-//! That SCM knows of no replica says nothing of nodes that it has not heard of since it started.
-//! So the record has who may have one, whether all that ought to be there were seen empty, and what
-//! was ordered away since. All of it is replicated. A record of an earlier release has none of it:
-//! its container is kept wherever it turns up.
+//! SCM may have no replica of a container because nodes have not reported since it started. So the
+//! record has the nodes that may have one, a flag that is set if all required replicas were
+//! reported as empty, and the indexes deleted since. All of it is replicated. A record of an
+//! earlier release has no evidence: its container is kept wherever a replica is reported.
 
 use proto::hdds::LifeCycleState;
 use types::{ContainerId, DatanodeId, OperationalState};
@@ -14,9 +14,9 @@ use crate::state::replica::{Replica, ReplicaState};
 use crate::time::Millis;
 
 impl Reported<'_> {
-    /// Whether all that may have a replica of a container whose pipeline is gone, and that was not
-    /// closed, have said that they have none. Only the members of the pipeline can have been
-    /// written to: what is not closed is not copied.
+    /// Returns `true` if all nodes that may have a replica of a container without a pipeline, which
+    /// was not closed, have reported that they have none. Only the members of the pipeline can have
+    /// been written to: containers are copied only after they are closed.
     pub(crate) fn nobody_can_have(&self, c: &Container, now: Millis) -> bool {
         let members = &c.evidence.members;
         self.replicas.of(c.id).is_empty()
@@ -24,9 +24,9 @@ impl Reported<'_> {
             && members.iter().all(|member| self.has_told_all(*member, now))
     }
 
-    /// Whether a container that is CLOSING, without a pipeline and a known replica, may have
-    /// acknowledged blocks. Those that have yet to say what they have would have them all: each
-    /// member if it is erasure coded, else a majority.
+    /// Returns `true` if a CLOSING container without a pipeline and a known replica may have
+    /// acknowledged blocks. The members that have not reported yet would have them all: each member
+    /// if it is erasure coded, else a majority.
     pub(crate) fn may_be_missing(&self, c: &Container) -> bool {
         let members = &c.evidence.members;
         let has_told = |id: DatanodeId| {
@@ -42,12 +42,12 @@ impl Reported<'_> {
             && silent >= enough
     }
 
-    /// Whether a container's pipeline was removed, or it never had one.
+    /// Returns `true` if a container's pipeline was removed, or it never had one.
     pub(crate) fn is_without_pipeline(&self, c: &Container) -> bool {
         c.pipeline.is_none_or(|id| self.pipelines.get(id).is_none())
     }
 
-    /// Whether a container is CLOSING and neither has a pipeline nor members of one.
+    /// Returns `true` if a container is CLOSING and has neither a pipeline nor members of one.
     pub(crate) fn is_without_members(&self, containers: &Containers, id: ContainerId) -> bool {
         containers.get(id).is_some_and(|c| {
             c.state == LifeCycleState::Closing
@@ -56,8 +56,8 @@ impl Reported<'_> {
         })
     }
 
-    /// Those that have yet to say whether they have a replica of a container that is CLOSING, whose
-    /// pipeline is gone, and of which no replica is known.
+    /// Members that have not yet reported if they have a replica of a CLOSING container without a
+    /// pipeline and without known replicas.
     pub(crate) fn silent_members(
         &self,
         containers: &Containers,
@@ -72,9 +72,9 @@ impl Reported<'_> {
         members.copied().filter(|member| !self.has_told_all(*member, now)).collect()
     }
 
-    /// Whether a container is on its way to its next state, so that looks at short intervals bring
-    /// it there. One whose pipeline is gone, and of which only nodes that are away may have a
-    /// replica, may wait for long.
+    /// Returns `true` if a container is in a transition that checks at short intervals complete.
+    /// One without a pipeline, of which only unreachable nodes may have a replica, may wait for
+    /// long.
     pub(crate) fn any_on_its_way(&self, containers: &Containers, now: Millis) -> bool {
         let waits = |c: &Container| {
             self.is_without_pipeline(c)
@@ -90,24 +90,24 @@ impl Reported<'_> {
             || in_state(LifeCycleState::Deleting).any(|id| self.goes_soon(id))
     }
 
-    /// Whether a QUASI_CLOSED container has a replica that an order is for. What changes with time
-    /// alone is seen by the looks at long intervals.
+    /// Returns `true` if a QUASI_CLOSED container has a replica that an order can close.
+    /// Transitions that only depend on time are left to the checks at long intervals.
     fn closes_soon(&self, c: &Container, now: Millis) -> bool {
         let replicas = self.replicas.of(c.id);
         let open = |r: &Replica| matches!(r.state, ReplicaState::Open | ReplicaState::Closing);
         replicas.iter().any(open) || !replicas.is_empty() && self.last_write_is_known(c, now)
     }
 
-    /// Whether a DELETING container has no replica any more, or one that a node would delete. What
-    /// is left with blocks in it goes at long intervals, if it may go.
+    /// Returns `true` if a DELETING container has no replica any more, or one that a node would
+    /// delete. Leftovers with blocks are deleted at long intervals, if they may be deleted.
     fn goes_soon(&self, id: ContainerId) -> bool {
         let replicas = self.replicas.of(id);
         replicas.is_empty() || replicas.iter().any(|r| r.keys == 0)
     }
 
-    /// Whether what a node has is known: it was heard of lately, has told this leader what is
-    /// there, and has no disk that could not be read. One that is decommissioned was emptied, and
-    /// an operator says that it is gone.
+    /// Returns `true` if all replicas of a node are known: it sent a recent heartbeat, has reported
+    /// its replicas to this leader, and has no unreadable disk. A decommissioned node was emptied,
+    /// and the operator confirms that it was removed.
     fn has_told_all(&self, id: DatanodeId, now: Millis) -> bool {
         self.nodes.get(id).is_some_and(|node| {
             node.details.op_state == OperationalState::Decommissioned

@@ -1,4 +1,4 @@
-//! What is noted in the histories of containers.
+//! Events recorded in the histories of containers.
 
 use types::{ContainerId, DatanodeId};
 

@@ -7,7 +7,7 @@ use crate::state::container::Containers;
 use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 
-/// What says which nodes hold a container.
+/// State that determines the nodes that hold a container.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Holders<'a> {
     pub containers: &'a Containers,

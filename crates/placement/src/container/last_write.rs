@@ -1,4 +1,4 @@
-//! Whether the last write to a QUASI_CLOSED container is known.
+//! Evidence that the last write to a QUASI_CLOSED container is known.
 
 use types::DatanodeId;
 
@@ -9,10 +9,10 @@ use crate::state::replica::{Replica, ReplicaState};
 use crate::time::{Millis, elapsed};
 
 impl Reported<'_> {
-    /// Whether enough quasi-closed replicas were seen for one of them to have the last acknowledged
-    /// write: those of all origins; or of a majority, without which nothing was acknowledged, when
-    /// the nodes of the missing ones are dead, or had time to come: a member that never wrote to
-    /// the container has no replica to wait for.
+    /// Returns `true` if the reported quasi-closed replicas must include the last acknowledged
+    /// write: those of all origins; or of a majority, without which no write was acknowledged, when
+    /// the nodes of the missing ones are dead, or had time to report: a member that never wrote to
+    /// the container has no replica.
     pub(crate) fn last_write_is_known(&self, c: &Container, now: Millis) -> bool {
         let mut origins: Vec<_> = self
             .replicas
@@ -43,7 +43,7 @@ impl Reported<'_> {
     }
 }
 
-/// Whether a replica is QUASI_CLOSED.
+/// Returns `true` if a replica is QUASI_CLOSED.
 pub(crate) fn is_quasi_closed(r: &Replica) -> bool {
     r.state == ReplicaState::QuasiClosed
 }

@@ -1,16 +1,16 @@
-//! What is left of erasure coded containers that are deleted: a node was away while the others were
-//! emptied and deleted, and is back with blocks. They are too few to read any.
+//! Leftover replicas of erasure coded containers that are deleted: a node was down while the others
+//! were emptied and deleted, and is back with blocks. They are too few to read any.
 //!
-//! Each block that was acknowledged is on the nodes of all indexes, and a node that had a replica
-//! which was deleted begins none anew: nobody has had a block acknowledged since. Besides that:
+//! Each acknowledged block is on the nodes of all indexes, and a node never recreates a replica
+//! that was deleted: so no block was acknowledged since. In addition:
 //!
-//! **Invariant:** what goes is left of a container of which one replica of each index was seen
-//! CLOSED and empty ([`Evidence::emptied`](crate::Evidence)); and no more indexes of it ever go, in
-//! sum over all portions in which its nodes come back and all SCMs that lead, than the code can
-//! make up for. So even if that was a mistake it can be read when all are back. What went is in the
-//! record before it is ordered. None goes while a node is known that is not HEALTHY, was not heard
-//! of lately, or has not told this leader what it has. A container whose blocks can be read is
-//! revived instead (`replica::reconcile`).
+//! **Invariant:** leftovers are deleted only of a container of which one replica of each index was
+//! reported CLOSED and empty ([`Evidence::emptied`](crate::Evidence)); and never more of its
+//! indexes than the code can recover, summed over all batches in which its nodes come back and over
+//! all leaders. So even if the evidence was wrong, it can be read when all are back. Deletions are
+//! recorded before they are ordered. None is ordered while a known node is not HEALTHY, has sent no
+//! recent heartbeat, or has not reported its replicas to this leader. A container whose blocks can
+//! be read is revived instead (`replica::reconcile`).
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::state::order::OrderKind;
 use crate::state::replica::{Replica, Replicas};
 use crate::time::{Millis, elapsed};
 
-/// What says whether what is left of a deleted container may go.
+/// State that determines if leftovers of a deleted container may be deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LeftOvers<'a> {
     pub settings: &'a Settings,
@@ -88,7 +88,7 @@ impl LeftOvers<'_> {
         self.replicas.of(id).iter().filter(|r| r.keys > 0)
     }
 
-    /// Whether all nodes are sure to be there, and others had time to register.
+    /// Returns `true` if all nodes are reachable, and others had time to register.
     pub fn all_are_back(&self, now: Millis) -> bool {
         let waited = |since| elapsed(since, now) >= self.settings.dead_after;
         self.watched_since.is_some_and(waited)
@@ -96,7 +96,7 @@ impl LeftOvers<'_> {
     }
 }
 
-/// A node has reported a replica: what is left of a deleted container is looked at later.
+/// A node has reported a replica: leftovers of a deleted container are checked later.
 pub(crate) fn note(
     replicas: &mut Replicas,
     containers: &Containers,

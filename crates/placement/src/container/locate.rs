@@ -1,4 +1,4 @@
-//! Where a container can be read, or written.
+//! Locations at which a container can be read, or written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::state::node::Health;
 use crate::state::pending::PendingTasks;
 use crate::state::replica::ReplicaState;
 
-/// Why a container cannot be located.
+/// Reason for which a container cannot be located.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocateError {
     /// There is no such container.
@@ -23,7 +23,7 @@ pub enum LocateError {
     NoReplicas(ContainerId, bool),
 }
 
-/// What says where a container is.
+/// State that determines a container's location.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Locating<'a> {
     pub reported: Reported<'a>,
@@ -70,7 +70,7 @@ impl<'a> Locating<'a> {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
             // One that is not closed yet may have come back from before its index was rebuilt.
             let late = is_ec && closed && r.state != ReplicaState::Closed;
-            // It may be gone before a reader comes to it.
+            // It may be deleted before a client reads it.
             let goes = self.pending.is_going(container.id, r.node);
             (broken, late, goes, n.health, std::cmp::Reverse(r.sequence_id), r.node)
         });

@@ -19,8 +19,8 @@ use crate::state::nodes::Nodes;
 use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 
-/// What is known of the nodes, of the pipelines between them and of the replicas on them: what
-/// rules for a container read besides its record.
+/// Nodes, the pipelines between them and the replicas on them: the state that rules for a container
+/// read in addition to its record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reported<'a> {
     pub settings: &'a Settings,

@@ -1,10 +1,10 @@
-//! Whether the replicas of a container can be compared with each other, and which node compares its
-//! replica with whose.
+//! Checks if the replicas of a container can be compared with each other, and selects the peers of
+//! each.
 //!
 //! A replica gets from the others what it lacks. It must not get what was deleted, so:
 //!
 //! * nothing is compared while the deletion log still has deletions of the container;
-//! * a replica that may have deleted blocks ([`Replica::lags`](crate::Replica)) is nobody's peer.
+//! * a replica that may have deleted blocks ([`Replica::lags`](crate::Replica)) is no peer.
 
 use proto::hdds::{LifeCycleState, ReplicationType};
 use types::{ContainerId, DatanodeId};
@@ -14,11 +14,11 @@ use crate::state::deletion::DeletionLog;
 use crate::state::order::{Order, OrderKind};
 use crate::state::replica::{ReplicaState, Replicas};
 
-/// What asks for it, in the container's history.
+/// Cause of the orders, in the container's history.
 pub(crate) const WHY: &str = "an administrator";
 
-/// Why the replicas of a container are not reconciled. All but the last are Ozone's reasons, in its
-/// words and in its order.
+/// Reason for which the replicas of a container are not reconciled. All but the last are Ozone's
+/// reasons, in its words and in its order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReconcilable {
     /// There is no such container.
@@ -127,8 +127,8 @@ pub(crate) fn reconcilable<'a>(
     }
 }
 
-/// Tells each node with a replica to compare it with those of the others, as an administrator
-/// wants. The node of a replica without another one to compare it with says so in its log.
+/// Orders each node with a replica to compare it with those of the others, as an administrator
+/// requests. A node that has the only replica notes that in its log.
 pub(crate) fn order_reconciliation(replicas: &Replicas, id: ContainerId) -> Vec<Order> {
     let sources = sources(replicas, id);
     let order = |node: DatanodeId| {
@@ -144,7 +144,7 @@ pub(crate) fn sources(replicas: &Replicas, id: ContainerId) -> Vec<DatanodeId> {
     replicas.filter(|r| can_be_compared(&r.state) && !r.lags).map(|r| r.node).collect()
 }
 
-/// Whether a replica in that state takes no writes, and may have blocks that can be read.
+/// Returns `true` if a replica in that state takes no writes, and may have readable blocks.
 fn can_be_compared(state: &ReplicaState) -> bool {
     matches!(state, ReplicaState::Closed | ReplicaState::QuasiClosed | ReplicaState::Unhealthy)
 }

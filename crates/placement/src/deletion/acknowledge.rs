@@ -41,7 +41,7 @@ pub(crate) fn acknowledge(
     decision
 }
 
-/// Whether all nodes that must have confirmed a transaction.
+/// Returns `true` if all required nodes have confirmed a transaction.
 pub(super) fn is_acknowledged(
     log: &DeletionLog,
     holders: Holders<'_>,

@@ -1,4 +1,4 @@
-//! Blocks to be deleted: what is handed over, sent and confirmed.
+//! The deletion log: blocks received for deletion, sent to nodes, and confirmed.
 
 mod acknowledge;
 mod add;

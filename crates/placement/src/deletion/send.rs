@@ -25,18 +25,18 @@ use crate::time::Millis;
 const ROUND_SCAN: usize = 50_000;
 const LEAST_SCAN: usize = 1_000;
 
-/// What a round did, for the log and the metrics.
+/// Counts of a round, for the log and the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Round {
     /// Transactions sent to at least one node.
     pub transactions: usize,
     /// Blocks in them.
     pub blocks: usize,
-    /// Whether there was more than one round takes.
+    /// True if transactions beyond the limits of the round remain.
     pub more: bool,
 }
 
-/// What a round reads besides the log.
+/// State that a round reads in addition to the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sending<'a> {
     pub settings: &'a DeletionSettings,
@@ -45,8 +45,8 @@ pub(crate) struct Sending<'a> {
     pub pending: &'a PendingTasks,
 }
 
-/// One round of at most `most` blocks, and no more than the settings say. The changes drop
-/// transactions of containers that are gone, and those that every replica has confirmed.
+/// One round of at most `most` blocks, limited by the settings, too. The changes drop transactions
+/// of containers that do not exist any more, and those that every replica has confirmed.
 pub(crate) fn send(
     log: &mut DeletionLog,
     on: &Sending<'_>,

@@ -1,4 +1,4 @@
-//! What the deletion log waits for.
+//! Obstacles of the deletion log.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::container::Holders;
 use crate::settings::DeletionSettings;
 use crate::state::deletion::DeletionLog;
 
-/// What a node has not confirmed.
+/// Transactions that a node has not confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unconfirmed {
     /// Transactions.
@@ -27,7 +27,7 @@ pub struct Oldest {
     pub container: ContainerId,
     /// Rounds in which it was sent.
     pub retries: u32,
-    /// Whether it is not sent any more, because it was too often.
+    /// True if it is not sent any more, after too many retries.
     pub put_aside: bool,
     /// Nodes with a replica that have not confirmed it.
     pub waits_for: Vec<DatanodeId>,
@@ -37,20 +37,20 @@ pub struct Oldest {
     pub required: usize,
 }
 
-/// How far the deletion log is.
+/// Progress of the deletion log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogStatus {
     /// All of it.
     pub summary: Summary,
     /// The transaction that waits longest.
     pub oldest: Option<Oldest>,
-    /// What nodes have not confirmed of the transactions that were looked at.
+    /// Unconfirmed transactions of each node, among those that were checked.
     pub nodes: BTreeMap<DatanodeId, Unconfirmed>,
-    /// Whether not all transactions were looked at.
+    /// True if not all transactions were checked.
     pub more: bool,
 }
 
-/// How far the deletion log is; `limit` transactions are looked at, the oldest first.
+/// Progress of the deletion log; at most `limit` transactions are checked, the oldest first.
 pub(crate) fn status(
     log: &DeletionLog,
     holders: Holders<'_>,

@@ -14,7 +14,7 @@ use crate::state::node::{Health, Node};
 use crate::state::nodes::Destinations;
 use crate::state::replica::Replicas;
 
-/// Where an operator wants a node's replicas to go.
+/// Requested destination of a node's replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DestinationChoice {
     /// To any nodes.
@@ -25,7 +25,7 @@ pub enum DestinationChoice {
     Node(DatanodeId),
 }
 
-/// Why a node cannot be a destination.
+/// Reason for which a node cannot be a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DestinationError {
     /// No such node.
@@ -45,13 +45,13 @@ pub enum DestinationError {
         state: OperationalState,
     },
     /// Its disks have not enough room.
-    #[error("destination {node} has {room} bytes left, and {needed} are to go there")]
+    #[error("destination {node} has {room} bytes left, {needed} are needed")]
     Room {
         /// The destination.
         node: String,
-        /// What its disks have left.
+        /// Free space of its disks.
         room: u64,
-        /// What the nodes have that leave.
+        /// Bytes on the nodes that leave.
         needed: u64,
     },
 }
@@ -85,7 +85,7 @@ pub(crate) fn plan_destinations(
     Ok(changes)
 }
 
-/// Whether what these nodes have can go to that one.
+/// Checks that one node can take all replicas of these nodes.
 fn check_destination(
     on: &Replication<'_>,
     leaving: &[DatanodeId],
@@ -108,9 +108,9 @@ fn check_destination(
     }
 }
 
-/// The idlest node that has room for all and could take most of it: in another rack if there is
-/// one, nobody else's destination if there is one, then the one that has the fewest of the
-/// containers already, the least to send and to get, and is the emptiest.
+/// The least busy node that has room for all and could take most of it: in another rack if
+/// possible, not a destination already if possible, then the one that has the fewest of the
+/// containers, the fewest copies in flight, and the lowest usage.
 fn choose_destination(
     on: &Replication<'_>,
     leaving: &[DatanodeId],

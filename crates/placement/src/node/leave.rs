@@ -19,7 +19,7 @@ use crate::time::Millis;
 /// Containers named per kind at most.
 const NAMED: usize = 10_000;
 
-/// What keeps a node from leaving.
+/// Obstacles that prevent a node from leaving.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Obstacles {
     /// Pipelines that are not gone.
@@ -42,7 +42,7 @@ impl Obstacles {
         self.bytes_done = self.bytes_done.saturating_add(bytes);
     }
 
-    /// Whether nothing is left.
+    /// Returns `true` if there is none.
     pub fn is_none(&self) -> bool {
         self.pipelines.is_empty() && self.under_replicated.is_empty() && self.unclosed.is_empty()
     }
@@ -51,15 +51,15 @@ impl Obstacles {
 /// A node on its way, or one whose maintenance ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeavingNode {
-    /// Which node.
+    /// The node.
     pub node: DatanodeId,
     /// Its state after this look.
     pub state: OperationalState,
-    /// What still blocks it.
+    /// Its remaining obstacles.
     pub obstacles: Obstacles,
 }
 
-/// What keeps a node from leaving.
+/// Returns the obstacles that prevent a node from leaving.
 pub(crate) fn obstacles(
     on: &Replication<'_>,
     containers: &Containers,
@@ -100,17 +100,16 @@ pub(crate) fn obstacles(
             }
             LifeCycleState::Closed | LifeCycleState::QuasiClosed => {
                 let Some(count) = on.replica_count(c) else { continue };
-                // In maintenance a replica may be away; decommissioned it is gone.
+                // In maintenance a replica may be unreachable; with decommissioning it is lost.
                 let enough = match maintenance {
                     true => count.missing(false) == 0,
                     false => {
-                        // What is on a node that is not heard of may be lost when this one is
-                        // gone.
+                        // Replicas on unreachable nodes may be lost when this one leaves.
                         let others = count.heard.len().saturating_add(count.maintenance.len());
                         others >= count.required && count.missing(false) == 0
                     }
                 };
-                // Of what is good nowhere there is nothing to copy; the report names it.
+                // Without any good replica there is nothing to copy; the report lists it.
                 if enough || count.is_lost() {
                     found.note_done(bytes);
                     continue;

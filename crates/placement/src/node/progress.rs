@@ -1,4 +1,4 @@
-//! How far a node is that leaves: bytes, their rate, how long it takes, and what holds it up.
+//! Progress of a node that leaves: bytes, their rate, the remaining time, and the obstacle.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::replica::refuses::Refuses;
 use crate::state::container::{Container, Containers};
 use crate::time::Millis;
 
-/// How far a node is that leaves.
+/// Progress of a node that leaves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeavingProgress {
     /// Bytes of its containers that are enough elsewhere.
@@ -20,13 +20,13 @@ pub struct LeavingProgress {
     pub bytes_left: u64,
     /// Bytes a second of late; `None` when that is not known yet.
     pub bytes_per_second: Option<u64>,
-    /// How long it takes at that rate; `None` when that is not known.
+    /// Remaining time at that rate; `None` if it is unknown.
     pub left: Option<Millis>,
-    /// What is waited for first; `None` when nothing is left.
+    /// The first obstacle; `None` when nothing is left.
     pub blocked_by: Option<Blocked>,
 }
 
-/// What a node that leaves waits for.
+/// Obstacle of a node that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocked {
     /// A pipeline that is not closed.
@@ -92,7 +92,7 @@ impl fmt::Display for Blocked {
     }
 }
 
-/// How far a node is that leaves.
+/// Returns the progress of a node that leaves.
 pub(crate) fn leaving_progress(
     on: &Replication<'_>,
     containers: &Containers,
@@ -114,7 +114,7 @@ pub(crate) fn leaving_progress(
     }
 }
 
-/// What is waited for first. What cannot go on by itself comes before what is on its way.
+/// The first obstacle. Those that need an operator come before those in progress.
 fn blocked_by(
     on: &Replication<'_>,
     containers: &Containers,
@@ -138,7 +138,7 @@ fn blocked_by(
     waiting().next()
 }
 
-/// Why a container is not enough elsewhere.
+/// Reason for which a container has too few replicas elsewhere.
 fn blocks(on: &Replication<'_>, c: &Container) -> Blocked {
     let coming = on.pending.of(c.id).iter().filter(|p| p.task.comes().is_some());
     let coming: Vec<_> = coming.map(|pending| pending.node).collect();

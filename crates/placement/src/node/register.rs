@@ -14,7 +14,7 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 use crate::time::Millis;
 
-/// What a registration meant.
+/// Effect of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registered {
     /// A node not seen since the start.
@@ -25,7 +25,7 @@ pub enum Registered {
     Moved,
 }
 
-/// What a registration changes.
+/// State that a registration changes.
 #[derive(Debug)]
 pub(crate) struct Registration<'a> {
     pub nodes: &'a mut Nodes,
@@ -60,8 +60,8 @@ impl Registration<'_> {
             }
             Some(_) => Registered::Moved,
         };
-        // What an operator wants of a node that is known here counts; of another one, what it
-        // remembers itself.
+        // For a node that is known here, SCM's operational state counts; for another one, that
+        // which the node has stored.
         let mut details = details;
         let known = self.nodes.get(id).map(|n| (n.details.op_state, n.details.op_state_expiry));
         let told = (details.op_state, details.op_state_expiry);
@@ -117,7 +117,7 @@ fn rejoin(
     // Of one without a group there is nothing to rejoin.
     let entry = pipelines.get(id).filter(|e| !e.record.config.is_ec());
     let Some(entry) = entry else { return };
-    // Those that have not reported it are told when they register, or have lost it.
+    // Members that have not reported it get it when they register, or have lost it.
     let members = entry.reported.clone();
     match entry.record.state {
         PipelineState::Closed => {}
@@ -126,8 +126,8 @@ fn rejoin(
             pipelines.forget_report(id, node);
             decision.order(node, OrderKind::CreatePipeline(id));
         }
-        // Until it is closed nothing may have the node begin it anew: the group it lost may
-        // have decided something.
+        // No order may recreate the group on the node until the pipeline is closed: the lost group
+        // may have decided something.
         _ if !is_listed => {
             pipelines.forget_report(id, node);
             decision.changes.push(Change::ClosePipeline { id, now });

@@ -1,12 +1,12 @@
-//! Operational states: what an operator wants of a node.
+//! Operational states of nodes, as requested by operators.
 //!
 //! ```text
 //! IN_SERVICE ─► DECOMMISSIONING ─► DECOMMISSIONED
 //!     │  ▲ recommission: from anywhere, and when maintenance is over
 //!     └──┴► ENTERING_MAINTENANCE ─► IN_MAINTENANCE
 //! ```
-//! The state is soft here: the node itself keeps it, and tells it with every registration and
-//! heartbeat. So it outlives both, and every SCM knows it.
+//! The state is soft here: the node itself stores it, and sends it with every registration and
+//! heartbeat. So it survives restarts of both, and every SCM has it.
 
 use types::{DatanodeId, OperationalState};
 
@@ -27,7 +27,7 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 use crate::time::Millis;
 
-/// Why a node does not change its state.
+/// Reason for which a node does not change its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServeError {
     /// No such node.
@@ -36,7 +36,7 @@ pub enum ServeError {
     /// Its state does not allow it.
     #[error("Cannot {verb} node {node} in {} state", .state.to_wire().as_str_name())]
     State {
-        /// What was wanted.
+        /// The requested change.
         verb: &'static str,
         /// The node.
         node: String,
@@ -45,7 +45,7 @@ pub enum ServeError {
     },
 }
 
-/// What a change of a node's operational state reads and changes.
+/// State that a change of a node's operational state reads and changes.
 #[derive(Debug)]
 pub(crate) struct Serving<'a> {
     pub nodes: &'a mut Nodes,
@@ -63,7 +63,7 @@ impl Serving<'_> {
         Replication { settings, nodes, pipelines, replicas, pending }
     }
 
-    /// Begins to empty a node for good. Nothing when it is being emptied, or is empty.
+    /// Begins to decommission a node. Does nothing if that is in progress or done.
     ///
     /// # Errors
     /// When it is in, or enters, maintenance.
@@ -156,8 +156,8 @@ impl Serving<'_> {
     }
 }
 
-/// What a node says that it was told. On the SCM that leads, one that was told otherwise is
-/// told again; another SCM learns it from the node.
+/// The operational state that a node reports. If it differs, the leader sends its own again;
+/// another SCM learns it from the node.
 pub(crate) fn report_op_state(
     nodes: &mut Nodes,
     pipelines: &mut Pipelines,

@@ -1,4 +1,4 @@
-//! Heartbeats, and what follows when they stop.
+//! Heartbeats, and the effects of missing ones.
 
 use types::{DatanodeId, OperationalState, PipelineState};
 
@@ -18,11 +18,11 @@ use crate::time::Millis;
 /// A node's health changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shift {
-    /// Which node.
+    /// The node.
     pub node: DatanodeId,
-    /// How it was.
+    /// Its health before.
     pub from: Health,
-    /// How it is.
+    /// Its health now.
     pub to: Health,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn heartbeat(nodes: &mut Nodes, node: DatanodeId, now: Millis) -> Opt
     Some((from != Health::Healthy).then_some(Shift { node, from, to: Health::Healthy }))
 }
 
-/// What a look at all nodes reads and changes.
+/// State that a check of all nodes reads and changes.
 #[derive(Debug)]
 pub(crate) struct Watching<'a> {
     pub settings: &'a Settings,
@@ -51,10 +51,10 @@ pub(crate) struct Watching<'a> {
 }
 
 impl Watching<'_> {
-    /// Looks at the age of every node's last heartbeat. Pipelines of nodes that are STALE or DEAD,
-    /// or that have not registered in the time after which they were DEAD, are to be closed; this
-    /// is decided anew each time, for what an SCM decides before it leads is dropped. The replicas
-    /// of a node that went DEAD are forgotten.
+    /// Checks the age of every node's last heartbeat. Pipelines of nodes that are STALE or DEAD, or
+    /// that have not registered in the time after which they would be DEAD, are closed; this is
+    /// decided again each time, because decisions of a follower are dropped. The replicas of a node
+    /// that became DEAD are forgotten.
     pub fn watch(&mut self, now: Millis) -> (Vec<Shift>, Decision) {
         let mut shifts = Vec::new();
         for node in self.nodes.iter_mut() {

@@ -41,7 +41,7 @@ impl Seat {
     }
 }
 
-/// Nodes with room, and what they have in common.
+/// Nodes with room, and the pipelines that they share.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Board {
     seats: Vec<Seat>,
@@ -107,7 +107,7 @@ impl Board {
         self.sets.iter().filter(bad).map(|(_, n)| *n as usize).fold(0, usize::saturating_add)
     }
 
-    /// Whether all of these nodes are in one rack although there are others.
+    /// Returns `true` if all of these nodes are in one rack although there are others.
     pub fn is_misplaced(&self, members: &[DatanodeId]) -> bool {
         let racks: Vec<_> = members.iter().filter_map(|m| self.rack_of(*m)).collect();
         self.racks.len() > 1
@@ -115,7 +115,7 @@ impl Board {
             && racks.windows(2).all(|w| w[0] == w[1])
     }
 
-    /// Whether several pipelines are made of exactly these nodes.
+    /// Returns `true` if several pipelines consist of exactly these nodes.
     pub fn is_duplicate(&self, members: &[DatanodeId]) -> bool {
         self.sets.get(&sorted(members)).is_some_and(|n| *n > 1)
     }
@@ -230,7 +230,7 @@ fn pool<'a>(free: &[&'a Seat], room: &[usize]) -> Vec<&'a Seat> {
     free.iter().filter(fits).copied().collect()
 }
 
-/// How many sets of `size` different nodes can be made of nodes that each take part in so many.
+/// Maximum number of sets of `size` different nodes, with a limit of sets per node.
 fn most(rooms: impl Iterator<Item = usize> + Clone, size: usize) -> usize {
     let whole = |n: usize| {
         let sum = rooms.clone().map(|r| r.min(n)).fold(0_usize, usize::saturating_add);

@@ -19,10 +19,10 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 use crate::time::{Millis, elapsed};
 
-/// How long the report of a new replica may take; nodes report them at once.
+/// Time limit for the report of a new replica; nodes report them immediately.
 const REPORT_TIMEOUT: Millis = 3_000;
 
-/// What a look at all pipelines reads and changes.
+/// State that a check of all pipelines reads and changes.
 #[derive(Debug)]
 pub(crate) struct Scrubbing<'a> {
     pub settings: &'a Settings,
@@ -84,8 +84,8 @@ impl Scrubbing<'_> {
         }
     }
 
-    /// Whether every live member has closed its replica of every container of the pipeline. One
-    /// that no node has reported a replica of by now was never written.
+    /// Returns `true` if every live member has closed its replica of every container of the
+    /// pipeline. A container without any reported replica by now was never written.
     fn containers_are_closed(&self, id: PipelineId, age: Millis) -> bool {
         let Some(entry) = self.pipelines.get(id) else { return true };
         let live = |m: &DatanodeId| self.nodes.is_healthy(*m);

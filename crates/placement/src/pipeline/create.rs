@@ -1,4 +1,4 @@
-//! Which pipelines are missing, and of which nodes to make them.
+//! Missing pipelines, and the choice of their nodes.
 //!
 //! RATIS/THREE: every node takes part in up to its limit of pipelines; the [`board`](super::board)
 //! chooses. The member with the fewest leaderships gets the priority to lead. RATIS/ONE: one per
@@ -29,7 +29,7 @@ pub(super) type Kind = (ReplicationConfig, StorageType);
 /// A pipeline that should be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelinePlan {
-    /// How blocks written through it are replicated.
+    /// Replication of blocks written through it.
     pub config: ReplicationConfig,
     /// The storage type of the disks that its members have for it.
     pub storage_type: StorageType,
@@ -147,7 +147,7 @@ pub(crate) fn order_creation(pipelines: &mut Pipelines, id: PipelineId, now: Mil
     decision
 }
 
-/// Whether a pipeline takes up room of its members.
+/// Returns `true` if a pipeline uses up room of its members.
 fn counts(entry: &PipelineEntry, kind: Kind) -> bool {
     let record = &entry.record;
     (record.config, record.storage_type) == kind && record.state != PipelineState::Closed

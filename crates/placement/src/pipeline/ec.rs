@@ -97,7 +97,7 @@ pub(super) fn scrub_open_ec(
     }
 }
 
-/// Whether a node takes blocks on disks of that type.
+/// Returns `true` if a node takes blocks on disks of that type.
 fn serves(node: &Node, storage_type: StorageType) -> bool {
     node.accepts_writes() && node.healthy_disks_of(storage_type) > 0
 }

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::state::nodes::Nodes;
 use crate::state::pipeline::Pipelines;
 
-/// What plans of pipelines are made from.
+/// State from which pipelines are planned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Planning<'a> {
     pub settings: &'a Settings,

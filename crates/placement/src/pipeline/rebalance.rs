@@ -25,7 +25,7 @@ const TRIED_FIRST: usize = 4;
 /// Nodes up to which several pipelines are tried: each costs a copy of the board.
 const FEW_NODES: usize = 100;
 
-/// How good a set of pipelines is; more is better.
+/// Quality of a set of pipelines; more is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Worth {
     pipelines: usize,
@@ -33,8 +33,8 @@ struct Worth {
 }
 
 impl Planning<'_> {
-    /// The pipelines to close together for the sake of better ones: none, one or two. To be asked
-    /// when nothing is planned, no pipeline is on its way and safe mode is off.
+    /// The pipelines to close together so that better ones can be created: none, one or two. For
+    /// calls while nothing is planned, no pipeline is in transition and safe mode is off.
     pub fn plan_rebalance(&self) -> Vec<PipelineId> {
         let allocated = |e: &PipelineEntry| e.record.state == PipelineState::Allocated;
         if self.pipelines.iter().any(allocated) {

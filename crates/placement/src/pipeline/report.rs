@@ -8,10 +8,10 @@ use crate::state::order::OrderKind;
 use crate::state::pipeline::Pipelines;
 use crate::time::Millis;
 
-/// `node` runs these groups; the flag tells whether it leads.
+/// `node` runs these groups; the flag is true for those that it leads.
 ///
-/// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group that SCM
-/// knows nothing of, or that the node is no member of, has to go.
+/// An ALLOCATED pipeline that all members run and one leads becomes OPEN. A group without a
+/// pipeline, or with one that the node is no member of, is deleted.
 pub(crate) fn report(
     pipelines: &mut Pipelines,
     node: DatanodeId,
@@ -30,7 +30,7 @@ pub(crate) fn report(
     decision
 }
 
-/// A node says that a pipeline is broken (its log's disk failed, a member lags too far behind).
+/// A node reports a broken pipeline (its log's disk failed, a member lags too far behind).
 pub(crate) fn report_broken(
     pipelines: &Pipelines,
     node: DatanodeId,
@@ -45,8 +45,7 @@ pub(crate) fn report_broken(
     if pipelines.accepts_or_will_accept_writes(id) {
         decision.changes.push(Change::ClosePipeline { id, now });
     } else if entry.record.state == PipelineState::Closed {
-        // Its group is kept for the sake of its containers only, and is of no use for that on
-        // this node.
+        // Its group is kept only for its containers, and cannot close them on this node.
         decision.order(node, OrderKind::ClosePipeline(id));
     }
     decision

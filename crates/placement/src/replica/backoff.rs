@@ -1,6 +1,6 @@
-//! Containers whose copies or reconstructions failed: the next one is ordered at once, the others
-//! behind a pause that doubles, so that a container that fails again and again takes no other's
-//! turn and keeps no node busy.
+//! Backoff of containers whose copies or reconstructions failed: the first retry is ordered
+//! immediately, the others after a pause that doubles, so that a container that fails again and
+//! again does not delay others or keep a node busy.
 //!
 //! The pause ends early when there may be something else to copy or decode from: when a replica of
 //! the container comes, goes or changes, and when a node that has one registers, or dies.
@@ -16,14 +16,14 @@ const FIRST: Millis = 1_000;
 /// The longest: what `hdds.scm.replication.under.replicated.interval` is in Ozone by default.
 const LONGEST: Millis = 30_000;
 
-/// What failed of a container since something last changed.
+/// Failures of a container since its state last changed.
 #[derive(Debug)]
 struct Failures {
     count: u32,
     last: Millis,
     /// When the next copy or reconstruction may be ordered.
     until: Millis,
-    /// Nobody was told yet that this time has come.
+    /// True until the end of the pause was reported once.
     is_waited_for: bool,
 }
 
@@ -51,12 +51,12 @@ impl Backoffs {
         };
     }
 
-    /// Whether nothing is to be copied or decoded of that container yet.
+    /// Returns `true` if copies and reconstructions of that container are delayed.
     pub(super) fn holds(&self, id: ContainerId, now: Millis) -> bool {
         self.0.get(&id).is_some_and(|failures| failures.until > now)
     }
 
-    /// Whether the pause of a container has passed since this was last asked.
+    /// Returns `true` if the pause of a container has ended since the last call.
     fn take_passed(&mut self, now: Millis) -> bool {
         let mut any = false;
         for failures in self.0.values_mut().filter(|f| f.is_waited_for && f.until <= now) {
@@ -84,7 +84,8 @@ impl Backoffs {
     }
 }
 
-/// There may be something else to copy or decode these containers from: they are looked at again.
+/// There may be other sources for copies or reconstructions of these containers: they are checked
+/// again.
 pub(crate) fn end_backoff(
     backoffs: &mut Backoffs,
     pending: &mut PendingTasks,

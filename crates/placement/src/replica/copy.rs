@@ -61,7 +61,7 @@ impl Replication<'_> {
             let id = n.details.id;
             let detour = n.detour(c.storage_type, c.used_bytes);
             let failed = i32::from(self.pending.failed_lately(c.id, id));
-            // A copy for the sake of racks is none in the wrong one.
+            // A copy that improves racks is useless in the wrong one.
             let first = if elsewhere { (spread, failed) } else { (failed, spread) };
             (first, detour, self.pending.receiving(id), n.used_percent(), mixed(c.id, id))
         };
@@ -72,7 +72,7 @@ impl Replication<'_> {
             best_of(Some(Refuses::ItsPipeline)).filter(|_| had_time && !others_wait)
         };
         let best = best_of(None).or_else(by_log)?;
-        // A copy for the sake of racks in the same rack would go on for ever.
+        // A copy to the same rack would be repeated for ever if racks are the reason.
         let rack = best.details.network_location.as_str();
         (!elsewhere || !racks.contains(rack)).then_some(best.details.id)
     }

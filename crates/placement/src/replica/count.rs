@@ -1,18 +1,16 @@
-//! The replica count of a closed container: how many good replicas it has, where, and what is on
-//! its way.
+//! The replica count of a closed container: its good replicas, their nodes, and pending orders.
 //!
-//! What counts, for a CLOSED or QUASI_CLOSED container:
-//! * a **good** replica holds all that the record says was committed and its node trusts it;
+//! Terms, for a CLOSED or QUASI_CLOSED container:
+//! * a **good** replica holds all that the record has as committed, and is not UNHEALTHY;
 //! * a replica **serves** when its node is in service and not dead; only those count for the
 //!   replication factor;
-//! * of those that serve, the ones that are **heard** of are on nodes that are HEALTHY, have sent a
-//!   heartbeat lately and have told this leader what they have. Only they let another replica go:
-//!   what a STALE node has may be lost;
+//! * of those that serve, the **heard** ones are on nodes that are HEALTHY, have sent a recent
+//!   heartbeat and have reported their replicas to this leader. Only they allow the deletion of
+//!   another replica: replicas of a STALE node may be lost;
 //! * on a node that is **leaving** (decommissioned or being so) it does not count, but can be
 //!   copied;
-//! * on a node in, or entering, **maintenance** it will be back: it counts, as long as the least
-//!   number that must stay online (`hdds.scm.replication.maintenance.replica.minimum`) is there
-//!   besides.
+//! * on a node in, or entering, **maintenance** it will be back: it counts, if the minimum that
+//!   must stay online (`hdds.scm.replication.maintenance.replica.minimum`) exists in addition.
 
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, OperationalState, ReplicationConfig};
@@ -25,15 +23,15 @@ use crate::state::pending::Task;
 use crate::state::replica::{Replica, ReplicaState, Replicas};
 use crate::time::Millis;
 
-/// The replicas of a container, by what they count for.
+/// The replicas of a container, by category.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicaCount {
     /// Replicas there should be.
     pub required: usize,
     /// Nodes with a good replica that serves.
     pub serving: Vec<DatanodeId>,
-    /// Those of [`serving`](Self::serving) that are heard of, in an order that is the same on every
-    /// SCM.
+    /// Those of [`serving`](Self::serving) on reachable nodes, in an order that is the same on
+    /// every SCM.
     pub heard: Vec<DatanodeId>,
     /// Nodes with a good replica that are leaving.
     pub leaving: Vec<DatanodeId>,
@@ -49,7 +47,7 @@ pub struct ReplicaCount {
     pub going: Vec<DatanodeId>,
     /// Replicas that must stay online when others are in maintenance.
     pub online: usize,
-    /// Whether all replicas that serve are in one rack although there are others.
+    /// True if all replicas that serve are in one rack although there are others.
     pub misplaced: bool,
 }
 
@@ -70,12 +68,12 @@ impl ReplicaCount {
         self.serving.len().saturating_sub(self.required)
     }
 
-    /// Replicas that may go: those heard of beyond what is needed.
+    /// Surplus replicas: reachable ones beyond the required number.
     pub fn spare(&self) -> usize {
         self.heard.len().saturating_sub(self.required)
     }
 
-    /// Whether there is no good replica anywhere.
+    /// Returns `true` if there is no good replica anywhere.
     pub fn is_lost(&self) -> bool {
         self.serving.is_empty()
             && self.closing.is_empty()
@@ -83,7 +81,7 @@ impl ReplicaCount {
             && self.maintenance.is_empty()
     }
 
-    /// Whether nothing needs to be done.
+    /// Returns `true` if no repair is needed.
     pub fn is_fine(&self) -> bool {
         self.closing.is_empty()
             && self.missing(false) == 0
@@ -95,7 +93,7 @@ impl ReplicaCount {
 
 impl Replication<'_> {
     /// The replica count of a CLOSED or QUASI_CLOSED container; `None` for one in another state, or
-    /// erasure coded. Which nodes are heard of is as the last look at all nodes found it.
+    /// erasure coded. Reachability of nodes is as of the last check of all nodes.
     pub fn replica_count(&self, c: &Container) -> Option<ReplicaCount> {
         self.replica_count_at(c, None)
     }
@@ -171,7 +169,7 @@ pub(crate) fn enough_sequence(replicas: &Replicas, c: &Container) -> u64 {
     best.map_or(c.sequence_id, |best| best.min(c.sequence_id))
 }
 
-/// Whether the replica has come far enough, and its node trusts it.
+/// Returns `true` if the replica has all committed writes, and is not UNHEALTHY.
 fn is_good(c: &Container, r: &Replica, enough: u64) -> bool {
     match r.state {
         ReplicaState::Closed => r.sequence_id >= enough,

@@ -1,10 +1,9 @@
 //! The replica count of a closed erasure coded container: which of its replica indexes are where.
 //!
-//! A **good** replica is CLOSED and has an index of the group. What serves, is heard of, leaves or
-//! is in maintenance is as for full copies ([`count`](super::count)), for each index by itself. An
-//! index whose only replica is in maintenance counts as there while as many others as it takes to
-//! read the container, and some more (`hdds.scm.replication.maintenance.remaining.redundancy`), are
-//! online.
+//! A **good** replica is CLOSED and has an index of the group. Serving, reachable, leaving and in
+//! maintenance are defined as for full copies ([`count`](super::count)), for each index separately.
+//! An index whose only replica is in maintenance counts while enough others to read the container,
+//! and some more (`hdds.scm.replication.maintenance.remaining.redundancy`), are online.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,8 +35,8 @@ pub struct EcReplicaCount {
     pub online: u32,
     /// Nodes in service, not dead, with a good replica.
     pub serving: ByIndex,
-    /// Those of them that are HEALTHY and lately heard of, in an order that is the same on every
-    /// SCM.
+    /// Those of them that are HEALTHY with a recent heartbeat, in an order that is the same on
+    /// every SCM.
     pub heard: ByIndex,
     /// Nodes that leave, with a good replica.
     pub leaving: ByIndex,
@@ -94,17 +93,17 @@ impl EcReplicaCount {
         (1..=self.required).filter(readable).count()
     }
 
-    /// Whether too few indexes are left to read it.
+    /// Returns `true` if too few indexes are left to read it.
     pub fn is_lost(&self) -> bool {
         self.readable() < self.data as usize
     }
 
-    /// Whether an index is there more than once.
+    /// Returns `true` if an index exists more than once.
     pub fn has_excess(&self) -> bool {
         self.serving.values().any(|nodes| nodes.len() > 1)
     }
 
-    /// Whether nothing needs to be done, racks aside.
+    /// Returns `true` if no repair is needed, apart from racks.
     pub fn is_fine(&self) -> bool {
         self.closing.is_empty()
             && self.needed(false).is_empty()
@@ -112,23 +111,24 @@ impl EcReplicaCount {
             && self.bad.is_empty()
     }
 
-    /// Whether `node`, which leaves or enters maintenance, has the good replica of `index`.
+    /// Returns `true` if `node`, which leaves or enters maintenance, has the good replica of
+    /// `index`.
     pub fn is_on_its_way(&self, index: u32, node: DatanodeId) -> bool {
         [&self.leaving, &self.maintenance]
             .iter()
             .any(|by_index| by_index.get(&index).is_some_and(|nodes| nodes.contains(&node)))
     }
 
-    /// Whether the group does without the replica of `index` on a node that goes away: for good, or
-    /// for a while (`maintenance`).
+    /// Returns `true` if the group can lose the replica of `index` on a node that leaves:
+    /// permanently, or for a while (`maintenance`).
     pub fn does_without(&self, index: u32, maintenance: bool) -> bool {
         if maintenance {
             return self.serving.contains_key(&index)
                 || self.serving.len() >= self.online as usize
-                // Nothing can be made of what is there.
+                // Nothing can be recovered.
                 || self.is_lost();
         }
-        // What is on a node that is not heard of may be lost when this one is gone.
+        // Replicas on unreachable nodes may be lost when this one leaves.
         let elsewhere = self.heard.contains_key(&index) || self.maintenance.contains_key(&index);
         elsewhere && !self.needed(false).contains(&index)
     }

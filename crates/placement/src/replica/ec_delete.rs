@@ -1,12 +1,11 @@
 //! Replicas of closed erasure coded containers that go.
 //!
-//! **Invariant:** no deletion makes the number of different good indexes smaller. A good replica
-//! goes only when another one of its index is on a node in service that is HEALTHY, has been heard
-//! of within the time after which it would be STALE, has told this leader what it has
-//! ([`EcReplicaCount::heard`]), and has not been told to delete it. A bad one goes when there is
-//! such a good one of its index, and all others are there; or, when it takes the place of one that
-//! is missing and no other node has any, when there are such good ones of as many indexes as it
-//! takes to decode the others.
+//! **Invariant:** no deletion makes the number of different good indexes smaller. A good replica is
+//! deleted only if another one of its index is on a node in service that is HEALTHY, has sent a
+//! heartbeat within the time after which it would be STALE, has reported its replicas to this
+//! leader ([`EcReplicaCount::heard`]), and was not ordered to delete it. A bad one is deleted if
+//! there is such a good one of its index, and all others exist; or, if it occupies the only node
+//! for a missing one, if there are such good ones of enough indexes to decode the others.
 
 use types::DatanodeId;
 
@@ -37,10 +36,10 @@ impl Replication<'_> {
         Some(Repair::delete(c.id, victim, until))
     }
 
-    /// Which replica of an index goes: one that may have blocks that were deleted while it was
-    /// away; then the one that differs most from what the other indexes have, because it lacks
-    /// blocks, or has such ones; then the one that was moved; then one on a disk of another storage
-    /// type; then the one in the rack with the most indexes.
+    /// Chooses the replica of an index to delete: one that may have blocks that were deleted while
+    /// its node was down; then the one that differs most from the other indexes, because it lacks
+    /// blocks or has deleted ones; then the one that was moved; then one on a disk of another
+    /// storage type; then the one in the rack with the most indexes.
     fn excess_victim(
         &self,
         c: &Container,
@@ -91,8 +90,8 @@ impl Replication<'_> {
         Some(Repair::delete(c.id, (*victim, *index), until))
     }
 
-    /// A bad replica whose node is the only place for one that is missing. One at a time, so that
-    /// the next goes only behind what was made in its place.
+    /// A bad replica whose node is the only place for a missing one. One at a time, so that the
+    /// next one is deleted only after its replacement was created.
     pub(super) fn delete_bad_in_the_way(
         &self,
         c: &Container,

@@ -1,13 +1,13 @@
 //! Replicas of erasure coded containers that missed a deletion.
 //!
-//! A node that is away is not waited for once its index was decoded elsewhere: SCM forgets a
-//! deletion when all replicas that it knows have confirmed it. A replica that comes back behind
-//! that still has the blocks ([`Replica::lags`](crate::Replica)). It lacks nothing, so it counts;
-//! and of two replicas of an index it is the one that goes (`ec_delete.rs`). Where it is the only
-//! one, its index is decoded on another node from those that do not lag, which have what is left of
-//! the container; then it is one of two.
+//! SCM does not wait for an unreachable node after its index was decoded elsewhere: it forgets a
+//! deletion when all known replicas have confirmed it. A replica that comes back later still has
+//! the blocks ([`Replica::lags`](crate::Replica)). It lacks nothing, so it counts; and of two
+//! replicas of an index it is the one to delete (`ec_delete.rs`). If it is the only one, its index
+//! is decoded on another node from replicas that do not lag, which have the container's remaining
+//! blocks; then it is one of two.
 //!
-//! **Invariant:** nothing goes for this but by the rule for what is there twice.
+//! **Invariant:** such replicas are deleted only by the rule for surplus ones.
 
 use types::DatanodeId;
 
@@ -18,7 +18,7 @@ use crate::state::container::Container;
 use crate::time::Millis;
 
 impl Replication<'_> {
-    /// Has an index decoded anew of which every replica lags.
+    /// Orders the reconstruction of an index of which every replica lags.
     pub(super) fn renew(&self, c: &Container, s: &EcReplicaCount, until: Millis) -> Option<Repair> {
         if self.is_copying_enough() {
             return None;

@@ -1,21 +1,21 @@
 //! Making the replicas of closed erasure coded containers what they should be: one good replica of
 //! each index.
 //!
-//! One order per container and look; what is under way counts as done
-//! ([`pending`](super::pending)). In this order:
-//! 1. **indexes that are missing** are decoded from the others by a node that gets one of them, all
-//!    of them in one order. One that a node has which leaves, or enters maintenance, is copied from
-//!    there; it is decoded only when it cannot be read there;
-//! 2. an index that is there **more than once** is deleted, then **bad replicas** (`ec_delete.rs`);
+//! One order per container and check; pending orders count as done ([`pending`](super::pending)).
+//! In this order:
+//! 1. **missing indexes** are decoded from the others by a node that gets one of them, all of them
+//!    in one order. One on a node that leaves, or enters maintenance, is copied from there; it is
+//!    decoded only if it cannot be read there;
+//! 2. an index that exists **more than once** is deleted, then **bad replicas** (`ec_delete.rs`);
 //! 3. an index of which every replica **may have blocks that were deleted** is decoded on another
 //!    node (`ec_renew.rs`);
 //! 4. when a rack has **more indexes than it should**, one is copied to another (`ec_spread.rs`);
 //! 5. one that is **on a disk of another storage type** is moved (`wrong_disk.rs`).
 //!
-//! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, but for one
-//! that is made anew (3.), and none of a container of which fewer indexes can be read than that
-//! takes. When too few good ones are left UNHEALTHY replicas are read, too: they do not count, and
-//! the decoding node verifies each of their blocks.
+//! **Invariant:** no index is decoded while it is, or may yet be, on a node in service, except one
+//! of 3.; and none of a container with fewer readable indexes than decoding takes. If too few good
+//! ones are left, UNHEALTHY replicas are read, too: they do not count, and the decoding node
+//! verifies each of their blocks.
 
 use super::Repairing;
 use super::ec_count::EcReplicaCount;
@@ -25,7 +25,7 @@ use super::urgency::{Left, Urgency};
 use crate::state::container::Container;
 use crate::time::Millis;
 
-/// What becomes of indexes that are missing.
+/// Treatment of missing indexes.
 enum Bring {
     /// Some of them are on their way now.
     Ordered(Repair),
@@ -36,8 +36,7 @@ enum Bring {
 }
 
 impl Repairing<'_> {
-    /// How many indexes a container can lose until it cannot be read; `None` when there is nothing
-    /// to do for it.
+    /// Number of indexes that a container can lose and still be read; `None` if it needs no repair.
     pub(super) fn left_of_ec(&self, c: &Container, now: Millis) -> Option<Left> {
         let count = self.on.ec_replica_count_at(c, Some(now))?;
         if count.needed(true).is_empty() {
@@ -48,7 +47,7 @@ impl Repairing<'_> {
             return (!is_fine).then_some(Urgency::CAN_WAIT);
         }
         if count.is_lost() {
-            // A copy of what is left of it can be made, at most.
+            // At most, the remaining replicas can be copied.
             return Some(count.required);
         }
         let left = count.readable().saturating_sub(count.data as usize);

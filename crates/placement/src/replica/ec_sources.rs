@@ -1,4 +1,4 @@
-//! What replicas of erasure coded containers are decoded and copied from.
+//! Sources of copies and reconstructions of erasure coded containers.
 
 use std::collections::BTreeMap;
 
@@ -45,9 +45,9 @@ impl Replication<'_> {
         })
     }
 
-    /// A node for each index but these that can be read now: all of them, so that what is decoded
-    /// from some can be checked with the others. Those that may have blocks that were deleted are
-    /// not among them while there are more others than it takes.
+    /// A node for each readable index except these: all of them, so that the result of decoding
+    /// some can be checked with the others. Replicas that may have deleted blocks are excluded
+    /// while there are more others than decoding takes.
     pub(super) fn sources(
         &self,
         id: ContainerId,
@@ -76,9 +76,9 @@ impl Replication<'_> {
         all
     }
 
-    /// Adds UNHEALTHY replicas to the sources of a container of which too few good ones are left:
-    /// some of their blocks are good, and what is read is verified. They are not decoded in the
-    /// same order; if they are all that is missing, the first of them is.
+    /// Adds UNHEALTHY replicas to the sources of a container with too few good ones: some of their
+    /// blocks are good, and reads are verified. They are not decoded in the same order; if nothing
+    /// else is missing, the first of them is.
     pub(super) fn add_damaged(
         &self,
         id: ContainerId,

@@ -45,7 +45,8 @@ impl Replication<'_> {
         targets
     }
 
-    /// Whether a rack has more indexes than it should, and one of them could be in another.
+    /// Returns `true` if a rack has more indexes than it should, and one of them could be in
+    /// another.
     pub fn is_crowded(&self, c: &Container, s: &EcReplicaCount) -> bool {
         self.crowded_rack(c, s).is_some_and(|(_, crowd, by_rack)| {
             let helps = |n: &Node| {
@@ -56,7 +57,7 @@ impl Replication<'_> {
         })
     }
 
-    /// Whether a rack would have more indexes than it should with one on this node.
+    /// Returns `true` if a rack would have more indexes than it should with one on this node.
     pub(super) fn would_crowd(&self, c: &Container, s: &EcReplicaCount, node: DatanodeId) -> bool {
         let Some(most) = self.most_in_rack(c, s) else { return false };
         let Some(node) = self.nodes.get(node) else { return true };
@@ -64,8 +65,8 @@ impl Replication<'_> {
         there >= most
     }
 
-    /// How many indexes a rack should have at most: as many as the code can make up for, or its
-    /// even share. `None` where racks do not matter.
+    /// Maximum of indexes in a rack: the number that the code can recover, or the even share.
+    /// `None` where racks do not matter.
     fn most_in_rack(&self, c: &Container, s: &EcReplicaCount) -> Option<usize> {
         let ReplicationConfig::Ec(EcConfig { parity, .. }) = c.config else { return None };
         let share = (s.required as usize).div_ceil(self.nodes.racks().max(1));

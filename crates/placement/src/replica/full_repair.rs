@@ -9,8 +9,8 @@ use crate::state::container::Container;
 use crate::time::Millis;
 
 impl Repairing<'_> {
-    /// How many replicas a container can lose until it cannot be read; `None` when there is nothing
-    /// to do for it.
+    /// Number of replicas that a container can lose and still be read; `None` if it needs no
+    /// repair.
     pub(super) fn left_of(&self, container: &Container, now: Millis) -> Option<Left> {
         let count = self.on.replica_count_at(container, Some(now))?;
         if count.is_fine() {

@@ -1,4 +1,4 @@
-//! How the containers are: what `container report` shows.
+//! Health of the containers, as `container report` shows it.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,8 @@ pub const STATES: [LifeCycleState; 7] = [
     LifeCycleState::Recovering,
 ];
 
-/// What a container's health can be, in the order that the report lists it. Each container has one
-/// of them; those that have two names in one say two things. MISSING_UNDER_REPLICATED is for
-/// erasure coded ones.
+/// Health states of a container, in the order of the report. Each container has one of them; those
+/// with two names combine two states. MISSING_UNDER_REPLICATED is for erasure coded ones.
 pub const HEALTHS: [&str; 16] = [
     "HEALTHY",
     "UNDER_REPLICATED",
@@ -46,7 +45,7 @@ pub const HEALTHS: [&str; 16] = [
     "QUASI_CLOSED_STUCK_MISSING",
 ];
 
-/// How the containers are.
+/// Health of the containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthReport {
     /// Number of containers per state and per health.
@@ -110,11 +109,11 @@ impl Replication<'_> {
 
     fn health_of_closed(&self, c: &Container, s: &ReplicaCount) -> &'static str {
         let replicas = self.replicas.of(c.id);
-        // What was written last stays unknown.
+        // The last writes stay unknown.
         let stuck = c.state == LifeCycleState::QuasiClosed
             && !self.reported().last_write_is_known(c, Millis::MAX);
         let empty = c.keys == 0 && replicas.iter().all(|r| r.is_empty);
-        // What is empty here may not be so with those that are not heard of.
+        // Replicas that are empty here may be incomplete while others are unreachable.
         if empty && (!stuck || replicas.is_empty()) {
             return "EMPTY";
         }
@@ -140,7 +139,7 @@ impl Replication<'_> {
         let bad = replicas
             .iter()
             .any(|r| matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid));
-        // The best there is lacks writes that the record knows of.
+        // The best replica lacks writes that the record contains.
         let behind =
             c.state == LifeCycleState::Closed && enough_sequence(self.replicas, c) < c.sequence_id;
         match () {
@@ -162,7 +161,7 @@ impl Replication<'_> {
         if s.is_lost() {
             let damaged = s.bad.iter().filter(|(index, _)| (1..=s.required).contains(index));
             let there = s.readable().saturating_add(damaged.count());
-            // Copies can still be made of what is on nodes that are on their way.
+            // Replicas on nodes that leave can still be copied.
             let leaves = |index: &&u32| !s.serving.contains_key(index);
             let copies = s.leaving.keys().chain(s.maintenance.keys()).any(|i| leaves(&i));
             return match (there >= s.data as usize, copies) {

@@ -1,13 +1,13 @@
 //! A replica that lacks writes, on the only node that could get a good one.
 //!
-//! Where no other node can take a copy, as in a cluster of three, a CLOSED container would lack a
-//! replica for as long as such a one is there: it goes, and a copy takes its place.
+//! If no other node can take a copy, as in a cluster of three, a CLOSED container would lack a
+//! replica while such a one exists: it is deleted, and a copy replaces it.
 //!
-//! **Invariant:** it goes only when it has not come as far as two others at least. Each of those is
-//! CLOSED and has all that the record says was written, on a node in service that is HEALTHY, has
-//! been heard of within the time after which it would be STALE, and has told this leader what it
-//! has ([`ReplicaCount::heard`]). Nothing else of the container comes, goes or moves meanwhile, so
-//! the next one goes only after the copy has arrived.
+//! **Invariant:** it is deleted only if it lacks writes that at least two others have. Each of
+//! those is CLOSED and has all writes of the record, on a node in service that is HEALTHY, has sent
+//! a heartbeat within the time after which it would be STALE, and has reported its replicas to this
+//! leader ([`ReplicaCount::heard`]). No other order for the container is pending meanwhile, so the
+//! next one is deleted only after the copy has arrived.
 
 use proto::hdds::LifeCycleState;
 use types::{DatanodeId, OperationalState};
@@ -25,7 +25,7 @@ use crate::time::{Millis, elapsed};
 const LEAST: usize = 2;
 
 impl Replication<'_> {
-    /// The replica that goes; nothing as long as a copy may yet be made elsewhere, or none could be
+    /// The replica to delete; `None` while a copy to another node is possible, or none could be
     /// sent to its node.
     pub(super) fn delete_in_the_way(
         &self,
@@ -80,7 +80,7 @@ impl Replication<'_> {
         }
     }
 
-    /// Whether a node could get a copy at once if it had no replica.
+    /// Returns `true` if a node could get a copy immediately if it had no replica.
     fn would_get_a_copy(&self, c: &Container, node: &Node, now: Millis) -> bool {
         match self.refuses_without(c, node) {
             None => true,

@@ -7,7 +7,7 @@ use crate::settings::whole;
 use crate::state::node::Health;
 
 impl Replication<'_> {
-    /// Whether as many copies are under way as may be in the whole cluster.
+    /// Returns `true` if the cluster's limit of copies in flight is reached.
     pub fn is_copying_enough(&self) -> bool {
         let r = &self.settings.replication;
         if r.in_flight_share <= 0.0 {
@@ -18,7 +18,7 @@ impl Replication<'_> {
         self.pending.copies() >= most
     }
 
-    /// Whether a node can send one more copy.
+    /// Returns `true` if a node can send one more copy.
     pub fn may_send(&self, id: DatanodeId) -> bool {
         let Some(node) = self.nodes.get(id) else { return false };
         let r = &self.settings.replication;
@@ -32,7 +32,7 @@ impl Replication<'_> {
         node.health == Health::Healthy && self.pending.sending(id) < limit.max(1)
     }
 
-    /// Whether a node can delete one more replica.
+    /// Returns `true` if a node can delete one more replica.
     pub(super) fn may_delete(&self, node: DatanodeId) -> bool {
         self.nodes.is_healthy(node)
             && self.pending.deleting(node) < self.settings.replication.deletes_per_node.max(1)

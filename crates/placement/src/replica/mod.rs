@@ -1,4 +1,4 @@
-//! Replicas of containers: what is reported, what they count for, and how they are repaired.
+//! Replicas of containers: their reports, their counts, and their repair.
 //!
 //! | files | subject |
 //! | --- | --- |
@@ -54,8 +54,8 @@ use moving::Moves;
 use storage_type::StorageTypeRepairs;
 use urgency::Urgency;
 
-/// What is known of the nodes and of the replicas on them, and what nodes are doing about these:
-/// what rules for the replicas of a container read besides its record.
+/// Nodes, the replicas on them, and pending orders: the state that rules for the replicas of a
+/// container read in addition to its record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Replication<'a> {
     pub settings: &'a Settings,
@@ -72,8 +72,8 @@ impl<'a> Replication<'a> {
     }
 }
 
-/// What the choice of the next repair reads besides: replicas that are to be elsewhere, those that
-/// can be or were reconciled, and what the round over all containers has found so far.
+/// State that the choice of the next repair also reads: replicas that belong elsewhere, and results
+/// of the current round over all containers.
 #[derive(Debug, Clone, Copy)]
 struct Repairing<'a> {
     on: Replication<'a>,

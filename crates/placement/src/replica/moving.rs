@@ -1,9 +1,9 @@
 //! Replicas that move from one node to another.
 //!
 //! A move is a copy to the target, as any other ([`pending`](super::pending)), and a preference:
-//! while it is under way the replica of the source is what goes of one that is there once too often
-//! (`repair.rs`, `ec_delete.rs`). It goes only under the conditions of every deletion. A move that
-//! is forgotten leaves a replica too many at worst.
+//! while it is in flight, the replica of the source is the one to delete of a surplus (`repair.rs`,
+//! `ec_delete.rs`), under the conditions of every deletion. At worst, a move that is forgotten
+//! leaves a surplus replica.
 
 use std::collections::BTreeMap;
 
@@ -22,9 +22,9 @@ use crate::time::Millis;
 pub struct Move {
     /// Its container.
     pub id: ContainerId,
-    /// Where it is.
+    /// Its current node.
     pub source: DatanodeId,
-    /// Where it is to be.
+    /// Its new node.
     pub target: DatanodeId,
     /// Its bytes.
     pub bytes: u64,
@@ -32,16 +32,16 @@ pub struct Move {
     pub storage_type: StorageType,
     /// From when on it is not waited for.
     pub until: Millis,
-    /// Whether the target has it.
+    /// True if the target has it.
     pub copied: bool,
 }
 
-/// How a move ended.
+/// Result of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveResult {
     /// The target has it, the source does not.
     Completed,
-    /// It could not be copied, or the container is not what it was.
+    /// It could not be copied, or the container's state has changed.
     Failed,
     /// It took too long.
     TimedOut,
@@ -64,17 +64,19 @@ impl Moves {
         self.moves.values()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub fn is_empty(&self) -> bool {
         self.moves.is_empty()
     }
 
-    /// Another SCM leads, or the balancer was stopped: what is copied is a replica too many.
+    /// Forgets all moves, after a change of leader or a stop of the balancer: copies are surplus
+    /// replicas.
     pub fn clear(&mut self) {
         self.moves.clear();
     }
 
-    /// Which of these nodes goes because its replica was moved to another one of them.
+    /// The one of these nodes that deletes its replica, because it was moved to another one of
+    /// them.
     pub(super) fn moved_from(&self, id: ContainerId, nodes: &[DatanodeId]) -> Option<DatanodeId> {
         let moved = self.moves.get(&id)?;
         let both = nodes.contains(&moved.source) && nodes.contains(&moved.target);

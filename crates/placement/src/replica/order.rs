@@ -7,7 +7,7 @@ use crate::state::order::{Order, OrderKind};
 use crate::state::pending::{Pending, Task};
 use crate::time::Millis;
 
-/// Why a replica is brought to another disk, for operators.
+/// Reason for moving a replica to another disk, for operators.
 pub(super) const WRONG_DISK: &str = "it is on a disk of another storage type";
 
 /// Reason for the reconciliation of a damaged replica, for operators.
@@ -17,7 +17,7 @@ const NO_OTHER_NODE: &str = "no other node can take a copy";
 pub(super) struct Repair {
     pub tasks: SmallVec<[Pending; 2]>,
     pub order: Order,
-    /// What asks for it, if that is not the container's health.
+    /// Cause, if that is not the container's health.
     pub why: Option<&'static str>,
 }
 
@@ -46,7 +46,7 @@ impl Repair {
         Self { tasks, order: Order { node, kind }, why: None }
     }
 
-    /// Whether it deletes the replica of that node.
+    /// Returns `true` if it deletes the replica of that node.
     pub fn deletes_from(&self, node: DatanodeId) -> bool {
         self.order.node == node && matches!(self.order.kind, OrderKind::DeleteContainer { .. })
     }

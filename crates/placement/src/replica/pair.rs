@@ -15,7 +15,7 @@ use super::refuses::Refuses;
 use crate::state::container::Container;
 use crate::state::nodes::Destinations;
 
-/// How a node's destination bears on a container.
+/// Effect of a node's destination on a container.
 pub(super) enum Pair {
     /// Its replica is to go from one node to the other now.
     Copy(DatanodeId, DatanodeId),
@@ -26,7 +26,7 @@ pub(super) enum Pair {
 }
 
 impl Replication<'_> {
-    /// Whether the copy of a replicated container that is missing goes from a node to its
+    /// Determines if the missing copy of a replicated container is made from a node to its
     /// destination.
     pub(super) fn pair_of(
         &self,
@@ -48,7 +48,7 @@ impl Replication<'_> {
             with.push(target);
             !self.in_one_rack_of_several(&with)
         });
-        // What is missing for another reason does not wait for two nodes.
+        // Replicas missing for another reason do not wait for two nodes.
         let away = s.leaving.len().saturating_add(s.maintenance.len());
         match pair {
             Pair::Wait if placed.len().saturating_add(away) < s.required => Pair::None,

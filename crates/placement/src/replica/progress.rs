@@ -1,5 +1,4 @@
-//! How far repair is: which replicas are missing, and how long it takes to make them at the rate of
-//! late.
+//! Progress of repairs: missing replicas, and the remaining time at the recent rate.
 
 use std::collections::VecDeque;
 
@@ -9,7 +8,7 @@ use super::Replication;
 use crate::state::container::{Container, Containers};
 use crate::time::Millis;
 
-/// What was made is remembered for so long.
+/// Window of recent repairs.
 pub const WINDOW: Millis = 300_000;
 
 /// Replicas that are remembered at most; of more the last ones.
@@ -22,14 +21,14 @@ pub struct Repaired {
     came: VecDeque<(Millis, u64)>,
 }
 
-/// How far repair is.
+/// Progress of repairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Replicas that are to be made.
     pub missing: u64,
     /// Their bytes, about.
     pub missing_bytes: u64,
-    /// Those of them that a node was told to make.
+    /// Those of them that were ordered.
     pub under_way: u64,
     /// Closed containers of which too little is left to make replicas from.
     pub lost: u64,
@@ -37,8 +36,7 @@ pub struct Progress {
     pub made: u64,
     /// Their bytes.
     pub made_bytes: u64,
-    /// How long it takes until nothing is missing, at the rate of what was made; `None` when that
-    /// is not known.
+    /// Remaining time at the recent rate; `None` if it is unknown.
     pub left: Option<Millis>,
 }
 
@@ -57,8 +55,8 @@ impl Repaired {
         self.came.iter().copied().filter(move |(at, _)| now.saturating_sub(*at) <= WINDOW)
     }
 
-    /// How long as many bytes take, and one more replica. The first of those that came began before
-    /// the time that is looked at.
+    /// Time for this number of bytes, and one more replica. The first of the replicas that arrived
+    /// began before the window.
     fn time_for(&self, bytes: u64, now: Millis) -> Option<Millis> {
         let mut came = self.lately(now);
         let (first, _) = came.next()?;
@@ -76,7 +74,7 @@ impl Repaired {
     }
 }
 
-/// How far repair is.
+/// Returns the progress of repairs.
 pub(crate) fn progress(
     on: &Replication<'_>,
     containers: &Containers,

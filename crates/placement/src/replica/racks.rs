@@ -8,7 +8,8 @@ use super::Replication;
 use crate::state::node::Node;
 
 impl Replication<'_> {
-    /// Whether these nodes, two at least, are all in one rack although other racks have nodes.
+    /// Returns `true` if these nodes, at least two, are all in one rack although other racks have
+    /// nodes.
     pub(super) fn in_one_rack_of_several(&self, nodes: &[DatanodeId]) -> bool {
         if !self.settings.replication.rack_aware || nodes.len() < 2 {
             return false;
@@ -26,7 +27,7 @@ impl Replication<'_> {
         nodes.iter().filter_map(of).collect()
     }
 
-    /// How many of these nodes are in each rack; all are in one where racks do not matter.
+    /// Number of these nodes in each rack; all are in one where racks do not matter.
     pub(super) fn by_rack<'a>(
         &self,
         nodes: impl Iterator<Item = &'a DatanodeId>,

@@ -1,4 +1,4 @@
-//! What a reported replica means for its container, and what the node has to do about it.
+//! Effects of a reported replica on its container, and orders for its node.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::state::order::OrderKind;
 use crate::state::replica::{Replica, ReplicaState, Replicas};
 use crate::time::{Millis, elapsed};
 
-/// What a rule for a reported replica reads.
+/// State that a rule for a reported replica reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reconciling<'a> {
     pub reported: Reported<'a>,
@@ -35,9 +35,9 @@ impl<'a> Reconciling<'a> {
         let mut decision = Decision::default();
         let replica = self.reported.replicas.on(id, node);
         let Some(container) = self.containers.get(id) else {
-            // Without `force`, and none with blocks: with tables that are older than the replica it
-            // looks the same as one that is nobody's.
-            // A node refuses it of one that is not closed: the same order would follow for ever.
+            // Without `force`, and no replica with blocks: to tables that are older than the
+            // replica it looks like one without a container. A node refuses to delete one that is
+            // not closed: the same order would be repeated for ever.
             let is_empty = |r: &&Replica| r.keys == 0 && r.state == ReplicaState::Closed;
             if let Some(replica) = replica.filter(is_empty).filter(|_| self.unknown_ones_go()) {
                 let index = replica.replica_index;
@@ -63,8 +63,8 @@ impl<'a> Reconciling<'a> {
             LifeCycleState::Closed => follow_closed(container, replica, &mut decision),
             LifeCycleState::Deleting | LifeCycleState::Deleted => {
                 if matches!(replica.state, ReplicaState::Open | ReplicaState::Closing) {
-                    // A late write has made it anew, of a block allocated before. Once it is closed
-                    // it is known whether there is anything in it.
+                    // A late write has recreated it, to a block allocated before. Its contents are
+                    // known after it is closed.
                     let pipeline = container.pipeline.unwrap_or_default();
                     decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
                 } else if replica.keys > 0 && !can_be_read(self.reported.replicas, container) {
@@ -93,8 +93,8 @@ impl<'a> Reconciling<'a> {
         decision
     }
 
-    /// Whether an operator wants replicas of containers without a record gone. What is not known in
-    /// safe mode may be known soon.
+    /// Returns `true` if an operator configured the deletion of replicas without a record. In safe
+    /// mode the record may still arrive.
     fn unknown_ones_go(&self) -> bool {
         self.reported.settings.unknown_container == UnknownContainer::Delete && !self.in_safe_mode
     }
@@ -175,7 +175,7 @@ fn resolve_closing(c: &Container, r: &Replica, now: Millis, decision: &mut Decis
     decision.changes.push(Change::MoveContainer { id: c.id, event, now, usage: c.usage() });
 }
 
-/// Whether there are blocks in as many replicas as it takes to read any.
+/// Returns `true` if enough replicas have blocks to read any.
 fn can_be_read(replicas: &Replicas, c: &Container) -> bool {
     let ReplicationConfig::Ec(ec) = c.config else { return true };
     let with_blocks = replicas.of(c.id).iter().filter(|r| r.keys > 0);
@@ -196,13 +196,14 @@ pub(super) fn follow_closed(c: &Container, r: &Replica, decision: &mut Decision)
         ReplicaState::QuasiClosed if r.sequence_id >= c.sequence_id => {
             decision.order(r.node, OrderKind::CloseContainer { id, pipeline, force: true });
         }
-        // One that lacks writes goes when enough do not (`repair`, `in_the_way`).
+        // One that lacks writes is deleted after enough complete ones exist (`repair`,
+        // `in_the_way`).
         _ => {}
     }
 }
 
-/// Whether a replica has bytes of each block of its container: each one that is not erasure coded,
-/// and of those that are the first and those of parity.
+/// Returns `true` if a replica has bytes of each block of its container: each one that is not
+/// erasure coded, and of those that are, the first and those of parity.
 fn has_a_part_of_all(config: &ReplicationConfig, index: u32) -> bool {
     match config {
         ReplicationConfig::Ec(ec) => {

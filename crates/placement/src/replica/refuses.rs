@@ -1,4 +1,4 @@
-//! Which nodes can get a replica of a container.
+//! Nodes that can get a replica of a container.
 
 use types::{DatanodeId, EcConfig, PipelineId, ReplicationConfig};
 
@@ -6,7 +6,7 @@ use super::Replication;
 use crate::state::container::Container;
 use crate::state::node::Node;
 
-/// Why a node cannot get a copy of a container.
+/// Reason for which a node cannot get a copy of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refuses {
     /// It has a replica, or is getting or deleting one.
@@ -21,7 +21,7 @@ pub(crate) enum Refuses {
     ItsPipeline,
 }
 
-/// Why a target does not get a replica.
+/// Reason for which a target does not get a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotThere {
     /// It cannot get this one.
@@ -31,7 +31,7 @@ pub(crate) enum NotThere {
 }
 
 impl Replication<'_> {
-    /// Why a node cannot get a copy of a container; `None` when it can.
+    /// Reason for which a node cannot get a copy of a container; `None` if it can.
     pub fn refuses(&self, c: &Container, node: &Node) -> Option<Refuses> {
         let id = node.details.id;
         if self.replicas.on(c.id, id).is_some()
@@ -42,7 +42,7 @@ impl Replication<'_> {
         self.refuses_without(c, node)
     }
 
-    /// Why a node could not get a copy if it had no replica.
+    /// Reason for which a node could not get a copy if it had no replica.
     pub(super) fn refuses_without(&self, c: &Container, node: &Node) -> Option<Refuses> {
         let id = node.details.id;
         if !node.accepts_writes() {
@@ -58,8 +58,8 @@ impl Replication<'_> {
         self.log_may_bring(c, id).then_some(Refuses::ItsPipeline)
     }
 
-    /// Whether a node that lacks a replica may still make it by its pipeline's log, which it may be
-    /// behind: it is a member, and the pipeline is not closed.
+    /// Returns `true` if a node without a replica may still create it from its pipeline's log: it
+    /// may lag, it is a member, and the pipeline is not closed.
     fn log_may_bring(&self, c: &Container, node: DatanodeId) -> bool {
         let living = |id: &PipelineId| self.pipelines.accepts_or_will_accept_writes(*id);
         let entry = c.pipeline.filter(living).and_then(|id| self.pipelines.get(id));
@@ -67,7 +67,7 @@ impl Replication<'_> {
             && entry.is_some_and(|entry| entry.record.members.iter().any(|m| m.id == node))
     }
 
-    /// Whether a node could get a replica of the container, if it has time.
+    /// Returns `true` if a node could get a replica of the container, once it is idle.
     pub(super) fn can_get(&self, c: &Container, node: &Node) -> bool {
         let id = node.details.id;
         node.accepts_writes()
@@ -76,8 +76,8 @@ impl Replication<'_> {
             && node.has_room_for(c.used_bytes)
     }
 
-    /// Whether `target` may get the replica of `source`: it has room on disks of its type and none
-    /// of its own, and the racks are as good as before.
+    /// Returns `true` if `target` may get the replica of `source`: it has room on disks of its
+    /// type, has none of its own, and the racks are as good as before.
     pub fn may_get(
         &self,
         c: &Container,
@@ -108,7 +108,7 @@ impl Replication<'_> {
         if fits { Ok(()) } else { Err(NotThere::Never) }
     }
 
-    /// Whether both are in one rack.
+    /// Returns `true` if both are in one rack.
     pub fn is_same_rack(&self, source: DatanodeId, target: &Node) -> bool {
         let source = self.nodes.get(source);
         source.is_some_and(|s| s.details.network_location == target.details.network_location)

@@ -1,26 +1,25 @@
 //! Making the replicas of closed containers what they should be.
 //!
-//! One replica at a time is copied or deleted per container and look; what is under way counts as
-//! done ([`pending`](super::pending)). The containers that are closest to being lost go first
-//! ([`urgency`](super::urgency)). Of those that are erasure coded each replica is one of its own
-//! (`ec_repair.rs`). For full copies, in this order:
+//! One replica at a time is copied or deleted per container and check; pending orders count as done
+//! ([`pending`](super::pending)). The containers that are closest to being lost come first
+//! ([`urgency`](super::urgency)). For erasure coded ones see `ec_repair.rs`: each of their replicas
+//! is unique. For full copies, in this order:
 //! 1. **under-replicated**: a node that has a good replica sends it to one that has none; one that
-//!    lacks writes makes room for it when no other node can take it (`in_the_way.rs`), and one that
-//!    is damaged is reconciled with the others (`mend.rs`);
-//! 2. **misplaced**: the same, to another rack; then one is too many;
-//! 3. **bad replicas** go when there are enough good ones;
-//! 4. **over-replicated**: one goes that the racks do not need;
+//!    lacks writes is deleted first if no other node can take it (`in_the_way.rs`);
+//! 2. **misplaced**: the same, to another rack; then one is surplus;
+//! 3. **bad replicas** are deleted if there are enough good ones;
+//! 4. **over-replicated**: one is deleted that the racks do not need;
 //! 5. **on a disk of another storage type**: it is moved (`wrong_disk.rs`).
 //!
-//! **Invariant:** a replica is ordered away only when `required` other good ones are there (two of
-//! three for one that is in the way), each on a node in service that is HEALTHY, has been heard of
-//! within the time after which it would be STALE, and has told this leader what it has
-//! ([`ReplicaCount::heard`]); none of them is ordered away too.
+//! **Invariant:** a replica is ordered to be deleted only if `required` other good ones exist (two
+//! of three for the one of `in_the_way.rs`), each on a node in service that is HEALTHY, has sent a
+//! heartbeat within the time after which it would be STALE, and has reported its replicas to this
+//! leader ([`ReplicaCount::heard`]); none of them has an order to be deleted.
 //!
-//! Orders of two leaders do not add up: a node tells a leader what it has only after it has heard
-//! of its term, and from then on carries out nothing that an earlier leader ordered
-//! (`Node::confirmed`). Among the same replicas the choice follows from the ids alone, whichever
-//! SCM makes it and in whatever order they were reported.
+//! Orders of two leaders do not add up: a node reports its replicas to a leader only after it has
+//! received its term, and from then on rejects the orders of earlier leaders (`Node::confirmed`).
+//! Among the same replicas the choice depends only on the ids, whichever SCM makes it and in
+//! whatever order they were reported.
 
 use proto::hdds::LifeCycleState;
 use types::ContainerId;
@@ -46,16 +45,16 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::Replicas;
 use crate::time::{Millis, elapsed};
 
-/// What a look at some containers has found to do.
+/// Results of a check of some containers.
 #[derive(Debug, Default)]
 pub struct Repairs {
-    /// What to order.
+    /// Orders and changes.
     pub decision: Decision,
-    /// Where the next look goes on; `None` when all containers were looked at.
+    /// Start of the next check; `None` when all containers were checked.
     pub next: Option<ContainerId>,
 }
 
-/// What a round of repairs reads and changes.
+/// State that a round of repairs reads and changes.
 #[derive(Debug)]
 pub(crate) struct Round<'a> {
     pub settings: &'a Settings,
@@ -167,8 +166,8 @@ impl Round<'_> {
         }
     }
 
-    /// How many replicas a container can lose until it cannot be read; `None` when there is nothing
-    /// to do for it.
+    /// Number of replicas that a container can lose and still be read; `None` if it needs no
+    /// repair.
     fn left_of(&self, id: ContainerId, now: Millis) -> Option<Left> {
         let container = self.containers.get(id)?;
         // Just closed: the reports of the other replicas are on their way.
@@ -191,9 +190,9 @@ impl Round<'_> {
     }
 }
 
-/// Replicas of CLOSED containers that are not CLOSED and could be are told to close once more:
-/// the order that answered their last report may be lost, or there was none, because the
-/// container was not CLOSED by then. Looks at up to `count` containers from `start` on.
+/// Orders to close replicas of CLOSED containers that are not CLOSED and could be, once more: the
+/// order that answered their last report may be lost, or there was none, because the container was
+/// not CLOSED then. Checks up to `count` containers from `start` on.
 pub(crate) fn repeat_closes(
     on: &Replication<'_>,
     containers: &Containers,

@@ -21,7 +21,7 @@ use crate::state::pipeline::Pipelines;
 use crate::state::replica::{Replica, ReplicaState, Replicas};
 use crate::time::Millis;
 
-/// What a report of replicas reads and changes.
+/// State that a report of replicas reads and changes.
 #[derive(Debug)]
 pub(crate) struct Reporting<'a> {
     pub settings: &'a Settings,
@@ -37,7 +37,7 @@ pub(crate) struct Reporting<'a> {
 }
 
 impl Reporting<'_> {
-    /// All replicas of `node`: what is not among them is gone.
+    /// All replicas of `node`: replicas that are not among them do not exist any more.
     pub fn report_all(
         &mut self,
         node: DatanodeId,
@@ -116,17 +116,16 @@ impl Reporting<'_> {
     }
 }
 
-/// Whether a replica that is being reported may have blocks that were deleted. A node whose
-/// replica is known has confirmed a transaction before it is forgotten, and reports that it has
-/// taken it from then on.
+/// Returns `true` if a reported replica may have blocks that were deleted. A node whose replica is
+/// known has confirmed a transaction before SCM forgets it, and reports it as applied from then on.
 fn lags(containers: &Containers, id: ContainerId, replica: &Replica) -> bool {
     let forgotten = containers.get(id).map_or(0, |c| c.delete_transaction);
     replica.delete_transaction < forgotten
 }
 
-/// What the replicas say about the container's size: the largest of them while it is written,
-/// the closed ones after. Without replicas the record keeps what it has, and so does that of a
-/// container that is deleted.
+/// Updates the container's size from the replicas: the largest of them while it is written, the
+/// closed ones afterwards. Without replicas the record keeps its size, and so does that of a
+/// deleted container.
 fn refresh_usage(containers: &mut Containers, replicas: &Replicas, id: ContainerId) {
     let Some(container) = containers.get(id) else { return };
     if matches!(container.state, LifeCycleState::Deleting | LifeCycleState::Deleted) {
@@ -164,7 +163,7 @@ pub(crate) fn forget_replicas_of(
     replicas.forget_node(node);
 }
 
-/// A replica that was to come to `target` does not, as the node that was told says.
+/// The node that was to copy a replica to `target` reports that it failed.
 pub(crate) fn copy_failed(
     pending: &mut PendingTasks,
     histories: &mut Histories,

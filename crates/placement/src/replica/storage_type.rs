@@ -1,4 +1,4 @@
-//! What is known of replicas on disks of another storage type than their container belongs on.
+//! Replicas on disks of another storage type than their container belongs on.
 
 use rustc_hash::FxHashMap;
 use types::{ContainerId, DatanodeId, StorageType};
@@ -8,7 +8,7 @@ use crate::state::nodes::Nodes;
 use crate::state::replica::Replicas;
 use crate::time::Millis;
 
-/// What is known of replicas on disks of another storage type (soft).
+/// Replicas on disks of another storage type (soft).
 #[derive(Debug, Default)]
 pub struct StorageTypeRepairs {
     /// Types of which some node has a disk with room, as of the beginning of the round.
@@ -23,12 +23,12 @@ impl StorageTypeRepairs {
         self.tried.insert((id, node), until);
     }
 
-    /// Whether some node has a disk of that type with room.
+    /// Returns `true` if some node has a disk of that type with room.
     pub(super) fn is_roomy(&self, storage_type: StorageType) -> bool {
         self.roomy.contains(&storage_type)
     }
 
-    /// Whether a replica was to move lately.
+    /// Returns `true` if a move of the replica was ordered recently.
     pub(super) fn was_tried(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.tried.contains_key(&(id, node))
     }
@@ -42,7 +42,7 @@ impl StorageTypeRepairs {
     }
 }
 
-/// Whether the replica on a node is on a disk of another type than it belongs on.
+/// Returns `true` if the replica on a node is on a disk of another type than it belongs on.
 pub(super) fn is_on_wrong_disk(replicas: &Replicas, c: &Container, node: DatanodeId) -> bool {
     replicas.on(c.id, node).is_some_and(|r| r.storage_type != c.storage_type)
 }

@@ -1,10 +1,9 @@
-//! Which repairs go first when more is to be done than may be under way: those of containers that
-//! are closest to being lost.
+//! Priorities of repairs when more are needed than may be in flight: containers that are closest to
+//! being lost come first.
 //!
-//! All containers are looked at in portions, by id. Within a portion the most urgent are repaired
-//! first. When the limit of the whole cluster holds one back, the next round is for containers as
-//! urgent as the most urgent that was held back, or more; so none waits behind those of smaller ids
-//! that could wait longer.
+//! All containers are checked in batches, by id. Within a batch the most urgent are repaired first.
+//! If the cluster's limit delays one, the next round is for containers that are at least as urgent
+//! as the most urgent delayed one; so none waits for less urgent ones with smaller ids.
 //!
 //! A round has replicas made, or replicas that are too many deleted, only when as much time has
 //! passed since the last one that did as the settings say.
@@ -16,14 +15,14 @@ use crate::time::{Millis, elapsed};
 /// Replicas a container can lose and still be read; [`Urgency::CAN_WAIT`] when none is missing.
 pub(super) type Left = u32;
 
-/// Which containers are repaired in this round over all containers.
+/// Containers that are repaired in this round over all containers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Urgency {
-    /// This round is for containers that can lose so many replicas, or fewer.
+    /// This round is for containers that can lose at most this many replicas.
     most: Option<Left>,
     /// The most urgent that the limit held back in this round.
     held_back: Option<Left>,
-    /// Whether one was left to a later round.
+    /// True if one was left to a later round.
     left_out: bool,
     /// Replicas that are missing or misplaced.
     under: RoundInterval,
@@ -59,33 +58,33 @@ impl Urgency {
         self.over.begin(now, settings.over_interval);
     }
 
-    /// Whether such an order for a container with so much left is given in this round. What is in
-    /// the way of a missing replica goes with those that are missing.
+    /// Returns `true` if such an order for a container with this margin is given in this round. A
+    /// replica that occupies the node of a missing one counts like the missing one.
     pub(super) fn is_due(&self, left: Left, order: &OrderKind) -> bool {
         let is_excess =
             left == Self::CAN_WAIT && matches!(order, OrderKind::DeleteContainer { .. });
         if is_excess { self.over.is_due } else { self.under.is_due }
     }
 
-    /// Whether a container with so much left is repaired in this round. Deletions take nothing of
-    /// what copies are limited by.
+    /// Returns `true` if a container with this margin is repaired in this round. Deletions do not
+    /// count against the limits of copies.
     pub(super) fn admits(&mut self, left: Left) -> bool {
         let admits = left == Self::CAN_WAIT || self.most.is_none_or(|most| left <= most);
         self.left_out |= !admits;
         admits
     }
 
-    /// Whether none waits that is closer to being lost than others.
+    /// Returns `true` if no container that is closer to being lost than others waits.
     pub(super) fn has_time(&self) -> bool {
         self.most.is_none() && self.held_back.is_none()
     }
 
-    /// The limit of the whole cluster held back a container with so much left.
+    /// The limit of the whole cluster delayed a container with this margin.
     pub(super) fn hold_back(&mut self, left: Left) {
         self.held_back = Some(self.held_back.map_or(left, |least| least.min(left)));
     }
 
-    /// Whether the round that ends left out some that another one could begin with.
+    /// Returns `true` if the round that ends left out some that another one could begin with.
     pub(super) fn wants_another_round(&self) -> bool {
         self.left_out && self.held_back.is_none()
     }

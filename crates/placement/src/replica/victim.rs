@@ -1,4 +1,4 @@
-//! The replica of a replicated container that goes.
+//! The replica of a replicated container to delete.
 
 use proto::hdds::LifeCycleState;
 use types::DatanodeId;
@@ -11,9 +11,8 @@ use super::storage_type::is_on_wrong_disk;
 use crate::state::container::Container;
 
 impl Replication<'_> {
-    /// A replica that lacks something, or is not trusted, on a node that can be told. A damaged one
-    /// that has come farther than all good ones stays: blocks may be whole in it that are nowhere
-    /// else.
+    /// A replica that lacks writes, or is UNHEALTHY, on a reachable node. A damaged one that has
+    /// more writes than all good ones stays: it may have the only intact copies of blocks.
     pub(super) fn bad_victim(&self, c: &Container, s: &ReplicaCount) -> Option<DatanodeId> {
         let enough = enough_sequence(self.replicas, c);
         s.bad.iter().copied().find(|id| {
@@ -27,10 +26,10 @@ impl Replication<'_> {
         })
     }
 
-    /// The replica that is one too many: not the only one of its rack, if that matters. One whose
-    /// node has enough to delete is waited for: another one in its place would be a choice that
-    /// another leader does not make. One that may have blocks that were deleted goes before the
-    /// others, then one that was moved, then one on a disk of another storage type.
+    /// The surplus replica: not the only one of its rack, if racks matter. If the node of the
+    /// choice has too many pending deletions, SCM waits: another leader would not choose another
+    /// one. One that may have deleted blocks comes before the others, then one that was moved, then
+    /// one on a disk of another storage type.
     pub(super) fn extra_victim(
         &self,
         c: &Container,

@@ -6,8 +6,8 @@
 //! itself. Else a node that has gets a copy, and the replica on the wrong disk is the one too many
 //! then (`repair.rs`, `ec_delete.rs`), under the conditions of every deletion.
 //!
-//! A node may find no room in the end: what was tried is not tried again for a while, so that no
-//! replica is copied to and fro.
+//! A node may find no room in the end: a failed move is not retried for a while, so that no replica
+//! is copied back and forth.
 
 use proto::hdds::LifeCycleState;
 use types::DatanodeId;

@@ -13,13 +13,13 @@ const MEMBERS: u32 = 3;
 pub struct RuleStatus {
     /// Ozone's name of the rule.
     pub name: &'static str,
-    /// Whether it holds.
+    /// True if it is satisfied.
     pub holds: bool,
     /// The figures.
     pub text: String,
 }
 
-/// What the rules read.
+/// State that the rules read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules<'a> {
     pub settings: &'a SafeModeSettings,
@@ -52,7 +52,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Whether safe mode still waits for DataNodes.
+    /// Returns `true` if safe mode still waits for DataNodes.
     pub fn more_nodes_are_coming(&self) -> bool {
         self.safe_mode.is_on() && !self.datanode_rule().holds
     }

@@ -17,7 +17,7 @@ use crate::state::container::{Container, Containers};
 use crate::state::pipeline::{PipelineEntry, Pipelines};
 use crate::state::replica::Replicas;
 
-/// What the rules remember of the start.
+/// State of the rules since the start.
 #[derive(Debug, Default)]
 pub struct SafeMode {
     on: bool,
@@ -28,7 +28,7 @@ pub struct SafeMode {
     ec_containers: Awaited,
     /// OPEN RATIS/THREE pipelines, as loaded.
     pipelines: Vec<PipelineId>,
-    /// Whether the replicated state has caught up.
+    /// True if the replicated state is up to date.
     ready: bool,
 }
 
@@ -46,7 +46,7 @@ impl Awaited {
         Self { total: left.len(), left }
     }
 
-    /// So many different replicas of a container are known.
+    /// This number of different replicas of a container is known.
     fn note(&mut self, id: ContainerId, replicas: usize) {
         if self.left.get(&id).is_some_and(|needed| replicas >= *needed) {
             self.left.remove(&id);
@@ -72,7 +72,7 @@ fn needed(config: &ReplicationConfig) -> usize {
 }
 
 impl SafeMode {
-    /// Whether SCM is in safe mode.
+    /// Returns `true` if SCM is in safe mode.
     pub fn is_on(&self) -> bool {
         self.on
     }
@@ -87,13 +87,13 @@ impl SafeMode {
         self.on = false;
     }
 
-    /// An operator wants out; true when this call did it.
+    /// Leaves safe mode for an operator; true if it was on.
     pub(crate) fn force_leave(&mut self) -> bool {
         self.forced |= self.on;
         std::mem::replace(&mut self.on, false)
     }
 
-    /// Enters safe mode, if there is one, with what was loaded from the store.
+    /// Enters safe mode, if it is enabled, with the state loaded from the store.
     pub(crate) fn begin(
         settings: &SafeModeSettings,
         containers: &Containers,
@@ -107,7 +107,7 @@ impl SafeMode {
         let closed = || containers.from(ContainerId(0)).filter(closed);
         let mut replicated = Awaited::new(closed().filter(|c| !ec(c)));
         let mut coded = Awaited::new(closed().filter(ec));
-        // What was reported while another SCM led.
+        // Replicas reported while another SCM led.
         for (id, config) in closed().map(|c| (c.id, Some(c.config))) {
             let known = replicas.different(id, config);
             replicated.note(id, known);
@@ -127,7 +127,7 @@ impl SafeMode {
         }
     }
 
-    /// So many different replicas of a known container are known.
+    /// This number of different replicas of a known container is known.
     pub(crate) fn note_replicas(&mut self, id: ContainerId, replicas: usize) {
         if self.on {
             self.containers.note(id, replicas);

@@ -1,4 +1,4 @@
-//! What the container balancer was asked to do, as SCM keeps it over restarts.
+//! The requested state of the container balancer, as SCM stores it.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::time::Millis;
 /// The least that must be left of a move's time behind its copy, for the deletion.
 const LEAST_FOR_DELETION: Millis = 9 * 60_000;
 
-/// How the balancer works: the keys `hdds.container.balancer.*`, and what was said at its start.
+/// Configuration of the balancer: the keys `hdds.container.balancer.*`, and options of its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// How far a node's utilisation may be from the cluster's, in per cent of its capacity.
+    /// Maximum difference of a node's utilisation from the cluster's, in per cent of its capacity.
     pub threshold: f64,
     /// Nodes that may send or get replicas in one iteration, in per cent of those in service.
     pub max_datanodes_percentage: u32,
@@ -30,9 +30,9 @@ pub struct Configuration {
     pub exclude_containers: BTreeSet<ContainerId>,
     /// If there are any, the only ones that are moved.
     pub include_containers: BTreeSet<ContainerId>,
-    /// How long a move may take.
+    /// Time limit of a move.
     pub move_timeout: Millis,
-    /// How long its copy may take.
+    /// Time limit of its copy.
     pub replication_timeout: Millis,
     /// Time from the end of one iteration to the next.
     pub interval: Millis,
@@ -40,27 +40,27 @@ pub struct Configuration {
     pub include_nodes: BTreeSet<String>,
     /// Host names or addresses of nodes that are not balanced.
     pub exclude_nodes: BTreeSet<String>,
-    /// Whether a target near the source is preferred to an emptier one.
+    /// True if a target near the source is preferred to an emptier one.
     pub network_topology: bool,
-    /// Whether nodes are asked for their usage before an iteration. Kept for clients: the usage
-    /// that nodes report with each heartbeat is what their replicas hold now.
+    /// True if nodes are asked for their usage before an iteration. Kept for clients: the usage in
+    /// each heartbeat is always current.
     pub trigger_du: bool,
-    /// Whether QUASI_CLOSED containers are moved too.
+    /// True if QUASI_CLOSED containers are moved, too.
     pub include_non_standard: bool,
 }
 
 /// The balancer's replicated state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balancer {
-    /// How it works.
+    /// Its configuration.
     pub configuration: Configuration,
-    /// Whether it runs, or will on the next leader.
+    /// True if it runs, or will on the next leader.
     pub should_run: bool,
     /// The iteration that is next.
     pub next_iteration: u32,
 }
 
-/// Why a configuration is refused.
+/// Reason for which a configuration is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// No container fits.
@@ -95,7 +95,7 @@ pub enum ConfigurationError {
     UnknownNode {
         /// `included` or `excluded`.
         list: &'static str,
-        /// What it says.
+        /// The value.
         name: String,
     },
     /// A list of containers has something else in it.

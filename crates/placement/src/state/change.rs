@@ -23,20 +23,20 @@ pub enum Change {
     SetPipelineDormant(PipelineId, bool),
     /// The pipeline takes no writes any more; its open containers are CLOSING from now on.
     ClosePipeline {
-        /// Which pipeline.
+        /// The pipeline.
         id: PipelineId,
         /// When.
         now: Millis,
     },
-    /// The pipeline's groups are gone, so is its record.
+    /// Removes the record of a pipeline whose groups were deleted.
     RemovePipeline(PipelineId),
     /// A new container, OPEN.
     AddContainer(Container),
     /// An event in a container's life.
     MoveContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
-        /// What happened.
+        /// The event.
         event: LifeCycleEvent,
         /// When.
         now: Millis,
@@ -45,16 +45,16 @@ pub enum Change {
     },
     /// All replicas of a CLOSED container are empty: it is DELETING.
     DeleteEmptied {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// When.
         now: Millis,
         /// Size and commit sequence as reported.
         usage: Usage,
     },
-    /// What is left of a container that was deleted as empty goes, of these indexes.
+    /// Deletes leftovers, of these indexes, of a container that was deleted as empty.
     ClearLeftOvers {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// Indexes.
         indexes: Vec<u32>,
@@ -62,9 +62,9 @@ pub enum Change {
     /// A container thought empty has a replica with blocks in it: it is not deleted, but CLOSED or
     /// QUASI_CLOSED like that replica.
     ReviveContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
-        /// Whether the replica is QUASI_CLOSED: there may be others with more in them.
+        /// True if the replica is QUASI_CLOSED: there may be others with more writes.
         quasi: bool,
         /// When.
         now: Millis,
@@ -84,7 +84,7 @@ pub enum Change {
     RemoveDeletions(Vec<u64>),
     /// The container balancer was started or stopped, or has come to its next iteration.
     SetBalancer(Balancer),
-    /// Where the replicas of a node that leaves go to; `None`: to any nodes.
+    /// Destination of the replicas of a node that leaves; `None`: any nodes.
     SetDestination {
         /// The node that leaves.
         node: DatanodeId,
@@ -110,10 +110,10 @@ pub enum Touched {
     Destinations,
 }
 
-/// What a change did: the rows to write, or why it was refused.
+/// Result of a change: the rows to write, or the reason of the refusal.
 pub type Applied = Result<Vec<Touched>, Refused>;
 
-/// Why a change was not applied. It changed nothing.
+/// Reason for which a change was not applied. It changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// No such pipeline.
@@ -125,7 +125,7 @@ pub enum Refused {
     /// The pipeline is not in a state that allows it.
     #[error("pipeline {id} is in state {state:?}")]
     PipelineState {
-        /// Which pipeline.
+        /// The pipeline.
         id: PipelineId,
         /// Its state.
         state: PipelineState,
@@ -139,7 +139,7 @@ pub enum Refused {
     /// The event does not fit the container's state.
     #[error("container {id} in state {} does not take event {}", .state.as_str_name(), .event.as_str_name())]
     ContainerState {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// Its state.
         state: LifeCycleState,
@@ -147,7 +147,7 @@ pub enum Refused {
         event: LifeCycleEvent,
     },
     /// Nothing of the container may be ordered away, or not as much.
-    #[error("container {0} is not deleted and empty, or too much of it was ordered away already")]
+    #[error("container {0} is not deleted and empty, or too many of its indexes were deleted")]
     NotLeftOver(ContainerId),
     /// A change of a later release, or one that is not whole.
     #[error("{0}")]
@@ -158,11 +158,11 @@ pub enum Refused {
     /// Another request reserved numbers since the proposer looked.
     #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
     SequenceMoved {
-        /// Which sequence.
+        /// The sequence.
         sequence: Sequence,
-        /// Where it is.
+        /// Its last number.
         last: u64,
-        /// Where the proposer thought it was.
+        /// The number that the proposer expected.
         expected: u64,
     },
 }

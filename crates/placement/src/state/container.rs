@@ -26,7 +26,7 @@ pub struct Usage {
 pub struct Container {
     /// Its id.
     pub id: ContainerId,
-    /// Where it is in its life.
+    /// Its life cycle state.
     pub state: LifeCycleState,
     /// The pipeline it is, or was, written through.
     pub pipeline: Option<PipelineId>,
@@ -48,7 +48,7 @@ pub struct Container {
     pub delete_transaction: u64,
     /// Left out of health reports by an operator.
     pub suppressed: bool,
-    /// What is known of replicas that were not reported; in SCM's table only.
+    /// Evidence about replicas that were not reported; in SCM's table only.
     pub evidence: Evidence,
 }
 
@@ -98,9 +98,9 @@ impl Container {
         })
     }
 
-    /// Indexes that may be ordered away of what is left of the container when it is deleted, over
-    /// all time: as many as the code makes up for, and too few to read it. `None` when it is not
-    /// erasure coded.
+    /// Maximum of leftover indexes that may be deleted after the deletion of the container, over
+    /// all time: the number that the code can recover, and too few to read it. `None` when it is
+    /// not erasure coded.
     pub(crate) fn most_cleared(&self) -> Option<usize> {
         let ReplicationConfig::Ec(ec) = self.config else { return None };
         Some(ec.parity.min(ec.data.saturating_sub(1)) as usize)
@@ -140,7 +140,7 @@ impl Containers {
         self.records.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -166,7 +166,7 @@ impl Containers {
         self.by_pipeline.get(&pipeline).into_iter().flatten().copied().collect()
     }
 
-    /// Where a batch of `count` blocks begins its round over the open containers.
+    /// Start of the round over the open containers for a batch of `count` blocks.
     pub(crate) fn next_round_start(&mut self, count: usize) -> usize {
         let start = self.next_round;
         // Far from the end of the range, so that a batch can count on from it.

@@ -1,11 +1,11 @@
-//! What a rule wants done.
+//! Decision of a rule.
 
 use types::DatanodeId;
 
 use super::change::Change;
 use super::order::{Order, OrderKind};
 
-/// What a rule wants done: changes to propose and orders to send.
+/// Decision of a rule: changes to propose and orders to send.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
     /// To be proposed, in this order.
@@ -15,12 +15,12 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// Whether there is nothing to do.
+    /// Returns `true` if there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.orders.is_empty()
     }
 
-    /// Adds what `other` wants.
+    /// Adds the changes and orders of `other`.
     pub fn merge(&mut self, other: Self) {
         self.changes.extend(other.changes);
         self.orders.extend(other.orders);

@@ -19,7 +19,7 @@ pub struct Transaction {
     pub container: ContainerId,
     /// The blocks.
     pub blocks: Vec<LocalId>,
-    /// Bytes of user data in the blocks, as OM says.
+    /// Bytes of user data in the blocks, as reported by OM.
     pub size: u64,
     /// Bytes over all replicas.
     pub replicated_size: u64,
@@ -52,7 +52,7 @@ impl Transaction {
     }
 }
 
-/// What has happened to a transaction since the start.
+/// State of a transaction since the start.
 #[derive(Debug, Clone, Default)]
 struct Progress {
     acknowledged: SmallVec<[DatanodeId; 3]>,
@@ -64,19 +64,19 @@ struct Progress {
 #[derive(Debug, Default)]
 pub struct DeletionLog {
     transactions: BTreeMap<u64, Transaction>,
-    /// How many there are of each container that has any.
+    /// Number of transactions of each container that has any.
     by_container: FxHashMap<ContainerId, u64>,
     progress: FxHashMap<u64, Progress>,
-    /// Where the next round begins to look.
+    /// Start of the next round.
     cursor: u64,
-    /// Sums over all transactions. The sizes are what OM's clients say, each up to `u64::MAX`: as
-    /// many of them as there can be fit 128 bits, so that what was added can be taken away again.
+    /// Sums over all transactions. The sizes come from OM's clients, each up to `u64::MAX`: the sum
+    /// of the maximum number of them fits 128 bits, so that subtraction is exact.
     blocks: u128,
     size: u128,
     replicated_size: u128,
 }
 
-/// How much there is to delete.
+/// Size of the deletion backlog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
     /// Transactions.
@@ -100,7 +100,7 @@ impl DeletionLog {
         self.transactions.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.transactions.is_empty()
     }
@@ -115,12 +115,12 @@ impl DeletionLog {
         self.transactions.range(start..).map(|(_, t)| t)
     }
 
-    /// How many transactions of a container wait for a replica.
+    /// Number of transactions of a container that wait for a replica.
     pub fn transactions_of(&self, container: ContainerId) -> u64 {
         self.by_container.get(&container).copied().unwrap_or(0)
     }
 
-    /// How much there is to delete.
+    /// Size of the deletion backlog.
     pub fn summary(&self) -> Summary {
         Summary {
             transactions: self.transactions.len() as u64,
@@ -150,8 +150,8 @@ impl DeletionLog {
         self.progress.get(&id).map(|p| p.acknowledged.as_slice()).unwrap_or_default()
     }
 
-    /// Which nodes a transaction is to be sent to: those that have not confirmed it, and were not
-    /// sent it within the resend time. `None` when it was put aside.
+    /// Nodes that need a transaction: those that have not confirmed it, and were not sent it within
+    /// the resend time. `None` when it was put aside.
     pub(crate) fn due(
         &self,
         id: u64,
@@ -193,8 +193,8 @@ impl DeletionLog {
         self.progress.get(&id).map_or(0, |p| p.retries)
     }
 
-    /// An operator wants the transactions tried again (all that were put aside when none is named);
-    /// the number of those reset.
+    /// Resets the retries of these transactions for an operator (all that were put aside if the
+    /// list is empty); returns the number of those reset.
     pub fn reset_retries(&mut self, ids: &[u64], max_retries: u32) -> usize {
         let named = |id: &u64| ids.is_empty() || ids.contains(id);
         let failed =
@@ -202,8 +202,8 @@ impl DeletionLog {
         failed.map(|(_, p)| *p = Progress::default()).count()
     }
 
-    /// A node may have started anew, and have lost what it was sent: the next round sends it again,
-    /// without a wait for the answer. It is no harm where it was carried out.
+    /// A node may have restarted, and have lost the transactions sent to it: the next round sends
+    /// them again without waiting for the response. That does no harm if they were applied.
     pub(crate) fn forget_sent_to(&mut self, node: DatanodeId) {
         self.progress.values_mut().for_each(|p| p.sent.retain(|(n, _)| *n != node));
     }

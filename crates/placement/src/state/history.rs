@@ -1,11 +1,11 @@
-//! What happened to containers lately, and why.
+//! Recent events of containers, and their causes.
 //!
-//! Every SCM notes what it sees: the life of a container as the log tells it, what DataNodes
-//! report, and, while it leads, what it orders. It is soft state for operators: no rule looks at
-//! it, and it is lost at a restart, but for what is still in the log.
+//! Every SCM records its own view: the life cycle of a container from the log, reports of
+//! DataNodes, and, while it leads, its orders. It is soft state for operators: no rule reads it,
+//! and a restart loses all but the events that are still in the log.
 //!
-//! It is bounded: of a container the last [`EACH`] events are kept, and when there are more than
-//! [`ALL`] in all, those of the container to which nothing happened for longest go.
+//! It is bounded: the last [`EACH`] events of a container are kept, and at most [`ALL`] in total;
+//! above that, the events of the container without recent ones are evicted first.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,9 +17,9 @@ use super::order::Order;
 use super::replica::ReplicaState;
 use crate::time::Millis;
 
-/// Events that are kept of a container. The life of an erasure-coded one with 14 replicas fits.
+/// Maximum of events of a container. The life of an erasure-coded one with 14 replicas fits.
 const EACH: usize = 64;
-/// Events that are kept of all containers: bounds their memory, whatever SCM has to do.
+/// Maximum of events of all containers; bounds their memory.
 const ALL: usize = 100_000;
 
 /// Something that happened to a container.
@@ -30,9 +30,9 @@ pub enum Event {
         /// The pipeline that it is written through.
         pipeline: Option<PipelineId>,
     },
-    /// It came into a state.
+    /// It entered a state.
     Entered(LifeCycleState),
-    /// It was being deleted, and a replica with blocks turned up: it is in this state again.
+    /// It was being deleted, and a replica with blocks was reported: it is in this state again.
     Revived(LifeCycleState),
     /// A node reported a replica that was not known.
     Appeared {
@@ -42,19 +42,19 @@ pub enum Event {
         index: u32,
         /// Its state.
         state: ReplicaState,
-        /// Whether it had been ordered.
+        /// True if it had been ordered.
         awaited: bool,
     },
     /// A replica changed its state.
     Changed {
         /// Its node.
         node: DatanodeId,
-        /// What it was.
+        /// Its previous state.
         was: ReplicaState,
-        /// What it is.
+        /// Its new state.
         state: ReplicaState,
     },
-    /// A node has its replica no more.
+    /// A node does not have its replica any more.
     Gone {
         /// The node.
         node: DatanodeId,
@@ -64,43 +64,43 @@ pub enum Event {
         /// The node.
         node: DatanodeId,
     },
-    /// A node was told to do something.
+    /// A node was ordered to do something.
     Ordered {
-        /// The node, and what.
+        /// The node, and the task.
         order: Order,
-        /// What asks for it: the container's health or state, the balancer, or an administrator.
+        /// Cause: the container's health or state, the balancer, or an administrator.
         why: &'static str,
     },
-    /// A replica that a node was to get does not come.
+    /// A replica ordered for a node could not be created.
     Failed {
         /// The node.
         node: DatanodeId,
     },
-    /// A replica did not come or go in time, and is not waited for any longer.
+    /// An ordered copy or deletion timed out.
     Late {
         /// The node.
         node: DatanodeId,
     },
 }
 
-/// An event, and when it happened.
+/// An event, with the times of its first and last occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happened {
-    /// When, for the first time.
+    /// Time of its first occurrence.
     pub first: Millis,
-    /// When, for the last time.
+    /// Time of its last occurrence.
     pub last: Millis,
-    /// How often.
+    /// Number of times.
     pub times: u32,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened to all containers.
+/// Events of all containers.
 #[derive(Debug, Default)]
 pub struct Histories {
     of: FxHashMap<ContainerId, History>,
-    /// The containers, that to which nothing happened for longest first.
+    /// The containers, in the order of their last events.
     by_age: BTreeMap<u64, ContainerId>,
     next: u64,
     events: usize,
@@ -114,13 +114,13 @@ struct History {
 }
 
 impl Histories {
-    /// What happened to a container, the oldest first.
+    /// Events of a container, the oldest first.
     pub fn of(&self, id: ContainerId) -> impl Iterator<Item = &Happened> {
         self.of.get(&id).into_iter().flat_map(|history| &history.events)
     }
 
-    /// Notes an event. An order that is repeated, and what happens again right behind itself, is
-    /// counted.
+    /// Records an event. A repeated order, and an event equal to the last one, only increase a
+    /// count.
     pub fn note(&mut self, id: ContainerId, now: Millis, event: Event) {
         let history = self.of.entry(id).or_default();
         self.by_age.remove(&history.place);

@@ -1,16 +1,16 @@
-//! How much a node that leaves had left of late, and how fast that became less.
+//! Recent values of a leaving node's remaining bytes, and their rate.
 
 use std::collections::VecDeque;
 
 use crate::time::Millis;
 
-/// The rate is that of so long.
+/// Window of the rate.
 const WINDOW: Millis = 300_000;
 
 /// Looks that are remembered at most.
 const MOST: usize = 1_000;
 
-/// How much a node that leaves had left at each look of late.
+/// Remaining bytes of a node that leaves, at recent checks.
 #[derive(Debug, Clone, Default)]
 pub struct LeftBytes {
     looks: VecDeque<(Millis, u64)>,

@@ -23,7 +23,7 @@ pub fn next(state: State, event: Event) -> Option<State> {
     }
 }
 
-/// Whether the container is CLOSED or QUASI_CLOSED: nothing is written to it any more.
+/// Returns `true` if the container is CLOSED or QUASI_CLOSED: it takes no more writes.
 pub fn is_closed(state: State) -> bool {
     matches!(state, State::Closed | State::QuasiClosed)
 }

@@ -1,4 +1,4 @@
-//! The parts of what SCM knows, each with its indexes. They decide nothing: rules read them, and
+//! The parts of SCM's state, each with its indexes. They decide nothing: rules read them, and
 //! change them through their methods. None of these files uses a rule.
 
 pub mod balancer;

@@ -8,12 +8,12 @@ use types::{DatanodeDetails, OperationalState, StorageType};
 use super::left_bytes::LeftBytes;
 use crate::time::Millis;
 
-/// How a node is, by the age of its last heartbeat.
+/// Health of a node, by the age of its last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Health {
-    /// Heard of lately.
+    /// Its last heartbeat is recent.
     Healthy,
-    /// Not heard of for a while: nothing new is given to it.
+    /// It has missed heartbeats for a while: it gets nothing new.
     Stale,
     /// Given up: its replicas do not count.
     Dead,
@@ -43,7 +43,7 @@ pub struct Storage {
     pub id: String,
     /// Path on the node.
     pub location: String,
-    /// What kind of disk it is on.
+    /// Type of its disk.
     pub storage_type: StorageType,
     /// Bytes the store may use.
     pub capacity: u64,
@@ -61,7 +61,7 @@ pub struct Storage {
     pub fs_capacity: u64,
     /// Free bytes of the file system.
     pub fs_available: u64,
-    /// Whether the node has given the directory up.
+    /// True if the node has marked the directory as failed.
     pub failed: bool,
 }
 
@@ -70,9 +70,9 @@ pub struct Storage {
 pub struct Node {
     /// Its identity and addresses.
     pub details: DatanodeDetails,
-    /// How it is.
+    /// Its health.
     pub health: Health,
-    /// When it was last heard of.
+    /// Time of its last heartbeat.
     pub last_heartbeat: Millis,
     /// When it registered last.
     pub registered: Millis,
@@ -80,25 +80,25 @@ pub struct Node {
     pub storage: Vec<Storage>,
     /// Since when it is on its way out of service; `None` when it is not.
     pub leaving_since: Option<Millis>,
-    /// How much it had left of late, while it is on its way.
+    /// Recent values of its remaining bytes, while it leaves.
     pub left_bytes: LeftBytes,
     /// The storage types of the disks whose Raft log directories work, as it reports them; `None`
     /// when it does not.
     pub log_disks: Option<Vec<StorageType>>,
-    /// Whether it has told what it has since it knows that this SCM leads: orders of earlier
-    /// leaders change that no more.
+    /// True if it has reported its replicas since it received the term of this leader: from then on
+    /// it rejects orders of earlier leaders.
     pub confirmed: bool,
 }
 
 impl Node {
-    /// Whether what it has is sure to be there. With a time, a last heartbeat that is as old as
-    /// `stale_after` by then counts as missed, whether or not nodes were watched since.
+    /// Returns `true` if its replicas certainly exist. With a time, a last heartbeat that is older
+    /// than `stale_after` by then counts as missed, even if nodes were not checked since.
     pub fn is_heard(&self, now: Option<Millis>, stale_after: Millis) -> bool {
         let lately = now.is_none_or(|now| now.saturating_sub(self.last_heartbeat) < stale_after);
         self.health == Health::Healthy && self.confirmed && lately
     }
 
-    /// Whether new pipelines and blocks may be given to it.
+    /// Returns `true` if it may get new pipelines and blocks.
     pub fn accepts_writes(&self) -> bool {
         self.health == Health::Healthy
             && self.details.op_state == OperationalState::InService
@@ -125,20 +125,20 @@ impl Node {
         }
     }
 
-    /// Whether one of its data directories can take a container of that many bytes.
+    /// Returns `true` if one of its data directories can take a container of that many bytes.
     pub fn has_room_for(&self, bytes: u64) -> bool {
         StorageType::ALL.into_iter().any(|of| self.has_room_of(of, bytes))
     }
 
-    /// Whether one of its disks of that type can take a container of that many bytes.
+    /// Returns `true` if one of its disks of that type can take a container of that many bytes.
     pub fn has_room_of(&self, storage_type: StorageType, bytes: u64) -> bool {
         let fits = |s: &Storage| s.remaining > bytes.saturating_add(s.free_space_to_spare);
         self.of_type(storage_type).any(fits)
     }
 
-    /// How far a container of that many bytes is from the disks that it belongs on if it comes to
-    /// this node: 0 for one of its type, else how many types come before that of the disk which has
-    /// room. More than that when no disk has.
+    /// Rank of the disk that a container of that many bytes would get on this node: 0 for its own
+    /// type, else the number of types before that of the disk which has room. More than that when
+    /// no disk has.
     pub fn detour(&self, storage_type: StorageType, bytes: u64) -> usize {
         let [second, third] = storage_type.instead();
         let types = [storage_type, second, third];

@@ -35,7 +35,7 @@ impl Nodes {
         self.nodes.len()
     }
 
-    /// Whether no node has registered.
+    /// Returns `true` if no node has registered.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -45,12 +45,12 @@ impl Nodes {
         self.racks
     }
 
-    /// Whether the disks of that type of a node have no room left, as far as it has told.
+    /// Returns `true` if the disks of that type of a node have no room left, as far as it reported.
     pub fn is_full(&self, storage_type: StorageType, id: DatanodeId) -> bool {
         self.full.contains(&(storage_type, id))
     }
 
-    /// Whether that is so of any node.
+    /// Returns `true` if that is so of any node.
     pub fn any_full(&self, storage_type: StorageType) -> bool {
         let all = (storage_type, DatanodeId(uuid::Uuid::nil()))
             ..=(storage_type, DatanodeId(uuid::Uuid::max()));
@@ -76,7 +76,7 @@ impl Nodes {
         }
     }
 
-    /// Adds a node, or what it has become.
+    /// Adds or updates a node.
     pub(crate) fn put(&mut self, node: Node) {
         let id = node.details.id;
         self.put_record(node);
@@ -94,7 +94,7 @@ impl Nodes {
         self.iter().filter(|n| n.health == health).count()
     }
 
-    /// Whether the node is known and HEALTHY.
+    /// Returns `true` if the node is known and HEALTHY.
     pub fn is_healthy(&self, id: DatanodeId) -> bool {
         self.get(id).is_some_and(|n| n.health == Health::Healthy)
     }
@@ -113,7 +113,7 @@ impl Nodes {
         self.nodes.values_mut().for_each(|node| node.confirmed = false);
     }
 
-    /// Whether a node that has just registered knows that this SCM leads.
+    /// Sets if a node's registration named this SCM as the leader.
     pub fn set_confirmed(&mut self, id: DatanodeId, confirmed: bool) {
         if let Some(node) = self.nodes.get_mut(&id) {
             node.confirmed = confirmed;

@@ -7,11 +7,11 @@ use types::{ContainerId, DatanodeId, OperationalState, PipelineId};
 pub struct Order {
     /// The node that it is for.
     pub node: DatanodeId,
-    /// What to do.
+    /// The task.
     pub kind: OrderKind,
 }
 
-/// What a DataNode shall do. All of it may be repeated.
+/// A task for a DataNode. All of them may be repeated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OrderKind {
     /// Start the pipeline's group, or learn its members' current addresses.
@@ -20,7 +20,7 @@ pub enum OrderKind {
     ClosePipeline(PipelineId),
     /// Close a replica.
     CloseContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// The pipeline it is written through.
         pipeline: PipelineId,
@@ -29,7 +29,7 @@ pub enum OrderKind {
     },
     /// Delete a replica.
     DeleteContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// The index of the erasure-coded replica that is meant: if the node holds another one by
         /// the time the order arrives, it keeps that. 0 for a replicated container.
@@ -39,7 +39,7 @@ pub enum OrderKind {
     },
     /// Copy a replica to another node, or move it to another disk of the same one.
     ReplicateContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// The node that gets it. The node that it is for moves it to a disk of its storage type.
         target: DatanodeId,
@@ -47,7 +47,7 @@ pub enum OrderKind {
     /// Decode replicas of an erasure coded container from others and store them on the targets. The
     /// node that it is for coordinates this, and is the first target.
     ReconstructEcContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// Nodes with a good replica, and its index; each index once.
         sources: Vec<(DatanodeId, u32)>,
@@ -56,14 +56,14 @@ pub enum OrderKind {
     },
     /// Compare a replica with those of other nodes, and get from them what it lacks.
     ReconcileContainer {
-        /// Which container.
+        /// The container.
         id: ContainerId,
         /// The nodes that have the others.
         peers: Vec<DatanodeId>,
     },
-    /// Take over what an operator wants of the node.
+    /// Sets the operational state that an operator requested.
     SetOperationalState {
-        /// What.
+        /// The state.
         state: OperationalState,
         /// When it ends by itself, in seconds since 1970; 0 is never.
         expiry: i64,

@@ -1,10 +1,9 @@
-//! Copies, reconstructions and deletions of replicas that nodes were told to make: counted as if
-//! done, so that they are not ordered twice, until they are reported, fail, or too much time has
-//! passed.
+//! Ordered copies, reconstructions and deletions of replicas: counted as if done, so that they are
+//! not ordered twice, until they are reported, fail, or time out.
 //!
-//! A deletion counts beyond its time, until its node reports the replica behind that: what it
-//! reported before may have gone since. It is ordered once more meanwhile, as long as that replica
-//! is still to go.
+//! A deletion counts beyond its timeout, until its node reports the replica after that: an earlier
+//! report may be outdated. It is ordered again meanwhile, while that replica is still to be
+//! deleted.
 //!
 //! Which nodes failed to send or to get a replica is remembered for a while: others are taken
 //! first, and an index that could not be copied is decoded from the others.
@@ -15,7 +14,7 @@ use types::{ContainerId, DatanodeId};
 
 use crate::time::Millis;
 
-/// What a node was told.
+/// Task of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Task {
     /// The node gets a copy from another one.
@@ -68,12 +67,12 @@ impl Task {
     }
 }
 
-/// A replica that is to come or to go.
+/// A replica that is to be created or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pending {
-    /// Where.
+    /// Its node.
     pub node: DatanodeId,
-    /// What was ordered.
+    /// The order.
     pub task: Task,
     /// From when on it is not waited for.
     pub until: Millis,
@@ -96,8 +95,8 @@ pub struct PendingTasks {
 }
 
 impl PendingTasks {
-    /// Whether something came, went or failed since this was last asked: then there may be more to
-    /// do.
+    /// Returns `true` if a replica arrived, was deleted or failed since the last call: then more
+    /// repairs may be possible.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
@@ -112,17 +111,18 @@ impl PendingTasks {
         self.tasks.get(&id).map(SmallVec::as_slice).unwrap_or_default()
     }
 
-    /// Whether the node was told to delete its replica and has not said yet that it did.
+    /// Returns `true` if the node was ordered to delete its replica and has not reported yet that
+    /// it did.
     pub fn is_going(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.of(id).iter().any(|p| p.node == node && p.task == Task::Delete)
     }
 
-    /// Whether a replica of the container is on its way to a node.
+    /// Returns `true` if a copy of the container is in flight to a node.
     pub fn copies_of(&self, id: ContainerId) -> bool {
         self.of(id).iter().any(|p| p.task.comes().is_some())
     }
 
-    /// Whether the node lately failed to get a replica of a container, or to send one.
+    /// Returns `true` if the node recently failed to get a replica of a container, or to send one.
     pub fn failed_lately(&self, id: ContainerId, node: DatanodeId) -> bool {
         self.failed.contains_key(&(id, node))
     }
@@ -157,8 +157,8 @@ impl PendingTasks {
         self.tasks.entry(id).or_default().push(pending);
     }
 
-    /// The node has reported a replica: what was on its way to it is there. True when one was
-    /// waited for.
+    /// The node has reported a replica: a copy in flight to it has arrived. True when one was
+    /// pending.
     pub(crate) fn arrived(&mut self, id: ContainerId, node: DatanodeId) -> bool {
         !self.remove(id, |p| p.node == node && p.task.comes().is_some()).is_empty()
     }
@@ -193,16 +193,16 @@ impl PendingTasks {
         !failed.is_empty()
     }
 
-    /// A node died: it neither sends nor gets anything. What it was told to delete it may delete
-    /// when it is back, so that counts until it reports, or its time is over.
+    /// A node died: it neither sends nor gets anything. It may still carry out deletions when it is
+    /// back, so those count until it reports, or they expire.
     pub(crate) fn forget_node(&mut self, node: DatanodeId) {
         self.drop_where(|_, p| p.task.work().is_some_and(|(by, _)| p.node == node || by == node));
     }
 
-    /// A node may have started anew: it works on nothing that it was told to send or to decode
-    /// before. If it still does, a replica too many comes at worst. What it was told to delete it
-    /// may yet delete or may have forgotten: that goes on to count, and is ordered once more if it
-    /// still is to go. What others send it may yet come.
+    /// A node may have restarted: it does not work on earlier copies and reconstructions. If it
+    /// still does, at worst a surplus replica arrives. It may still carry out deletions or may have
+    /// lost them: they continue to count, and are ordered again if they are still needed. Copies
+    /// that others send to it may still arrive.
     pub(crate) fn registered(&mut self, node: DatanodeId) {
         self.drop_where(|_, p| p.task.work().is_some_and(|(by, _)| by == node));
         let of_node = |p: &Pending| p.node == node && p.task == Task::Delete;
@@ -228,9 +228,8 @@ impl PendingTasks {
         self.remove(id, |p| p.node == node && p.task == Task::Delete).pop()
     }
 
-    /// What took too long is not waited for any longer; returns that. That it did is remembered for
-    /// `timeout`. Deletions of replicas that are known, as `has` says, go on to count and are
-    /// doubtful.
+    /// Expires entries after their time, and returns them; they are kept as failures for `timeout`.
+    /// Deletions of replicas that are known, as `has` returns, continue to count and are doubtful.
     pub(crate) fn expire(
         &mut self,
         now: Millis,

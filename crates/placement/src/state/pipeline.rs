@@ -12,7 +12,7 @@ use types::{
 
 use crate::time::Millis;
 
-/// A pipeline and what is known of it since the start.
+/// A pipeline and its soft state.
 #[derive(Debug, Clone)]
 pub struct PipelineEntry {
     /// The record. Shared, so that a look at it costs nothing; replaced when it changes.
@@ -31,7 +31,7 @@ impl PipelineEntry {
         self.record.members.iter().map(|m| m.id).collect()
     }
 
-    /// Whether every member has reported it and one of them leads.
+    /// Returns `true` if every member has reported it and one of them leads.
     pub fn is_reported_by_all(&self) -> bool {
         self.record.leader.is_some()
             && self.record.members.iter().all(|m| self.reported.contains(&m.id))
@@ -62,7 +62,7 @@ impl Pipelines {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -82,17 +82,17 @@ impl Pipelines {
         StorageType::ALL.into_iter().flat_map(move |of| self.open_of(config, of)).copied()
     }
 
-    /// Whether the pipeline is there and OPEN.
+    /// Returns `true` if the pipeline exists and is OPEN.
     pub fn is_open(&self, id: PipelineId) -> bool {
         self.get(id).is_some_and(|e| e.record.state == PipelineState::Open)
     }
 
-    /// Whether the pipeline is there and not CLOSED.
+    /// Returns `true` if the pipeline exists and is not CLOSED.
     pub fn accepts_or_will_accept_writes(&self, id: PipelineId) -> bool {
         self.get(id).is_some_and(|e| e.record.state != PipelineState::Closed)
     }
 
-    /// Whether a pipeline is not open yet, or closed and not gone yet.
+    /// Returns `true` if a pipeline is not open yet, or closed and not removed yet.
     pub fn any_on_its_way(&self) -> bool {
         let stable = [PipelineState::Open, PipelineState::Dormant];
         self.entries.values().any(|e| !stable.contains(&e.record.state))

@@ -47,7 +47,7 @@ impl ReplicaState {
         })
     }
 
-    /// Whether the replica takes no more writes by itself.
+    /// Returns `true` if the replica takes no more writes by itself.
     pub fn is_final(self) -> bool {
         !matches!(self, Self::Open | Self::Closing)
     }
@@ -72,13 +72,13 @@ pub struct Replica {
     pub replica_index: u32,
     /// The storage type of the disk that it is on.
     pub storage_type: StorageType,
-    /// Whether the node holds it to be empty.
+    /// True if the node reports it as empty.
     pub is_empty: bool,
     /// Checksum over its data, 0 when not computed.
     pub data_checksum: i64,
     /// The last transaction of the deletion log up to which its node has taken all that are for it.
     pub delete_transaction: u64,
-    /// Whether it may have blocks that were deleted, as of its report: its node has not taken a
+    /// True if it may have blocks that were deleted, as of its report: its node has not applied a
     /// transaction that all others had confirmed by then, and that SCM has forgotten.
     pub lags: bool,
 }
@@ -115,7 +115,7 @@ impl Replicas {
         self.by_node.get(&node).map_or(0, FxHashSet::len)
     }
 
-    /// Whether no replica is known that is empty.
+    /// Returns `true` if no known replica is empty.
     pub fn none_is_empty(&self) -> bool {
         self.empty.is_empty()
     }

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-/// What is numbered. Names are those of Ozone's `sequenceId` table.
+/// Numbered objects. Names are those of Ozone's `sequenceId` table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Sequence {
     /// Containers.
