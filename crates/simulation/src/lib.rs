@@ -1,13 +1,12 @@
 //! Whole clusters in one process on virtual time, from a seed.
 //!
-//! `simulation run` runs seeds, each in a process of its own; `simulation script` runs directed
-//! scenarios. docs/simulation.md says how to use it and what it found.
+//! `simulation run` runs seeds, each in its own process; `simulation script` runs directed
+//! scenarios. docs/simulation.md describes its use and its findings.
 //!
-//! * [`world`]: the simulated operating system: threads, time, network, disks. Start here to see
-//!   how it works.
-//! * [`scenario`]: what is simulated, and what goes wrong.
-//! * [`script`]: scenarios that take a course that is written down.
-//! * [`history`]: whether what clients saw can be explained.
+//! * [`world`]: the simulated operating system: threads, time, network, disks. Start here.
+//! * [`scenario`]: the simulated systems, and their faults.
+//! * [`script`]: scenarios with a fixed course.
+//! * [`history`]: checks of the results that clients saw.
 //! * [`seeds`]: one run for a seed, many runs, their sum.
 //!
 //! This is a library so that it is compiled once: the program is its [`run`], and its unit tests

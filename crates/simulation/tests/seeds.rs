@@ -16,7 +16,7 @@ struct Runs {
     seconds: u64,
 }
 
-/// Runs beside each other: one for each processor, however many tests there are at a time.
+/// Parallel runs: one for each processor, however many tests run at a time.
 struct Processors {
     /// Numbers of those that no run has; `None` before the first.
     free: Mutex<Option<Vec<u64>>>,
@@ -44,7 +44,7 @@ impl Processors {
     }
 }
 
-/// What `simulation run` says, when it is content. A failure says how to run the same again.
+/// Output of a successful `simulation run`. A failure prints the command that repeats it.
 fn run(runs: &Runs) -> String {
     run_beside(runs, 0)
 }
@@ -70,8 +70,8 @@ fn judge(runs: &Runs, (success, text, errors): (bool, String, String)) -> String
     text
 }
 
-/// The processor of a run, counted round: tests that cargo-nextest runs beside each other are
-/// processes, and have a number each; elsewhere it is `number`.
+/// The processor of a run, modulo their number: parallel tests of cargo-nextest are processes with
+/// a number each; elsewhere it is `number`.
 pub fn processor(number: u64) -> u64 {
     let slot = std::env::var("NEXTEST_TEST_GROUP_SLOT").ok().and_then(|slot| slot.parse().ok());
     slot.unwrap_or(number)
@@ -93,8 +93,8 @@ fn simulate(runs: &Runs, counts: &[&str], number: u64, beside: u64) -> (bool, St
     (output.status.success(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Seeds that found something, a test each, with what it was. They draw no settings, as they did
-/// not when they found it.
+/// Seeds that found a bug, a test each, with its description. They draw no settings, as when they
+/// found it.
 macro_rules! found {
     ($($name:ident: $scenario:ident $faults:ident $seed:literal x $count:literal,
        $seconds:literal s, $what:literal;)+) => {$(
@@ -272,7 +272,8 @@ fn keys_follow_policies_that_change_and_nothing_is_lost() {
 
 #[test]
 fn a_seed_gives_the_same_run_again() {
-    // Beside each other, and beside other tests: neither the directory nor the load may show.
+    // In parallel with each other and with other tests: neither the directory nor the load may have
+    // an effect.
     let once = |scenario, faults, beside| {
         let settings = "drawn";
         let runs = Runs { scenario, faults, settings, seed: 70_007, count: 1, seconds: 60 };

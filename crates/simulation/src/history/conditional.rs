@@ -3,7 +3,7 @@
 
 use super::{Event, Model, Verdict, check};
 
-/// What a write or a deletion asks of the value that is there.
+/// Condition of a write or a deletion on the current value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// Nothing.
@@ -24,10 +24,10 @@ impl Condition {
     }
 }
 
-/// What is asked.
+/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// What is there?
+    /// A read.
     Read,
     /// Is this there?
     Has(u64),
@@ -37,7 +37,7 @@ pub enum Op {
     Delete(Condition),
 }
 
-/// What is answered.
+/// A response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// This is there.

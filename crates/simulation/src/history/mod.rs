@@ -1,6 +1,5 @@
-//! What clients saw, and whether one copy that does one thing at a time could have answered the
-//! same (linearizability; the search is Wing and Gong's, with what was tried before remembered as
-//! Lowe does).
+//! Checks that one sequential copy could have given the responses that clients saw
+//! (linearizability; the search is Wing and Gong's, with Lowe's memory of failed states).
 
 pub mod conditional;
 pub mod register;
@@ -14,9 +13,9 @@ pub const NEVER: u64 = u64::MAX;
 /// One call of one client.
 #[derive(Debug, Clone)]
 pub struct Event<O, A> {
-    /// What for.
+    /// The operation.
     pub op: O,
-    /// What came back; nothing when it is not known whether the call was done.
+    /// The response; `None` if it is unknown whether the call was executed.
     pub answer: Option<A>,
     /// When it was asked.
     pub asked: u64,
@@ -24,13 +23,13 @@ pub struct Event<O, A> {
     pub answered: u64,
 }
 
-/// What one copy would do.
+/// The sequential copy.
 pub trait Model {
     /// Its state.
     type State: Clone + Eq + Hash;
-    /// What it is asked.
+    /// Its operations.
     type Op;
-    /// What it answers.
+    /// Its responses.
     type Answer;
 
     /// The state after `op`, when `answer` is what it would have answered.
@@ -42,7 +41,7 @@ pub trait Model {
     ) -> Option<Self::State>;
 }
 
-/// What a search comes to.
+/// Result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// There is an order.
@@ -77,7 +76,7 @@ pub fn check<M: Model>(
 }
 
 impl<M: Model> Search<'_, M> {
-    /// Whether what is left can be put in order; everything before `first` is done.
+    /// Returns `true` if the remaining calls can be ordered; all before `first` are done.
     fn can_be_ordered(&mut self, done: Vec<u64>, state: &M::State, mut first: usize) -> bool {
         let is_done = |at: usize| done[at / 64] >> (at % 64) & 1 == 1;
         while first < self.events.len() && is_done(first) {

@@ -2,27 +2,27 @@
 
 use super::{Event, Model, Verdict, check};
 
-/// What is asked of it.
+/// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// What is there?
+    /// A read.
     Read,
     /// Put this there. No value is written twice.
     Write(String),
     /// Put the second there if the first is.
     Swap(String, String),
-    /// Put this behind what is there, with a comma between them.
+    /// Appends to the value, with a comma between.
     Append(String),
 }
 
 impl Op {
-    /// What is there after something was put behind it.
+    /// The value after an append.
     pub fn appended(there: Option<&str>, value: &str) -> String {
         there.map_or_else(|| value.to_owned(), |there| format!("{there},{value}"))
     }
 }
 
-/// What it answers.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// This is there.

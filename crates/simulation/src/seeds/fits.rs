@@ -1,4 +1,4 @@
-//! Which faults each scenario has.
+//! Faults of each scenario.
 
 use clap::ValueEnum;
 

@@ -13,8 +13,8 @@ use super::Many;
 /// The directory that a process began in.
 const CURRENT_DIR: &str = "/proc/self/cwd";
 
-/// The processor of the first run, among those that this program may use; further runs beside it
-/// have the next ones. Tests that run beside each other name different ones.
+/// The processor of the first run, among those that this program may use; parallel runs have the
+/// next ones. Parallel tests name different ones.
 const FIRST_PROCESSOR: &str = "SIMULATION_PROCESSOR";
 
 struct Running {
@@ -31,11 +31,11 @@ struct Sum {
     answered: u64,
     unknown: u64,
     undecided: u64,
-    /// What all runs counted, by name.
+    /// Counts of all runs, by name.
     counts: BTreeMap<String, u64>,
 }
 
-/// What a result says that its run counted: `counts={"joined": 3, "keys moved": 1}`.
+/// Counts in the result of a run: `counts={"joined": 3, "keys moved": 1}`.
 fn counts(result: &str) -> impl Iterator<Item = (String, u64)> {
     let counts = result.split_once(" counts={").map_or("", |(_, counts)| counts);
     counts.trim_end_matches('}').split(", ").filter_map(|count| {
@@ -47,7 +47,7 @@ fn counts(result: &str) -> impl Iterator<Item = (String, u64)> {
 /// The processors that this program may use, as a set with one of them: the one at a place, counted
 /// round. `None` where the system does not tell.
 fn processor(place: u64) -> Option<libc::cpu_set_t> {
-    // SAFETY: a set is numbers, and the call writes no more than it is told.
+    // SAFETY: a set is numbers, and the call writes no more than the given size.
     let (mut all, mut one) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: as above.

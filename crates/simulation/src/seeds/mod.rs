@@ -25,7 +25,7 @@ pub enum Command {
     One(One),
 }
 
-/// What is simulated.
+/// The simulated system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scenario {
     /// Hosts with several Raft groups of registers.
@@ -43,7 +43,7 @@ pub enum Scenario {
     S3,
 }
 
-/// Where settings come from, beside what a scenario and its faults need.
+/// Source of settings, in addition to those that a scenario and its faults need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Settings {
     /// Seeds of `cluster` and `storage` draw them from ranges, but for `cluster` with the usual
@@ -57,19 +57,19 @@ pub enum Settings {
 /// One seed.
 #[derive(Debug, Clone, Args)]
 pub struct One {
-    /// What to simulate.
+    /// Scenario to simulate.
     #[arg(long, value_enum, default_value = "raft")]
     scenario: Scenario,
-    /// What goes wrong; each scenario has its own faults.
+    /// Faults; each scenario has its own.
     #[arg(long, value_enum, default_value = "usual")]
     faults: Faults,
-    /// Where every choice comes from.
+    /// Seed of every choice.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where settings come from.
+    /// Source of settings.
     #[arg(long, value_enum, default_value = "drawn")]
     settings: Settings,
-    /// Simulated seconds of faults; what comes before and after is not included.
+    /// Simulated seconds of faults, without the time before and after.
     #[arg(long, default_value_t = 120)]
     seconds: u64,
     /// A file for a line for each pick of a thread, to find where two runs part ways; a run has
@@ -81,7 +81,7 @@ pub struct One {
     /// same way up to here: look for a seed with a number that is never reached.
     #[arg(long, default_value_t = 0)]
     log_from: u64,
-    /// Where the simulated disks are.
+    /// Directory of the simulated disks.
     #[arg(long)]
     dir: Option<PathBuf>,
     /// A script in place of a scenario and its faults.
@@ -94,10 +94,10 @@ pub struct One {
 pub struct Many {
     #[command(flatten)]
     first: One,
-    /// How many seeds, from the first on.
+    /// Number of seeds, from the first on.
     #[arg(long, default_value_t = 1)]
     count: u64,
-    /// How many at the same time.
+    /// Number of parallel runs.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
     /// Something that a result has in its `counts`, such as `containers moved`: it is a failure
@@ -109,19 +109,19 @@ pub struct Many {
 /// A script.
 #[derive(Debug, Args)]
 pub struct Scripted {
-    /// Which.
+    /// Names of scripts.
     #[arg(required_unless_present = "list")]
     name: Option<String>,
-    /// Prints all scripts, with what they show.
+    /// Prints all scripts, with their subjects.
     #[arg(long)]
     list: bool,
-    /// Where every choice comes from that the script leaves open.
+    /// Seed of every choice that the script leaves open.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many seeds, from the first on.
+    /// Number of seeds, from the first on.
     #[arg(long, default_value_t = 1)]
     count: u64,
-    /// How many at the same time.
+    /// Number of parallel runs.
     #[arg(long, default_value_t = 1)]
     jobs: u64,
     /// As of `run`.

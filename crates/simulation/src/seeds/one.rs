@@ -48,7 +48,7 @@ impl std::io::Write for Aside {
     }
 }
 
-/// Whether a library panics because a disk failed, which it tells its caller in no other way:
+/// Returns `true` for panics by which a library reports a failed disk, for lack of an error:
 /// raft-engine when an fsync fails, raft-rs when entries cannot be read. `multiraft` catches both.
 fn is_of_disk(info: &std::panic::PanicHookInfo<'_>) -> bool {
     let file = info.location().map_or("", |location| location.file());

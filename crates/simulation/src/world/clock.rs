@@ -6,21 +6,21 @@ use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval, useconds_t};
 
 use super::{inside, machine, park, real, world};
 
-/// What reading the clock takes.
+/// Duration of a read of the clock.
 const READ_COST: u64 = 200;
 /// Nanoseconds of a second.
 pub const SECOND: u64 = 1_000_000_000;
-/// What monotonic clocks show at the beginning: a machine that is up for a while.
+/// Start of monotonic clocks: a machine that is up for a while.
 const MONOTONIC_START: u64 = 100_000 * SECOND;
-/// What calendars show at the beginning.
+/// Start of calendar clocks.
 const CALENDAR_START: u64 = 1_900_000_000 * SECOND;
 
 /// A machine's clocks, and how they are wrong.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Clock {
-    /// How much too fast it runs, in millionths; negative: too slow.
+    /// Drift, in millionths; negative: the clock is slow.
     pub drift: i64,
-    /// How far the calendar is off, in nanoseconds.
+    /// Offset of the calendar clock, in nanoseconds.
     pub offset: i64,
 }
 
@@ -34,13 +34,13 @@ impl Clock {
         (self.monotonic(now) + CALENDAR_START).saturating_add_signed(self.offset)
     }
 
-    /// How long the world takes for what this clock calls `span`.
+    /// Simulated time for a `span` of this clock.
     pub fn span(&self, span: u64) -> u64 {
         (span as i128 * 1_000_000 / (1_000_000 + self.drift) as i128) as u64
     }
 }
 
-/// What a clock of this thread's machine shows.
+/// Reads a clock of this thread's machine.
 fn read(clock: clockid_t) -> Option<u64> {
     let world = world();
     let of = machine().clock;
@@ -60,7 +60,7 @@ fn read(clock: clockid_t) -> Option<u64> {
 /// When it is, for the world, that a clock of this thread's machine shows `at`.
 pub(super) fn due(clock: clockid_t, at: &timespec) -> u64 {
     let shown = at.tv_sec as u64 * SECOND + at.tv_nsec as u64;
-    // Which clock was not said is told by the size of the number.
+    // The size of the number determines the clock if the caller did not specify it.
     let calendar = clock == libc::CLOCK_REALTIME && shown > CALENDAR_START / 2;
     let clock = if calendar { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
     let left = shown.saturating_sub(read(clock).unwrap_or(shown));

@@ -1,4 +1,4 @@
-//! What is behind the file descriptors that are not files: epolls, event counters and sockets.
+//! File descriptors that are not files: epolls, event counters and sockets.
 //!
 //! Each such descriptor is a real one (an event counter that is not used), so that its number is
 //! its own.
@@ -13,7 +13,7 @@ use super::schedule::Key;
 use super::socket::{self, Socket};
 use super::{World, clock, disk, inside, machine, maybe_yield, real, wait_on, world};
 
-/// What a descriptor stands for; several may stand for the same.
+/// The object of a descriptor; several descriptors may share it.
 pub(super) struct Object {
     pub(super) process: usize,
     pub(super) refs: u32,
@@ -65,7 +65,7 @@ impl World {
         fd
     }
 
-    /// Something may have become possible on an object: its epolls are told.
+    /// The readiness of an object may have changed: notifies its epolls.
     pub(super) fn notify(&mut self, id: usize) {
         let Some(object) = self.descriptors.objects.get(&id) else { return };
         for (epoll, fd) in object.watchers.clone() {
@@ -343,7 +343,7 @@ unsafe extern "C" fn fcntl64(fd: c_int, op: c_int, arg: libc::c_long) -> c_int {
     unsafe { fcntl(fd, op, arg) }
 }
 
-/// What is due on this thread's machine in so many nanoseconds of its clock.
+/// Simulated time after `nanos` nanoseconds of the clock of this thread's machine.
 pub(super) fn later(nanos: u64) -> u64 {
     world().now + machine().clock.span(nanos.min(100_000 * clock::SECOND))
 }

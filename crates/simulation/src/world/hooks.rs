@@ -1,8 +1,7 @@
-//! What an operating system may do at any time and hardly ever does, made frequent from the seed.
+//! Rare but allowed behaviour of operating systems, made frequent by the seed.
 //!
-//! Nothing of it is a fault: reads and writes do a part of what they were asked for, calls are
-//! interrupted, bytes arrive one by one, waits end without a wake-up, threads begin late, locks are
-//! slow.
+//! None of it is a fault: reads and writes are short, calls are interrupted, bytes arrive one by
+//! one, waits end spuriously, threads start late, locks are slow.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +12,15 @@ use super::{inside, park, world};
 /// Something that an operating system may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// A read of a file returns a part of what is there.
+    /// A read of a file returns a part of the available bytes.
     ShortRead,
     /// A write to a file writes a part of it.
     ShortWrite,
     /// A call fails with EINTR.
     Interrupt,
-    /// A socket takes a few bytes of what is to be sent.
+    /// A socket accepts only a few bytes.
     ShortSend,
-    /// What was sent at once arrives in small segments.
+    /// Bytes sent at once arrive in small segments.
     Segment,
     /// A wait for a lock or a condition ends without a wake-up.
     SpuriousWake,
@@ -42,7 +41,7 @@ const NAMES: [&str; 8] = [
     "slow locks",
 ];
 
-/// How often each is done, one time in so many (0: never), and how often it was.
+/// Rates, one time in this many (0: never), and counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hooks {
     often: [u64; NAMES.len()],
@@ -56,14 +55,14 @@ impl Hooks {
         Self { often, done: Default::default() }
     }
 
-    /// How often each was done, of those that were.
+    /// Counts of those that happened.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let all = NAMES.into_iter().zip(self.done);
         all.filter(|(_, done)| *done > 0).collect()
     }
 }
 
-/// Whether it is done this time; never to the process that looks on.
+/// Decides if it happens this time; never for the process of the observer.
 pub(super) fn fires(hook: Hook) -> bool {
     if !inside() {
         return false;
@@ -85,8 +84,8 @@ pub(super) fn fires_in_transit(hook: Hook) -> bool {
     fired
 }
 
-/// A part of `len` bytes at `at`, or all of them. Whole sectors of what is whole sectors: reads and
-/// writes past the page cache come in no others.
+/// A part of `len` bytes at `at`, or all of them. Multiples of whole sectors stay multiples: direct
+/// I/O has no others.
 pub(super) fn part_of(hook: Hook, at: u64, len: usize) -> usize {
     let unit = if at % 512 == 0 && len % 512 == 0 { 512 } else { 1 };
     let units = (len / unit) as u64;
@@ -98,7 +97,7 @@ pub(super) fn part_of(hook: Hook, at: u64, len: usize) -> usize {
     unit * (1 + world().random.below(most)) as usize
 }
 
-/// The thread stops for up to so many nanoseconds, if it is to.
+/// If the hook fires, the thread stops for up to `most` nanoseconds.
 pub(super) fn delay(hook: Hook, most: u64) {
     if fires(hook) {
         let until = world().now + 1 + world().random.below(most);

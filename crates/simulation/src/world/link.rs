@@ -1,4 +1,4 @@
-//! How long a message takes from one machine to another, and whether it gets there at all.
+//! Delays of messages between machines, and cut links.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -6,13 +6,13 @@ use super::World;
 
 /// A machine to itself.
 const LOOPBACK: u64 = 20_000;
-/// How long a message on a cut link waits until it is tried again, as TCP does.
+/// Retransmission delay on a cut link, as in TCP.
 pub const RETRANSMIT_DELAY: u64 = 200_000_000;
 
-/// What a message now and then takes longer at most.
+/// Maximum additional delay of an occasional slow message.
 const MAX_LONG_DELAY: u64 = 2_000_000_000;
 
-/// How slow a direction is.
+/// Delay of a direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Delay {
     /// Least, in nanoseconds.
@@ -30,13 +30,13 @@ impl Default for Delay {
 /// The links between machines: delays, losses and cuts.
 #[derive(Default)]
 pub struct Links {
-    /// Where nothing else is said.
+    /// Default delay.
     pub usual: Delay,
     slow: FxHashMap<(usize, usize), Delay>,
     cut: FxHashSet<(usize, usize)>,
-    /// Where bytes are damaged on the way: one packet in so many.
+    /// Directions that damage bytes: one packet in this many.
     mangled: FxHashMap<(usize, usize), u64>,
-    /// How many were.
+    /// Number of damaged packets.
     pub damaged: u64,
     /// Cuts that stay until they are mended one by one; each may be there several times.
     severed: Vec<(usize, usize)>,
@@ -62,12 +62,12 @@ impl Links {
         self.slow.insert((from, to), delay);
     }
 
-    /// Spoils one packet in so many of one direction.
+    /// Damages one packet in `often` of one direction.
     pub fn mangle(&mut self, from: usize, to: usize, often: u64) {
         self.mangled.insert((from, to), often);
     }
 
-    /// One packet in so many is damaged; 0: none.
+    /// One packet in this many is damaged; 0: none.
     pub(super) fn mangles(&self, from: usize, to: usize) -> u64 {
         self.mangled.get(&(from, to)).copied().unwrap_or(0)
     }
@@ -92,7 +92,7 @@ impl Links {
         self.mangled.clear();
     }
 
-    /// Whether a message gets there.
+    /// Returns `true` if the link is not cut.
     pub fn open(&self, from: usize, to: usize) -> bool {
         from == to || !(self.cut.contains(&(from, to)) || self.severed.contains(&(from, to)))
     }
@@ -108,7 +108,7 @@ impl Links {
 }
 
 impl World {
-    /// How long a message takes now.
+    /// Delay of a message sent now.
     pub fn delay(&mut self, from: usize, to: usize) -> u64 {
         if from == to {
             return LOOPBACK;

@@ -1,4 +1,4 @@
-//! Where threads wait for each other: futexes (of Rust's locks) and the C library's locks (of C++).
+//! Waits of threads for each other: futexes (of Rust's locks) and the C library's locks (of C++).
 //!
 //! The C library's locks keep their own state; only waiting is done here, for a thread that waited
 //! inside of the C library would keep all other threads from running.
@@ -9,7 +9,7 @@ use super::hooks::{self, Hook};
 use super::schedule::Key;
 use super::{clock, inside, maybe_yield, random, real, wait_on, wake, world};
 
-/// A lock that is slow takes so long at most, in nanoseconds.
+/// Maximum delay of a slow lock, in nanoseconds.
 const MAX_LOCK_DELAY: u64 = 20_000_000;
 
 /// See `syscall(2)`: Rust's locks come this way.

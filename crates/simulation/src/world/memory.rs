@@ -5,10 +5,10 @@
 //! really is counts for how full a table in memory is.
 //!
 //! Blocks have sizes of a few classes; each class has a list of free blocks, and new ones come from
-//! one large range of addresses. What is not of the run itself has a range of its own, from which
-//! nothing comes back ([`aside`]): what there was before the world, what threads need before they
-//! enter it and when they have left it, and what the C library keeps of threads, which it frees
-//! when the kernel is done with them.
+//! one large range of addresses. Memory outside of the run has a range of its own and is never
+//! reused ([`aside`]): allocations before the world, those of threads before they enter it and
+//! after they have left it, and the C library's thread data, which it frees when the kernel is done
+//! with them.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
@@ -18,10 +18,10 @@ use libc::{c_int, size_t};
 
 use super::{inside, real};
 
-/// Where the range of the run is to begin, and how long it is.
+/// Start and length of the run's range.
 const BASE: usize = 0x2000_0000_0000;
 const RANGE: usize = 1 << 40;
-/// The same of the range of what is not of the run.
+/// Start and length of the range outside of the run.
 const ASIDE_BASE: usize = 0x2800_0000_0000;
 const ASIDE_RANGE: usize = 4 << 30;
 /// Before each block.
@@ -33,13 +33,13 @@ const CLASSES: usize = SMALL / STEP + 4 * 40;
 /// Free blocks from this size on give their pages back.
 const LARGE: usize = 256 << 10;
 
-/// What is before a block.
+/// Header of a block.
 #[repr(C)]
 struct Head {
-    /// Where its memory begins, which differs for those with an alignment of their own.
+    /// Start of its memory, which differs for blocks with their own alignment.
     start: usize,
     class: u32,
-    /// How far behind the start the block is.
+    /// Offset of the block from the start.
     skip: u32,
 }
 
@@ -62,7 +62,7 @@ static SHARED: Shared = Shared {
     arena: UnsafeCell::new(Arena { next: 0, end: 0, free: [0; CLASSES] }),
 };
 
-/// The first address that nothing was put at yet of what is not of the run; 0 before the first.
+/// The first free address of the range outside of the run; 0 before the first allocation.
 static ASIDE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -171,7 +171,7 @@ fn allocate_aside(len: usize) -> usize {
     }
     let start = ASIDE.fetch_add(len.next_multiple_of(16), Ordering::Relaxed);
     if start + len > ASIDE_BASE + ASIDE_RANGE {
-        real::fatal("the run has no more addresses for what is not of it");
+        real::fatal("the address range outside of the run is used up");
     }
     start
 }
@@ -212,7 +212,7 @@ unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
         (0, _) => fail_with(libc::ENOMEM),
         (block, fresh) => {
             if !fresh {
-                // SAFETY: the block is at least so long.
+                // SAFETY: the block has at least this length.
                 unsafe { std::ptr::write_bytes(block as *mut u8, 0, size) };
             }
             block as *mut c_void
@@ -254,7 +254,7 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: size_t) -> *mut c_void {
     }
     let new = allocate(size, HEAD);
     if !new.is_null() {
-        // SAFETY: both are at least so long, and they are not the same.
+        // SAFETY: both have at least this length, and they are not the same.
         unsafe {
             std::ptr::copy_nonoverlapping(block.cast::<u8>(), new.cast(), has.min(size));
             free(block);

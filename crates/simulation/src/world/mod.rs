@@ -1,23 +1,22 @@
 //! The world that the simulated processes live in.
 //!
-//! The product's code runs as it is, on real threads. What is not real is what the threads ask of
-//! the operating system: this program defines the C library's functions for clocks, random bytes,
-//! threads and their locks, sockets, epoll and files itself (`#[no_mangle]`), and the linker takes
-//! these in place of the library's.
+//! The product's code runs as it is, on real threads. The operating system is simulated: this
+//! program defines the C library's functions for clocks, random bytes, threads and their locks,
+//! sockets, epoll and files itself (`#[no_mangle]`), and the linker takes these in place of the
+//! library's.
 //!
 //! * **One thread runs at a time** ([`schedule`]). It runs until it waits for something (a lock, a
-//!   socket, a time), then another one that can run is picked by the seed. What a thread does in
-//!   between takes no time.
-//! * **Time stands still** while a thread can run and jumps to the next thing that is due when
-//!   none can ([`clock`]).
+//!   socket, a time), then the seed picks another runnable one. The work of a thread in between
+//!   takes no time.
+//! * **Time stands still** while a thread can run and jumps to the next due event when none can
+//!   ([`clock`]).
 //! * **The network** is a set of pipes between sockets ([`socket`]), with a delay for each
 //!   direction of each pair of machines, which can be cut ([`link`]).
-//! * **Disks** are directories of the real file system ([`disk`]); what was overwritten since the
-//!   last fsync is kept aside, so that it can be put back as a loss of power, or a failed fsync,
-//!   would.
-//! * **A process** is the threads that one thread began, their sockets and files ([`node`]), and
-//!   RocksDB's threads that work for it ([`pool`]). It ends like one that is killed: its threads
-//!   are never picked again.
+//! * **Disks** are directories of the real file system ([`disk`]); bytes overwritten since the last
+//!   fsync are kept, to be restored as after a loss of power, or a failed fsync.
+//! * **A process** is a set of threads started by one thread, their sockets and files ([`node`]),
+//!   and RocksDB's threads that work for it ([`pool`]). It ends like one that is killed: its
+//!   threads are never picked again.
 //!
 //! * **What a system may do** and hardly ever does is made frequent ([`hooks`]).
 //! * **A machine** can be suspended ([`suspend`]).
@@ -69,10 +68,10 @@ pub struct World {
     pub processes: Vec<Process>,
     /// Delays and cuts.
     pub links: Links,
-    /// What systems do that they hardly ever do.
+    /// Rates of rare system behaviour.
     pub hooks: Hooks,
     schedule: Schedule,
-    /// What disks may do.
+    /// Contract of the disks.
     pub contract: Contract,
     /// Changes of names are made by the world itself.
     quiet: bool,
@@ -84,7 +83,7 @@ pub struct World {
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether the calling thread is one of the world's.
+/// Returns `true` if the calling thread is one of the world's.
 pub fn inside() -> bool {
     schedule::me().is_some()
 }

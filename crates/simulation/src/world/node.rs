@@ -18,13 +18,13 @@ use super::{inside, machine, park, real, world};
 pub struct Machine {
     /// Its place in the world; also the end of its address.
     pub number: usize,
-    /// How its clocks go wrong.
+    /// Faults of its clocks.
     pub clock: Clock,
-    /// How its disks go wrong.
+    /// Faults of its disks.
     pub disk: Disk,
-    /// Whether it has power.
+    /// True if it has power.
     pub up: bool,
-    /// Whether it is suspended, and for how long it was.
+    /// Suspension, and its total duration.
     pub sleep: Sleep,
     /// Counts the processes that ended here.
     lives: usize,
@@ -40,9 +40,9 @@ impl Machine {
 /// A process: ends when it is killed, or with the world.
 #[derive(Debug)]
 pub struct Process {
-    /// Where it runs.
+    /// Its machine.
     pub machine: usize,
-    /// Whether it still does.
+    /// True if it runs.
     pub alive: bool,
     /// When it ended.
     pub ended: Option<u64>,
@@ -54,12 +54,12 @@ impl Process {
     }
 }
 
-/// How a process ends.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// As by `kill -9`: what was written is there.
+    /// As by `kill -9`: its writes survive.
     Killed,
-    /// With the machine's power: what was not synced may be lost.
+    /// With the machine's power: unsynced data may be lost.
     PowerLost,
 }
 
@@ -108,9 +108,9 @@ pub fn start(
     (process, ended)
 }
 
-/// Ends a process. Its disk is as it is now, its peers hear of it as they would, and its threads
-/// run no further, but for those that hold a lock of the C library: threads of other processes may
-/// wait for it, since they share what RocksDB has once only.
+/// Ends a process. Its disk stays as it is now, its peers notice as they would, and its threads
+/// stop, except those that hold a lock of the C library: threads of other processes may wait for
+/// it, since they share RocksDB's process-wide objects.
 pub fn kill(process: usize, end: End) {
     let world = world();
     if !std::mem::replace(&mut world.processes[process].alive, false) {
@@ -118,7 +118,7 @@ pub fn kill(process: usize, end: End) {
     }
     world.processes[process].ended = Some(world.now);
     let machine = world.processes[process].machine;
-    // What is switched off is not suspended any more.
+    // A machine without power is not suspended any more.
     world.resume(machine);
     if end == End::PowerLost {
         world.machines[machine].up = false;
@@ -163,7 +163,7 @@ fn leave(process: usize) {
     }
 }
 
-/// Ends the calling thread for good when its process was killed and it holds nothing any more.
+/// Ends the calling thread permanently if its process was killed and it holds no lock.
 pub(super) fn leave_if_dead() {
     let process = world().schedule.process_of_me();
     if !world().processes[process].alive {

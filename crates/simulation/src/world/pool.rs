@@ -14,9 +14,9 @@ use rustc_hash::FxHashMap;
 
 use super::{inside, real, world};
 
-/// A job, and what is done instead when it is taken out of the queue.
+/// A job, or its replacement if it is taken out of the queue.
 type Job = Option<unsafe extern "C" fn(*mut c_void)>;
-/// `rocksdb::ThreadPoolImpl`, of which only RocksDB knows what is in it.
+/// `rocksdb::ThreadPoolImpl`, opaque outside of RocksDB.
 type Pool = *mut c_void;
 
 /// Bytes set aside for a pool: it has a table of functions and a pointer to its innards.

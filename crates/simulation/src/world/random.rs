@@ -91,7 +91,7 @@ unsafe extern "C" fn sched_getcpu() -> c_int {
     }
 }
 
-/// What C++'s `std::random_device` gives: RocksDB names its files and sessions by it.
+/// C++'s `std::random_device`: RocksDB names its files and sessions with it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint {
     let mut value: c_uint = 0;

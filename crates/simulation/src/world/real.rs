@@ -1,4 +1,4 @@
-//! The C library's own functions, found behind those that this program defines in their place.
+//! The C library's own functions, which this program's definitions hide.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::memory::aside;
 use super::{World, real, world};
 
-/// What threads wait for.
+/// Objects that threads wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A lock at an address.
@@ -41,14 +41,14 @@ struct Thread {
     gate: &'static AtomicU32,
     /// Counts its waits, so that a timer of an earlier one is known.
     waits: u64,
-    /// How long its machine had been suspended when the last wait began.
+    /// Total suspension of its machine at the start of the last wait.
     slept: u64,
     woken: bool,
     /// Locks of the C library that it holds.
     locks: i32,
 }
 
-/// What becomes due.
+/// Event that becomes due.
 pub enum Due {
     /// A thread's wait, by its number.
     Wait(usize, u64),
@@ -92,9 +92,9 @@ pub struct Schedule {
     queues: FxHashMap<Key, VecDeque<usize>>,
     switches: u64,
     trace: u64,
-    /// Where each pick is told, and what is not written there yet.
+    /// Descriptor of the trace of picks, and its unwritten part.
     picks: Option<(c_int, String)>,
-    /// A thread that could go on lets another one run once in so many times; 0: never.
+    /// A runnable thread yields once in this many times; 0: never.
     restless: u64,
     /// The same where a thread looks at a clock, or takes a lock of the C library; 0: never.
     anywhere: u64,
@@ -144,7 +144,7 @@ fn open_gate(gate: &'static AtomicU32) {
     unsafe { real::syscall(libc::SYS_futex, gate.as_ptr() as i64, op, 1, 0, 0, 0) };
 }
 
-/// The calling thread is at its end: lets the next one run, for good.
+/// Ends the calling thread: lets the next one run, permanently.
 pub(super) fn finish() {
     let Some(me) = me() else { return };
     world().schedule.threads[me].state = State::Done;
@@ -312,7 +312,7 @@ impl World {
         self.schedule.at(at, Due::Call(Box::new(call)));
     }
 
-    /// Tells something beside the picks, where they are told.
+    /// Adds a line to the trace of picks, if there is one.
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some((_, text)) = &mut self.schedule.picks {
             aside(|| _ = writeln!(text, "{}", what()));
@@ -324,7 +324,7 @@ impl World {
         self.schedule.picks = Some((to, String::new()));
     }
 
-    /// Lets threads that could go on give way once in so many times.
+    /// Makes runnable threads yield once in `once_in` times.
     pub fn preempt_once_in(&mut self, once_in: u64) {
         self.schedule.restless = once_in;
     }
@@ -334,8 +334,8 @@ impl World {
         self.schedule.anywhere = once_in;
     }
 
-    /// How often another thread was picked, and a number that two runs share only if they went the
-    /// same way.
+    /// Number of thread switches, and a hash that two runs share only if their courses were the
+    /// same.
     pub fn trace(&self) -> (u64, u64) {
         (self.schedule.switches, self.schedule.trace)
     }
@@ -374,7 +374,7 @@ impl World {
         self.schedule.threads[number].state == State::Done
     }
 
-    /// Whether a thread's process has not been killed.
+    /// Returns `true` if a thread's process has not been killed.
     pub(super) fn is_alive(&self, number: usize) -> bool {
         self.processes[self.schedule.threads[number].process].alive
     }

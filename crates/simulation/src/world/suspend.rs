@@ -1,9 +1,9 @@
-//! A machine that is suspended, and goes on later: none of its threads runs meanwhile, nothing
-//! reaches it, what it waits for comes later by as long as it slept. Its calendar and
-//! `CLOCK_BOOTTIME` go on, `CLOCK_MONOTONIC` does not.
+//! A machine that is suspended and resumes later: meanwhile none of its threads runs, it receives
+//! nothing, and its waits are extended by its sleep. Its calendar and `CLOCK_BOOTTIME` continue,
+//! `CLOCK_MONOTONIC` does not.
 //!
-//! A thread that holds a lock of the C library goes on until it has let it go: threads of other
-//! processes may wait for it, as nowhere but here.
+//! A thread that holds a lock of the C library runs until it has released it: here, threads of
+//! other processes may wait for it.
 
 use super::World;
 
@@ -49,12 +49,12 @@ impl World {
         }
     }
 
-    /// Whether a machine's threads run.
+    /// Returns `true` if a machine's threads run.
     pub fn is_awake(&self, machine: usize) -> bool {
         self.machines[machine].sleep.since.is_none()
     }
 
-    /// How long a process' machine was suspended until now.
+    /// Total suspension of a process' machine until now.
     pub(super) fn slept(&mut self, process: usize) -> u64 {
         self.sleep_of(process).slept
     }

@@ -19,10 +19,10 @@ use super::{inside, wait_on, world, yield_now};
 const DEFAULT_STACK: usize = 8 << 20;
 const STACK_STEP: usize = 64 << 10;
 const PAGE: usize = 4096;
-/// Where the next stack goes.
+/// Address of the next stack.
 static NEXT_STACK: AtomicUsize = AtomicUsize::new(0x3000_0000_0000);
 
-/// A thread that begins late does so after so long at most, in nanoseconds.
+/// Maximum delay of a thread that starts late, in nanoseconds.
 const MAX_START_DELAY: u64 = 300_000_000;
 
 /// Threads' numbers begin here.
@@ -64,7 +64,7 @@ fn arm() {
     unsafe { libc::pthread_setspecific(*key, std::ptr::dangling::<u8>().cast()) };
 }
 
-/// Destructors of other keys may still come: lets them go first as often as the C library asks.
+/// Destructors of other keys may still run: runs after them, as often as the C library allows.
 unsafe extern "C" fn end(_: *mut c_void) {
     ENDING.set(ENDING.get() + 1);
     match ENDING.get() < ROUNDS {

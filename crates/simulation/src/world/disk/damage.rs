@@ -1,5 +1,5 @@
-//! What happens to data that was synced: bits flip, a directory or all of a disk is lost and
-//! replaced by an empty one.
+//! Damage to synced data: bits flip, a directory or the whole disk is lost and replaced by an empty
+//! one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,7 +18,7 @@ pub const DATA: &str = "data";
 /// The directory of a container's blocks and segments.
 pub const BLOCKS: &str = "chunks";
 
-/// Where the last synced write to a Raft log is.
+/// Position of the last synced write to a Raft log.
 #[derive(Debug, Clone)]
 pub struct LogEnd {
     path: PathBuf,
@@ -48,7 +48,7 @@ pub(super) fn note_end(file: &OpenFile, at: u64, len: u64) {
 }
 
 impl Part {
-    /// Whether a path below a machine's home belongs to it.
+    /// Returns `true` if a path below a machine's home belongs to it.
     fn has(self, path: &Path) -> bool {
         match self {
             Self::All => true,
@@ -77,8 +77,8 @@ pub fn replace(machine: usize, part: Part) -> io::Result<()> {
     })
 }
 
-/// Copies a part of what a machine keeps to another directory, in place of what is there: all
-/// that was written until now, synced or not, as of one moment.
+/// Copies a part of a machine's files over another directory: all data written until now, synced or
+/// not, as of one moment.
 pub fn copy(machine: usize, part: Part, to: &Path) -> io::Result<()> {
     let home = node::home(machine);
     unobserved(|| {
@@ -135,7 +135,7 @@ pub fn cut_block(machine: usize, random: &mut Random) -> Option<String> {
     let (path, len) = any_file(machine, random, is_of_blocks)?;
     if random.one_in(4) {
         fs::remove_file(&path).ok()?;
-        return Some(format!("{} is gone", path.display()));
+        return Some(format!("{} is missing", path.display()));
     }
     let at = random.below(len);
     fs::OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(at)).ok()?;

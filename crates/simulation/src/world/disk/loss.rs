@@ -1,17 +1,17 @@
 //! The unsynced writes of a file, and what a disk keeps of them.
 //!
-//! Each write is noted with what was there before. To keep only some of them, all are taken back
-//! from the last one on, and those that are kept are done again.
+//! Each write is recorded with the overwritten bytes. To keep only some of the writes, all are
+//! reverted from the last one on, and the kept ones are repeated.
 
 use libc::{c_int, off64_t};
 
 use super::super::random::Random;
 use super::super::real;
 
-/// What survives a torn write is a multiple of this.
+/// A torn write is cut at a multiple of this.
 const SECTOR: u64 = 512;
 
-/// What a change does to a file.
+/// Effect of a change on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Bytes are written.
@@ -26,18 +26,18 @@ pub(super) enum Effect {
 pub(super) struct Change {
     /// Counts all changes of the world.
     pub(super) number: u64,
-    /// Where.
+    /// Offset.
     pub(super) at: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub(super) len: u64,
-    /// What was there, as far as the file was so long.
+    /// The overwritten bytes, within the file's earlier length.
     pub(super) before: Vec<u8>,
-    /// How long the file was.
+    /// Earlier length of the file.
     pub(super) len_before: u64,
     pub(super) effect: Effect,
 }
 
-/// What is not synced of a file.
+/// Unsynced changes of a file.
 pub(super) struct Unsynced {
     pub(super) machine: usize,
     /// A descriptor of our own.
@@ -45,7 +45,7 @@ pub(super) struct Unsynced {
     pub(super) changes: Vec<Change>,
 }
 
-/// What was written, to be written again.
+/// Written bytes, to be written again.
 struct Rewrite {
     change: Change,
     after: Vec<u8>,
@@ -76,7 +76,7 @@ impl Unsynced {
     /// Of a file that a descriptor stands for.
     pub(super) fn new(machine: usize, fd: c_int) -> Self {
         let path = format!("/proc/self/fd/{fd}\0");
-        // SAFETY: a C string, and a descriptor that no other code knows.
+        // SAFETY: a C string, and a descriptor that no other code has.
         let own = unsafe { real::open64(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC, 0) };
         Self { machine, fd: own, changes: Vec::new() }
     }
@@ -182,7 +182,7 @@ mod tests {
         all
     }
 
-    /// A file with one synced byte and three unsynced writes behind it.
+    /// A file with one synced byte and three unsynced writes after it.
     fn written(dir: &std::path::Path) -> (std::fs::File, Unsynced) {
         let options = std::fs::OpenOptions::new().read(true).write(true).create(true).clone();
         let mut file = options.open(dir.join("file")).unwrap();

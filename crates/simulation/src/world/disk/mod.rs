@@ -1,17 +1,15 @@
 //! Disks: directories of the real file system, one for each machine, `<root>/<machine>`.
 //!
-//! * [`write`]: writes and syncs. What is written since a file's last sync is remembered with what
-//!   was there before.
+//! * [`write`]: writes and syncs. Writes since a file's last sync are recorded with the overwritten
+//!   bytes.
 //! * [`read`]: reads, which can fail.
-//! * [`loss`]: what a loss of power, or an fsync that failed, takes back of the unsynced writes of
-//!   a file.
-//! * [`names`]: entries of directories, and which of them a loss of power takes back.
-//! * [`damage`]: what a disk does to data that was synced: bit rot, and the loss of a directory or
-//!   of all.
-//! * [`volume`]: disks of a machine that fail singly.
+//! * [`loss`]: reverts unsynced writes of a file after a loss of power, or a failed fsync.
+//! * [`names`]: entries of directories, and their loss with the power.
+//! * [`damage`]: damage to synced data: bit rot, and the loss of a directory or of the disk.
+//! * [`volume`]: disks of a machine that fail separately.
 //!
-//! An fsync costs what the disk says and syncs nothing really: the process that simulates does not
-//! lose power.
+//! An fsync takes its simulated time and does not sync the real disk: the simulating process does
+//! not lose power.
 
 pub mod damage;
 mod loss;
@@ -38,16 +36,16 @@ use super::{inside, real, world};
 pub(super) use self::read::{about_to_read, short};
 pub(super) use self::write::{write, write_parts};
 
-/// Where the standard library looks for a bound on the processors of a container, which would be
-/// that of the real machine: it is not there.
+/// File in which the standard library searches for a container's CPU limit, which would be that of
+/// the real machine: it does not exist here.
 const QUOTA: &str = "/proc/self/cgroup";
 
-/// How a disk behaves.
+/// Behaviour of a disk.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// An fsync takes at least so long, in nanoseconds.
+    /// Minimum duration of an fsync, in nanoseconds.
     pub sync: u64,
-    /// And up to so much longer.
+    /// Maximum addition to it.
     pub sync_more: u64,
     /// Nothing can be added.
     pub full: bool,
@@ -55,11 +53,11 @@ pub struct Disk {
     pub crash: Option<(u64, End)>,
     /// Writes and fsyncs so far.
     pub writes: u64,
-    /// How often calls go wrong.
+    /// Rates of failing calls.
     pub errors: Errors,
     /// Reads that take long.
     pub late: Option<Late>,
-    /// How many bytes a disk has; 0: more than there ever are, half of them free.
+    /// Capacity in bytes; 0: more than any run needs, half of it free.
     pub capacity: u64,
     /// Directories below the home of the machine's process whose disks fail.
     pub failing: Vec<PathBuf>,
@@ -84,7 +82,7 @@ impl Default for Disk {
     }
 }
 
-/// How often a disk's calls go wrong: one call in so many, 0 for never.
+/// Rates of a disk's failing calls: one call in this many, 0 for never.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Errors {
     /// Reads that fail with EIO.
@@ -101,21 +99,21 @@ pub struct Errors {
     pub misdirected: u64,
 }
 
-/// Reads of files below directories of a name take so long, in nanoseconds.
+/// Slow reads of files below directories of a name, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late {
     /// The name.
     pub below: &'static str,
-    /// How long each read takes.
+    /// Duration of each read.
     pub lasts: u64,
 }
 
-/// What disks of this run may do, within what their contracts allow.
+/// Behaviour of this run's disks, within their contracts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Contract {
     /// A loss of power keeps any of the unsynced writes of a file, not only the first ones.
     pub any_order: bool,
-    /// Which entries of directories a loss of power takes back.
+    /// Directory entries that a loss of power reverts.
     pub names: Names,
 }
 
@@ -131,7 +129,7 @@ struct OpenFile {
 /// when a table of such numbers grows depends on them.
 const UNSYNCED_CAPACITY: usize = 1 << 16;
 
-/// All open files below the root, and what is not synced.
+/// All open files below the root, and their unsynced changes.
 pub struct Files {
     root: PathBuf,
     open: FxHashMap<c_int, OpenFile>,
@@ -180,7 +178,7 @@ pub fn directory(machine: usize) -> PathBuf {
     world().files.root.join(machine.to_string())
 }
 
-/// Whether the calling thread is of a process that has a disk: the one that looks on has none.
+/// Returns `true` if the calling thread's process has a disk: the observer has none.
 fn has_disk() -> bool {
     inside() && world().schedule.process_of_me() != 0
 }
@@ -279,7 +277,7 @@ pub(super) fn duplicated(fd: c_int, new: c_int) {
     }
 }
 
-/// The files of a process that is gone: its descriptors lead nowhere, so that its locks are free.
+/// Forgets the files of a dead process: its descriptors become invalid, so that its locks are free.
 pub(super) fn forget_open_files(machine: usize) {
     // SAFETY: a C string; the descriptor is closed below.
     let nowhere = unsafe { real::open64(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC, 0) };

@@ -1,8 +1,8 @@
 //! Entries of directories: files and directories that are made, renamed and removed.
 //!
-//! What is not synced is remembered with what takes it back, under the name that it has: when its
-//! directory gets another name, so does it. A loss of power keeps the first of
-//! these changes of a machine, as a journal does, and takes the others back from the last one on.
+//! Unsynced changes are recorded with their reverse, under the current name: if the directory is
+//! renamed, they follow. A loss of power keeps the first of these changes of a machine, as a
+//! journal does, and reverts the others from the last one on.
 
 use std::path::{Path, PathBuf};
 
@@ -24,18 +24,18 @@ pub enum Names {
     /// With the next fsync of any file or directory of the disk, as with a journal that orders
     /// everything.
     Journal,
-    /// With an fsync of the directory that it is in, which is all that POSIX promises.
+    /// With an fsync of the parent directory; POSIX guarantees no more.
     OfDirectory,
 }
 
-/// What takes a change of names back.
+/// Reverse of a change of names.
 #[derive(Debug)]
 enum Undo {
     /// Something was made there.
     Created(PathBuf),
     /// Something was removed there; it is kept aside, when it was no directory.
     Removed(PathBuf, Option<PathBuf>),
-    /// Something was renamed; what it replaced is kept aside.
+    /// A rename; the replaced file is kept aside.
     Renamed { from: PathBuf, to: PathBuf, replaced: Option<PathBuf> },
 }
 
@@ -62,14 +62,14 @@ impl Pending {
         }
     }
 
-    /// What was kept aside is needed no more.
+    /// The file kept aside is not needed any more.
     fn forget(&self) {
         if let Some(aside) = self.aside() {
             let _ = unobserved(|| std::fs::remove_file(aside));
         }
     }
 
-    /// Whether it is of something in this directory, or further below.
+    /// Returns `true` if it is in this directory, or further below.
     fn is_below(&self, dir: &Path) -> bool {
         let below = |path: &Path| path != dir && path.starts_with(dir);
         match &self.undo {
@@ -78,7 +78,7 @@ impl Pending {
         }
     }
 
-    /// The directory `from` has the name `to` now: what is in it has other names, too.
+    /// The directory `from` was renamed to `to`: paths below it change, too.
     fn follow(&mut self, from: &Path, to: &Path) {
         let follow = |path: &mut PathBuf| match path.strip_prefix(from) {
             Ok(below) if below.as_os_str().is_empty() => {}
@@ -129,7 +129,7 @@ pub(super) fn created(machine: usize, path: &Path) {
     }
 }
 
-/// A file or a directory was synced, with what was done before that number.
+/// A file or a directory was synced, with the changes before that number.
 pub(super) fn synced(file: &OpenFile, until: u64) {
     let names = world().contract.names;
     let Some(pending) = world().files.pending.get_mut(&file.machine) else { return };
@@ -143,7 +143,7 @@ pub(super) fn synced(file: &OpenFile, until: u64) {
     });
 }
 
-/// What was below these paths of a machine's home is gone with its disk: nothing of it comes back.
+/// Paths below these of a machine's home were lost with its disk: none of them comes back.
 pub(super) fn forget(machine: usize, goes: impl Fn(&Path) -> bool) {
     let Some(pending) = world().files.pending.get_mut(&machine) else { return };
     pending.retain(|change| {
@@ -172,7 +172,7 @@ pub(super) fn lose(machine: usize, random: &mut Random) {
     unobserved(|| take_back(&home, pending, kept));
 }
 
-/// Takes changes back, all but so many of the first ones.
+/// Reverts changes, except the first `kept` ones.
 fn take_back(home: &Path, mut pending: Vec<Pending>, kept: usize) {
     let mut lost = pending.split_off(kept);
     while let Some(change) = lost.pop() {
@@ -185,8 +185,8 @@ fn take_back(home: &Path, mut pending: Vec<Pending>, kept: usize) {
     pending.iter().for_each(Pending::forget);
 }
 
-/// A directory begins to exist, or comes to this name: what is remembered of one that had the name
-/// before, and went with all that was in it, says nothing of what is in this one.
+/// A directory is created, or gets this name: records of an earlier directory of this name, which
+/// was deleted with its contents, do not apply to it.
 fn begins(pending: &mut Vec<Pending>, dir: &Path) {
     pending.retain(|change| {
         let of_another = change.is_below(dir);
@@ -197,14 +197,14 @@ fn begins(pending: &mut Vec<Pending>, dir: &Path) {
     });
 }
 
-/// Something is renamed. If it is a directory, what changed in it goes with it.
+/// A rename. If it is a directory, the changes in it follow.
 fn moves(pending: &mut Vec<Pending>, from: &Path, to: &Path) {
     begins(pending, to);
     pending.iter_mut().for_each(|change| change.follow(from, to));
 }
 
-/// A second name for a file that is about to lose its only one; nothing for a directory, and for
-/// what is not there.
+/// Creates a second name for a file that is about to lose its only one; none for a directory or a
+/// missing file.
 fn keep_aside(machine: usize, path: &Path) -> Option<PathBuf> {
     let there = std::fs::symlink_metadata(path).ok()?;
     if there.is_dir() {
@@ -229,8 +229,7 @@ unsafe fn place(path: *const c_char) -> Option<(usize, PathBuf)> {
     }
     // SAFETY: the caller's word.
     let place = world().files.place_of(unsafe { path_of(path) });
-    // The home itself is as durable as what it is mounted on: no directory of the machine has its
-    // name, so that a process could sync it.
+    // The home itself is durable: no process of the machine has its path and could sync it.
     place.filter(|(_, below)| !below.as_os_str().is_empty())
 }
 

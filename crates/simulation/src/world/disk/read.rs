@@ -7,7 +7,7 @@ use super::super::hooks::{self, Hook};
 use super::super::{clock, real, world};
 use super::{file_of, volume};
 
-/// Whether a read of a file fails.
+/// Decides if a read of a file fails.
 pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
     let Some(file) = file_of(fd) else { return Ok(()) };
     let late = world().machines[file.machine].disk.late;
@@ -24,7 +24,7 @@ pub(in super::super) fn about_to_read(fd: c_int) -> Result<(), c_int> {
     }
 }
 
-/// How much of `len` bytes a read returns at most.
+/// Maximum of bytes that a read of `len` bytes returns.
 pub(in super::super) fn short(fd: c_int, at: u64, len: size_t) -> size_t {
     match file_of(fd) {
         Some(_) => hooks::part_of(Hook::ShortRead, at, len),

@@ -1,6 +1,5 @@
-//! Disks of a machine that fail singly: whatever is asked of files below a directory fails with
-//! EIO, until it works again with all that it had. What is known of names and sizes is in memory,
-//! and still told.
+//! Disks of a machine that fail separately: all calls on files below a directory fail with EIO,
+//! until it works again with all its data. Cached names and sizes are still returned.
 //!
 //! Disks of a machine may have a size, so that they are filled differently.
 
@@ -26,9 +25,8 @@ pub fn heal(machine: usize, dir: &Path) {
     world().machines[machine].disk.failing.retain(|of| of != dir);
 }
 
-/// Has something else take all the room of the disk below a directory of a machine's home: it says
-/// that nothing is free. What is written all the same is taken, as from the blocks that a file
-/// system keeps back.
+/// Fills the disk below a directory of a machine's home: it reports no free space. Writes still
+/// succeed, as from the reserved blocks of a file system.
 pub fn crowd(machine: usize, dir: &Path) {
     let crowded = &mut world().machines[machine].disk.crowded;
     if !crowded.iter().any(|of| of == dir) {
@@ -41,12 +39,12 @@ pub fn relieve(machine: usize) {
     world().machines[machine].disk.crowded.clear();
 }
 
-/// Whether what is below a machine's home is on a disk that fails.
+/// Returns `true` if this path below a machine's home is on a failed disk.
 pub(super) fn fails(machine: usize, below: &Path) -> bool {
     world().machines[machine].disk.failing.iter().any(|dir| below.starts_with(dir))
 }
 
-/// Whether a call that names a path fails.
+/// Returns `true` if a call with a path fails.
 ///
 /// # Safety
 /// The path must be a C string.
@@ -59,8 +57,8 @@ pub(super) unsafe fn refuses(path: *const c_char) -> bool {
     place.is_some_and(|(machine, below)| fails(machine, &below))
 }
 
-/// What is on a disk, in blocks of [`BLOCK`] bytes: all of them, and those that are free. `None`
-/// where the machine's disks have no size of their own.
+/// Total and free blocks of a disk, of [`BLOCK`] bytes each. `None` if the machine's disks have no
+/// capacity.
 ///
 /// # Safety
 /// The path must be a C string.

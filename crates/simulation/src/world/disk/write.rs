@@ -9,7 +9,7 @@ use super::damage::BLOCKS;
 use super::loss::{Effect, Unsynced};
 use super::{OpenFile, damage, file_of, len_of, names, step, volume};
 
-/// What becomes of a write.
+/// Result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It is done.
@@ -53,8 +53,7 @@ fn about_to_change(fd: c_int, at: u64, len: u64, effect: Effect) -> Result<Fate,
         Fate::At(other) => note(fd, &file, other, len, effect),
     }
     if fate == Fate::Lost && grows {
-        // What was never written is a hole.
-        // SAFETY: the caller's descriptor.
+        // Bytes that were never written are a hole. SAFETY: the caller's descriptor.
         unsafe { real::ftruncate64(fd, (at + len) as off64_t) };
     }
     Ok(fate)
@@ -87,7 +86,7 @@ pub(in super::super) unsafe fn write(fd: c_int, data: *const c_void, len: size_t
             return real::fail(libc::EINTR) as ssize_t;
         }
         let len = hooks::part_of(Hook::ShortWrite, position(fd), len);
-        // SAFETY: a part of what came.
+        // SAFETY: a part of the caller's buffers.
         return unsafe { write_parts(fd, &[iovec { iov_len: len, ..part }]) };
     }
     // SAFETY: passed on as it came.
@@ -217,7 +216,7 @@ unsafe extern "C" fn fallocate(fd: c_int, mode: c_int, at: off64_t, len: off64_t
     unsafe { fallocate64(fd, mode, at, len) }
 }
 
-/// Syncs what was written before the call; what is written meanwhile is left to the next one.
+/// Syncs the writes before the call; concurrent ones are left to the next call.
 fn sync(fd: c_int) -> Option<c_int> {
     let file = file_of(fd)?;
     step(file.machine);

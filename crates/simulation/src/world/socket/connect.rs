@@ -3,7 +3,7 @@
 use super::{Address, Socket, State, World};
 use crate::world::epoll::Kind;
 
-/// How long a connection is asked for before the system gives up.
+/// Attempts to connect before the system gives up.
 const MAX_SYN_RETRIES: u32 = 60;
 const RETRY_DELAY: u64 = 1_000_000_000;
 /// Connections that wait to be accepted.

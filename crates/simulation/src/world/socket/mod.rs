@@ -1,7 +1,7 @@
 //! TCP between machines: streams of bytes that arrive in order, later, or not while a link is cut.
 //!
-//! As real ones do: what is sent on a cut link is tried again until the link is mended; a process
-//! that sends to a process that is gone is refused, to a machine without power hears nothing.
+//! As with real ones: bytes sent on a cut link are retransmitted until the link is mended; a
+//! process that sends to a dead process is refused, to a machine without power gets no answer.
 //!
 //! [`connect`]: ports and connections; [`stream`]: bytes on their way; [`calls`]: the functions of
 //! the C library that stand in for the system's.
@@ -83,7 +83,7 @@ impl Socket {
         }
     }
 
-    /// What epoll would say.
+    /// The readiness that epoll would report.
     pub(super) fn possible(&self) -> c_int {
         let bit = |on: bool, bit: c_int| if on { bit } else { 0 };
         let broken = self.error != 0;
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// The last descriptor of an object is gone.
+/// The last descriptor of an object was closed.
 pub(super) fn close(world: &mut World, id: usize) {
     let Some(socket) = world.socket(id) else {
         world.descriptors.objects.remove(&id);
@@ -135,7 +135,7 @@ pub(super) fn close(world: &mut World, id: usize) {
     }
 }
 
-/// A process is gone.
+/// A process has ended.
 pub(super) fn abandon(process: usize, end: End) {
     let world = world();
     let mut ids: Vec<usize> = world

@@ -67,7 +67,7 @@ impl World {
             if !self.links.open(from, to) || !there || !self.machines[from].up {
                 let again = now + RETRANSMIT_DELAY + self.random.below(RETRANSMIT_DELAY / 4);
                 let Some(socket) = self.socket(id) else { return };
-                // Everything behind it waits as well, and is due with it.
+                // Everything after it waits as well, and is due with it.
                 if let Some((due, _)) = socket.out.front_mut() {
                     *due = again;
                 }
