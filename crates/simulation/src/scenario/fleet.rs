@@ -8,23 +8,23 @@ use crate::world::disk::damage::{self, Part};
 use crate::world::node::{self, End};
 use crate::world::world;
 
-/// How often a server whose disk is damaged may end by itself before the disk is replaced.
+/// Number of times a server with a damaged disk may end by itself before the disk is replaced.
 const ATTEMPTS: usize = 3;
 
-/// What a server's process does, given the directory of its data.
+/// Work of a server's process, given the directory of its data.
 pub type Run = Arc<dyn Fn(&Path) + Send + Sync>;
 
 /// A server.
 pub struct Member {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Where it runs.
+    /// Its machine.
     pub machine: usize,
     /// Its disk lost or damaged something, and was not replaced since.
     pub damaged: bool,
     /// Bits of its files flipped, or writes went wrong.
     pub corrupt: bool,
-    /// How often it ended by itself since.
+    /// Number of its unexpected ends since.
     ended: usize,
     /// It was started, and has not been killed.
     up: bool,
@@ -57,7 +57,7 @@ impl Fleet {
         self.members.len() - 1
     }
 
-    /// Whether a server runs.
+    /// Returns `true` if a server runs.
     pub fn runs(&self, number: usize) -> bool {
         self.members[number].process.is_some_and(|process| world().processes[process].alive)
     }
@@ -68,8 +68,7 @@ impl Fleet {
             return Ok(());
         }
         let member = &mut self.members[number];
-        // A server that cannot live with what is left of its disk gets a new one, as an operator
-        // would see to it.
+        // A server that cannot run with its damaged disk gets a new one, as from an operator.
         if member.damaged && std::mem::take(&mut member.up) {
             member.ended += 1;
         }
@@ -90,7 +89,7 @@ impl Fleet {
         (0..self.members.len()).try_for_each(|number| self.start(number))
     }
 
-    /// What disks lost and spoiled was made good.
+    /// Marks damage to disks as repaired.
     pub fn forget_damage(&mut self) {
         for member in &mut self.members {
             (member.damaged, member.corrupt, member.ended) = (false, false, 0);

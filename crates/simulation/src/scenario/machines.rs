@@ -18,9 +18,9 @@ use crate::world::node::{self, End};
 use crate::world::random::Random;
 use crate::world::world;
 
-/// A process may take so many seconds.
+/// Time limit of a process, in seconds.
 const PROCESS_TIMEOUT: u64 = 1_800;
-/// The power goes within so many nanoseconds.
+/// Maximum time until the loss of power, in nanoseconds.
 const MAX_UPTIME: u64 = SECOND;
 
 /// A state machine.
@@ -47,7 +47,7 @@ const SUBJECTS: [Subject; 2] = [
     },
 ];
 
-/// What a process ended with; nothing while it runs.
+/// Result of a process; `None` while it runs.
 type EndedWith = Arc<Mutex<Option<Result<(), Violation>>>>;
 
 /// Runs the scenario.
@@ -74,7 +74,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     Ok(outcome)
 }
 
-/// A machine that loses power, and what is wrong afterwards.
+/// Crashes a machine, and returns the defects afterwards.
 fn crash(subject: Subject, random: &mut Random, outcome: &mut Outcome) -> Option<String> {
     let machine = node::add_machine(Clock::default());
     let dir = node::home(machine);
@@ -83,7 +83,7 @@ fn crash(subject: Subject, random: &mut Random, outcome: &mut Outcome) -> Option
     let (process, _) = node::start(machine, subject.name, move || {
         let note = |at| *position.lock() = Some(at);
         match (subject.write)(&dir, &note) {
-            // It has its tables open until the power goes.
+            // It has its tables open until the loss of power.
             Ok(_tables) => sleep(PROCESS_TIMEOUT * SECOND),
             Err(violation) => *failure.lock() = Some(violation.to_string()),
         }

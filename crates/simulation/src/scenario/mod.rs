@@ -1,5 +1,5 @@
-//! What is simulated: each scenario builds its machines, lets clients work while a [`nemesis`] goes
-//! over them, lets everything heal, and judges what the clients saw.
+//! Simulated systems: each scenario builds its machines, lets clients work while a [`nemesis`]
+//! injects faults, lets everything heal, and judges the clients' observations.
 
 pub mod cluster;
 pub mod erasure;
@@ -21,23 +21,23 @@ use self::nemesis::faults::Faults;
 use crate::world::clock::SECOND;
 use crate::world::world;
 
-/// What a run is made of.
+/// Parameters of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Where every choice comes from.
+    /// Seed of every choice.
     pub seed: u64,
     /// Simulated seconds of faults.
     pub seconds: u64,
-    /// Which faults.
+    /// Faults.
     pub faults: Faults,
-    /// Whether the seed draws settings ([`settings`]), in scenarios of whole clusters.
+    /// True if the seed draws settings ([`settings`]), in scenarios of whole clusters.
     pub draws: bool,
 }
 
-/// What a run came to.
+/// Outcome of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What must not be. Empty: the run is good.
+    /// Violations. Empty: the run succeeded.
     pub violations: Vec<String>,
     /// Calls of clients that were answered.
     pub answered: usize,
@@ -45,7 +45,7 @@ pub struct Outcome {
     pub unknown: usize,
     /// Histories whose search was given up.
     pub undecided: usize,
-    /// What the observer did beside the faults, or saw: by name.
+    /// Counts of the observer's actions besides the faults, and of its observations, by name.
     pub counts: std::collections::BTreeMap<&'static str, u64>,
     /// Settings that the seed has drawn.
     pub settings: Vec<settings::Drawn>,
@@ -58,12 +58,12 @@ pub fn now() -> u64 {
     world().now
 }
 
-/// Lets time go by.
+/// Lets simulated time pass.
 pub fn sleep(nanos: u64) {
     std::thread::sleep(Duration::from_nanos(nanos));
 }
 
-/// Waits until something holds; says whether it did within so many seconds.
+/// Waits until a condition holds; returns `true` if it did within this many seconds.
 pub fn within(seconds: u64, mut holds: impl FnMut() -> bool) -> bool {
     let until = now() + seconds * SECOND;
     while !holds() {

@@ -1,4 +1,4 @@
-//! What the processes of a scenario have in common.
+//! Code shared by the processes of a scenario.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a DataNode has of a block, read from that DataNode alone.
+//! A DataNode's replica of a block, read from that DataNode alone.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use proto::datanode::Result as Code;
 use types::replication::EcConfig;
 use types::{BlockId, ContainerId, DatanodeDetails, PortName};
 
-/// How long a DataNode may take to answer.
+/// Time limit for a DataNode's response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A replica of a block.
@@ -26,10 +26,10 @@ pub struct Replica {
     pub bytes: Bytes,
 }
 
-/// Why there is none.
+/// Reason for which there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absent {
-    /// The DataNode says that it has nothing of that name.
+    /// The DataNode returns that it does not exist.
     Nothing,
     /// It does not answer, or refuses to.
     Silent(String),
@@ -95,7 +95,7 @@ pub fn command(node: &DatanodeDetails, container: ContainerId) -> dn::ContainerC
 /// Has a DataNode carry out a command.
 ///
 /// # Errors
-/// When it does not, or knows nothing of that name.
+/// When it does not answer, or the object does not exist.
 pub async fn call(
     pool: &ClientPool,
     node: &DatanodeDetails,

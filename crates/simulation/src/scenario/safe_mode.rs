@@ -14,7 +14,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// What keeps SCM in safe mode, where it repairs nothing.
+    /// Reasons for SCM's safe mode, in which it repairs nothing.
     pub async fn look(&mut self, scm: &ScmClient) -> Vec<String> {
         let open_rules = open_rules(scm).await;
         self.looks = if open_rules.is_empty() { 0 } else { self.looks + 1 };

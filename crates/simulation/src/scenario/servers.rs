@@ -10,7 +10,7 @@ use scm::{Scm, ScmOptions};
 
 use super::process::after_delay;
 
-/// Why a server ended that was to end.
+/// Reason of a server's intended end.
 const OVER: &str = "its term is over";
 
 /// An SCM, until it stops or `over` returns.

@@ -15,7 +15,7 @@ pub type Choice = (&'static str, &'static [&'static str]);
 /// A setting with the value that was drawn.
 pub type Drawn = (&'static str, &'static str);
 
-/// What is drawn.
+/// Settings that are drawn.
 pub const TABLE: [Choice; 31] = [
     // Shapes.
     ("ozone.scm.container.size", &["1MB", "2MB", "5MB", "16MB"]),
@@ -56,8 +56,8 @@ pub const TABLE: [Choice; 31] = [
     ("ozone.block.deleting.service.interval", &["1s", "5s", "1m"]),
 ];
 
-/// What a seed draws, without the keys that are `settled`: half of the rest has a value, and the
-/// other half what the scenario gives it.
+/// Draws a seed's settings, except the keys that are `settled`: half of the rest has a value, and
+/// the other half that of the scenario.
 pub fn draw(seed: u64, settled: impl Fn(&str) -> bool) -> Vec<Drawn> {
     let mut random = Random::new(seed ^ u64::from_le_bytes(*b"settings"));
     // Each key takes the same numbers of the stream, whatever is settled.
@@ -66,7 +66,7 @@ pub fn draw(seed: u64, settled: impl Fn(&str) -> bool) -> Vec<Drawn> {
     drawn.map(|(_, key, value)| (key, value)).collect()
 }
 
-/// A configuration with what was drawn.
+/// A configuration with drawn settings.
 pub fn apply(conf: Configuration, drawn: &[Drawn]) -> Configuration {
     drawn.iter().fold(conf, |conf, (key, value)| conf.with(key, *value))
 }

@@ -19,10 +19,10 @@ use crate::world::node;
 use crate::world::random::Random;
 use crate::world::world;
 
-/// How long a cluster may take to its first key.
+/// Time limit from a cluster's start to its first key.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a cluster is to be.
+/// Parameters of a cluster.
 pub struct Setup {
     counts: [usize; 3],
     gateways: usize,
@@ -33,7 +33,7 @@ pub struct Setup {
     own: Vec<(Server, String, String)>,
 }
 
-/// So many SCMs, OMs and DataNodes, on machines of their own.
+/// This many SCMs, OMs and DataNodes, on machines of their own.
 pub fn cluster(scms: usize, oms: usize, datanodes: usize) -> Setup {
     let counts = [scms, oms, datanodes];
     Setup { counts, gateways: 0, racks: 1, capacity: 0, settings: Vec::new(), own: Vec::new() }
@@ -46,7 +46,7 @@ impl Setup {
         self
     }
 
-    /// With so many S3 gateways, on machines of their own.
+    /// With this many S3 gateways, on machines of their own.
     pub fn gateways(mut self, gateways: usize) -> Self {
         self.gateways = gateways;
         self
@@ -58,13 +58,13 @@ impl Setup {
         self
     }
 
-    /// With the DataNodes in so many racks in turn.
+    /// With the DataNodes in this many racks in turn.
     pub fn racks(mut self, racks: usize) -> Self {
         self.racks = racks;
         self
     }
 
-    /// With so many bytes on the disk of each DataNode.
+    /// With this many bytes on the disk of each DataNode.
     pub fn disks(mut self, capacity: u64) -> Self {
         self.capacity = capacity;
         self
@@ -119,7 +119,7 @@ impl Setup {
     }
 }
 
-/// What a server's process does.
+/// Work of a server's process.
 fn process(layout: &Layout, place: &Place) -> Arc<dyn Fn(&Path) + Send + Sync> {
     let (layout, place) = (layout.clone(), place.clone());
     Arc::new(move |dir: &Path| {

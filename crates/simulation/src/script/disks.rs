@@ -1,4 +1,4 @@
-//! What is on the disks of DataNodes, whatever servers say of it.
+//! Contents of the DataNodes' disks, independent of the servers' reports.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ impl Cluster {
         Ok(containers.filter_map(id_of).collect())
     }
 
-    /// The containers of which a DataNode has a part: a copy, or what is being rebuilt there.
+    /// The containers of which a DataNode has a part: a copy, or one that is being rebuilt there.
     ///
     /// # Errors
     /// When there is no such DataNode.
@@ -53,7 +53,7 @@ impl Cluster {
         Ok(files.filter_map(|path| Some(path.metadata().ok()?.len())).sum())
     }
 
-    /// Whether each of these containers is on the disks of so many DataNodes.
+    /// Checks that each of these containers is on the disks of this many DataNodes.
     ///
     /// # Errors
     /// The first that is not, and where it is.

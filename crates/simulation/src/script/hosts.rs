@@ -27,11 +27,11 @@ use crate::world::world;
 const GROUP: u64 = 0;
 /// Lists that a script writes to in turn.
 const LISTS: u64 = 10;
-/// How long a host may take to answer.
+/// Time limit for a host's response.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// So many hosts with one group, and some that it may take later. Logs are trimmed behind so many
-/// entries.
+/// This many hosts with one group, and spares that may join it later. Logs are trimmed after this
+/// many entries.
 ///
 /// # Errors
 /// When they do not come to work.
@@ -71,7 +71,7 @@ pub async fn carry_out(client: &Client, key: u64, op: Op) -> anyhow::Result<Answ
     decode_answer(&String::from_utf8_lossy(&reply.header)).context("no answer")
 }
 
-/// Hosts, and what was acknowledged of their lists.
+/// Hosts, and the acknowledged values of their lists.
 pub struct Hosts {
     machines: Machines,
     operator: Operator<Arc<[Client]>>,
@@ -170,7 +170,7 @@ impl Hosts {
         Err(last)
     }
 
-    /// Writes so many values, one after the other.
+    /// Writes this many values, one after the other.
     ///
     /// # Errors
     /// When one of them is not acknowledged.
@@ -181,7 +181,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// A number that a host tells of its replica, or that it counted since it started.
+    /// A number that a host reports of its replica, or that it counted since it started.
     ///
     /// # Errors
     /// When it does not answer, or has no such number.
@@ -193,7 +193,7 @@ impl Hosts {
         value.with_context(|| format!("{name} is none of {told}"))
     }
 
-    /// The host that leads, in the last term of which any knows.
+    /// The leading host, in the newest term of any.
     ///
     /// # Errors
     /// When none does.
@@ -229,7 +229,7 @@ impl Hosts {
         self.call(leader, HAND_OVER, format!("{GROUP} {number}"), Bytes::new()).map(drop)
     }
 
-    /// What a host's replica holds, in memory.
+    /// Contents of a host's replica, in memory.
     ///
     /// # Errors
     /// When it does not answer.
@@ -281,7 +281,7 @@ impl Hosts {
         })
     }
 
-    /// The members, as a host knows them.
+    /// The members, as a host has them.
     ///
     /// # Errors
     /// When it does not answer.
@@ -289,7 +289,7 @@ impl Hosts {
         Ok(Membership::decode(self.call(host, MEMBERS, GROUP.to_string(), Bytes::new())?)?)
     }
 
-    /// Whether the leader counts a host as a member with a vote.
+    /// Returns `true` if the leader counts a host as a member with a vote.
     ///
     /// # Errors
     /// When no host leads.

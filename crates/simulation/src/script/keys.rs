@@ -1,5 +1,4 @@
-//! Keys that scripts write, and whether they are as they are to be: what clients read, and what is
-//! on the DataNodes.
+//! Keys that scripts write, and checks of them: by clients, and on the DataNodes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ const LENGTHS: [usize; 3] = [3_000, 100_000, 1 << 20];
 /// A key that was acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     length: usize,
     coding: Option<EcConfig>,
@@ -102,7 +101,7 @@ impl Cluster {
         Ok(key)
     }
 
-    /// Reads keys, and compares them with what was written.
+    /// Reads keys, and compares them with their written contents.
     ///
     /// # Errors
     /// When one of them cannot be read, or is another one.
@@ -169,8 +168,8 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Whether each block of these keys has all its replicas on DataNodes: every byte and checksum
-    /// of them is read, from each DataNode by itself.
+    /// Checks that each block of these keys has all its replicas on DataNodes: every byte and
+    /// checksum of them is read, from each DataNode separately.
     ///
     /// # Errors
     /// What is lacking, or is wrong.
@@ -220,7 +219,7 @@ async fn blocks(it: &Clients, key: &Key) -> anyhow::Result<Vec<(BlockId, Bytes)>
     Ok(found)
 }
 
-/// What is not as it is to be with a block's replicas.
+/// Defects of a block's replicas.
 async fn lacks(
     it: &Clients,
     nodes: &[DatanodeDetails],
@@ -262,7 +261,7 @@ async fn lacks(
         };
         found.push(format!("{}: {told}", node.host));
     }
-    // What is padding has no block where nothing was written.
+    // Padding has no block where nothing was written.
     let wanted = match &parts {
         None => REPLICAS,
         Some(parts) => parts.iter().filter(|part| !part.is_empty()).count(),
@@ -271,7 +270,7 @@ async fn lacks(
         .then(|| format!("{} of {wanted} replicas: {}", good.len(), found.join(", ")))
 }
 
-/// Clients that write, and what they were told.
+/// Clients that write, and the responses they got.
 #[derive(Clone, Default)]
 pub struct Writers {
     acknowledged: Arc<Mutex<Vec<Key>>>,
@@ -302,7 +301,7 @@ impl Writers {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Whether all have stopped, and no write failed.
+    /// Checks that all have stopped, and no write failed.
     ///
     /// # Errors
     /// How many go on, or which writes failed.
@@ -327,7 +326,7 @@ impl Writers {
         self.acknowledged.lock().clone()
     }
 
-    /// Whether so many were acknowledged until now.
+    /// Checks that this many writes were acknowledged until now.
     ///
     /// # Errors
     /// When there are fewer.
@@ -337,7 +336,7 @@ impl Writers {
         Ok(())
     }
 
-    /// Whether no write failed.
+    /// Checks that no write failed.
     ///
     /// # Errors
     /// Those that did.

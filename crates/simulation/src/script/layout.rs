@@ -11,8 +11,8 @@ use super::Server;
 use crate::world::disk;
 use crate::world::disk::damage::{DATA, LOG};
 
-/// What differs from the defaults in each script: no web servers and audit logs, which nobody looks
-/// at, and caches that fit beside eleven servers in one process.
+/// Differences from the defaults in each script: no web servers and audit logs, which no script
+/// reads, and caches small enough for twelve servers in one process.
 const ALWAYS: [(&str, &str); 8] = [
     ("ozone.scm.service.ids", "scms"),
     ("ozone.om.service.ids", "oms"),
@@ -27,17 +27,17 @@ const ALWAYS: [(&str, &str); 8] = [
 /// A server, where it is, and whether its service has it as a member.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Which.
+    /// The server.
     pub server: Server,
     /// The address of its machine.
     pub address: String,
-    /// Whether the file that all read names it.
+    /// True if the shared file names it.
     pub is_named: bool,
-    /// Whether it is started with `--bootstrap`.
+    /// True if it is started with `--bootstrap`.
     pub joins: Arc<AtomicBool>,
 }
 
-/// The file that all servers read when they start, and what they are told besides.
+/// The file that all servers read when they start, and their own additions.
 #[derive(Debug, Clone)]
 pub struct Layout {
     conf: Configuration,
@@ -47,7 +47,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// With these settings, of servers in so many racks.
+    /// With these settings, of servers in this many racks.
     ///
     /// # Errors
     /// When a file cannot be written, or a setting is refused.
@@ -75,7 +75,7 @@ impl Layout {
         Self { own, ..self }
     }
 
-    /// Writes the file anew: members have come or gone.
+    /// Rewrites the file: members have joined or left.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -83,12 +83,12 @@ impl Layout {
         write_file(&self.file, places)
     }
 
-    /// What a client reads now.
+    /// Current configuration of a client.
     pub fn current(&self) -> Configuration {
         self.conf.reloaded().unwrap_or_else(|_| self.conf.clone())
     }
 
-    /// What a server reads that starts now, with its data in a directory.
+    /// Configuration of a server that starts now, with its data in a directory.
     pub fn of(&self, server: Server, address: &str, dir: &Path) -> Configuration {
         let conf = self.current().with("ozone.metadata.dirs", dir.display());
         let own = self.own.iter().filter(|(of, ..)| *of == server);

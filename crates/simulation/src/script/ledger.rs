@@ -1,5 +1,5 @@
-//! What clients put into the lists of a Raft group: each value once, so that one that is lost,
-//! comes twice or comes late shows.
+//! Values that clients put into the lists of a Raft group: each value once, so that lost, duplicate
+//! and late ones are detected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Ledger {
         value
     }
 
-    /// A value of a list was acknowledged. A list has one client that writes to it at a time, or
-    /// what it acknowledges has no order.
+    /// A value of a list was acknowledged. A list has one writing client at a time, or its
+    /// acknowledgements have no order.
     pub fn acknowledge(&self, list: u64, value: String) {
         let mut sent = self.0.lock();
         sent.open.remove(&value);
@@ -45,13 +45,13 @@ impl Ledger {
         self.0.lock().acknowledged.get(&list).and_then(|of| of.last().cloned())
     }
 
-    /// How many values of a list were acknowledged.
+    /// Number of acknowledged values of a list.
     pub fn count(&self, list: u64) -> usize {
         self.0.lock().acknowledged.get(&list).map_or(0, Vec::len)
     }
 
-    /// Whether lists, as a replica holds them, have all that was acknowledged in its order, and
-    /// nothing twice.
+    /// Checks that lists, as a replica holds them, have all acknowledged values in their order, and
+    /// none twice.
     ///
     /// # Errors
     /// What is lost, came twice, is out of order or was never sent.

@@ -1,4 +1,4 @@
-//! What servers count, by their web servers. OMs and SCMs have one in scripts that set
+//! Metrics of servers, from their web servers. OMs and SCMs have one in scripts that set
 //! `ozone.om.http.enabled` or `ozone.scm.http.enabled`, DataNodes in all.
 
 use anyhow::{bail, ensure};

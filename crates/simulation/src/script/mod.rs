@@ -1,14 +1,14 @@
 //! Scripts: directed scenarios of the unmodified product, with its own default time-outs, on
 //! virtual time. docs/dev/testing.md says how to write one.
 //!
-//! * [`stage`]: servers that a script starts, ends, damages and parts; time that it lets pass; what
-//!   it expects. Start here.
-//! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them, with
-//!   what clients put into it ([`ledger`]) and clients that look for stale reads ([`watch`]).
-//! * [`keys`]: what clients write and read, and what of it is on DataNodes.
-//! * [`s3`]: what S3 clients ask of gateways, and its scripts.
-//! * [`state`], [`scms`]: what servers say of themselves and of each other.
-//! * [`pipelines`]: pipelines, and what single DataNodes say.
+//! * [`stage`]: starts, ends, damages and isolates servers; lets time pass; checks expectations.
+//!   Start here.
+//! * [`cluster`]: OMs, SCMs and DataNodes. [`hosts`]: a Raft group without them, with the values
+//!   that clients put into it ([`ledger`]) and clients that search for stale reads ([`watch`]).
+//! * [`keys`]: keys that clients write and read, and their replicas on DataNodes.
+//! * [`s3`]: requests of S3 clients to gateways, and its scripts.
+//! * [`state`], [`scms`]: reports of servers about themselves and each other.
+//! * [`pipelines`]: pipelines, and reports of single DataNodes.
 //! * The scripts are in folders by subject, a file each.
 
 mod cluster;
@@ -37,7 +37,7 @@ use std::fmt;
 use crate::scenario::Outcome;
 use crate::world::world;
 
-/// What scripts use.
+/// Imports of scripts.
 mod prelude {
     pub use anyhow::{Context, Result, bail, ensure};
 
@@ -57,7 +57,7 @@ mod prelude {
 pub struct Script {
     /// Its folder and file, with `-` for `_`.
     pub name: &'static str,
-    /// What it shows, in a line.
+    /// Its subject, in a line.
     pub about: &'static str,
     /// The script; an `Err` says what was not as it is to be.
     pub run: fn() -> anyhow::Result<()>,
@@ -105,7 +105,7 @@ fn all() -> impl Iterator<Item = Script> {
     subjects.into_iter().flatten().copied()
 }
 
-/// Prints each script with what it shows.
+/// Prints each script with its subject.
 pub fn list() {
     for Script { name, about, .. } in all() {
         println!("{name:<44} {about}");

@@ -15,14 +15,13 @@ use crate::scenario::process::on_runtime;
 use crate::world::clock::{Clock, SECOND};
 use crate::world::node;
 
-/// How long a script waits for anything that it asks, in simulated seconds: longer than the product
-/// tries.
+/// Time limit of a script's requests, in simulated seconds: longer than the product retries.
 const PATIENCE: u64 = 900;
 
 /// Connections to all servers. Clones share them.
 #[derive(Clone)]
 pub struct Clients {
-    /// To the OMs, and by what they say to DataNodes.
+    /// For the OMs, and for DataNodes by the OMs' answers.
     pub om: Client,
     /// To the SCM that leads.
     pub scm: ScmClient,

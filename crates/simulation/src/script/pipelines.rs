@@ -1,4 +1,4 @@
-//! Pipelines as SCM knows them, and what single DataNodes say of themselves.
+//! Pipelines as SCM has them, and reports of single DataNodes.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ use super::keys::Key;
 use super::stage::Stage;
 use crate::scenario::replica;
 
-/// An open pipeline of three as SCM knows it.
+/// An open pipeline of three as SCM has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineSeen {
-    /// Which.
+    /// Its id.
     pub id: PipelineId,
     /// Its members, in order.
     pub members: Vec<Server>,
-    /// The member that leads, if SCM has heard of one.
+    /// Its leader, if one reported to SCM.
     pub leader: Option<Server>,
 }
 
@@ -30,7 +30,7 @@ impl PipelineSeen {
     /// The member that leads.
     ///
     /// # Errors
-    /// When SCM has heard of none.
+    /// When none reported to SCM.
     pub fn leader(&self) -> anyhow::Result<Server> {
         self.leader.with_context(|| format!("no member leads: {self:?}"))
     }
@@ -96,8 +96,8 @@ impl Cluster {
         Ok(pipeline)
     }
 
-    /// Whether a DataNode has replicas of some of these containers on its disk: what happens to it
-    /// happens to them.
+    /// Returns `true` if a DataNode has replicas of some of these containers on its disk: its
+    /// faults affect them.
     ///
     /// # Errors
     /// When it has none.
@@ -112,7 +112,7 @@ impl Cluster {
         Ok(held)
     }
 
-    /// Whether not all replicas of these keys are there: that a fault met them.
+    /// Returns `true` if not all replicas of these keys exist: a fault affected them.
     ///
     /// # Errors
     /// When they are.
@@ -137,7 +137,7 @@ impl Cluster {
         Ok(DatanodeDetails::from_wire(&node.node_id)?)
     }
 
-    /// The state of a container's replica, as its DataNode says.
+    /// The state of a container's replica, as its DataNode reports it.
     ///
     /// # Errors
     /// When the DataNode has none, or does not answer.

@@ -1,4 +1,4 @@
-//! What SCMs say of themselves and of each other.
+//! Reports of SCMs about themselves and each other.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::Server;
 use super::cluster::Cluster;
 use super::stage::Stage;
 
-/// Where SCMs listen for clients.
+/// Port of SCMs for clients.
 const PORT: u16 = 9860;
-/// How long an SCM may take to answer.
+/// Time limit for an SCM's response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A request of a type, without its part.
@@ -41,7 +41,7 @@ impl Cluster {
         Ok(answer)
     }
 
-    /// What one SCM says of its service.
+    /// One SCM's report of its service.
     ///
     /// # Errors
     /// As [`Cluster::ask_scm`].
@@ -61,7 +61,7 @@ impl Cluster {
     /// The SCM that leads by what one of them says.
     ///
     /// # Errors
-    /// When it does not answer, or has heard of none.
+    /// When it does not answer, or has none.
     pub fn scm_leader_by(&mut self, scm: Server) -> anyhow::Result<Server> {
         let info = self.info_of(scm)?;
         let mut leaders = info.peer_roles.iter().filter(|role| role.contains(":LEADER:"));
@@ -81,7 +81,7 @@ impl Cluster {
     pub fn scm_leader(&mut self) -> anyhow::Result<Server> {
         let mut told = Vec::new();
         for scm in self.running_scms() {
-            // One that has left the service, or has just started, has heard of none.
+            // One that has left the service, or has just started, has none.
             if let Ok(leader) = self.scm_leader_by(scm) {
                 told.push((scm, leader));
             }
@@ -92,7 +92,7 @@ impl Cluster {
         Ok(leader)
     }
 
-    /// Whether all SCMs that run have heard which one leads.
+    /// Checks that all running SCMs have the same leader.
     ///
     /// # Errors
     /// The first that has not, or that says something else.
@@ -117,7 +117,7 @@ impl Cluster {
     /// The names of the SCMs with a vote.
     ///
     /// # Errors
-    /// When no SCM says.
+    /// When no SCM answers.
     pub fn scm_voters(&mut self) -> anyhow::Result<Vec<Server>> {
         let info = self.ask(|it| async move { it.scm.scm_info().await })??;
         let members = info.membership.context("no members are told")?;
@@ -134,7 +134,7 @@ impl Cluster {
         self.safe_mode_of(leader)
     }
 
-    /// The open rules of safe mode, if one SCM is in it by what it says itself.
+    /// The open rules of safe mode, if one SCM reports that it is in it.
     ///
     /// # Errors
     /// When it does not answer.

@@ -1,5 +1,5 @@
-//! What every script can do: servers are started, ended, damaged and parted, time passes, and
-//! something is expected.
+//! Operations of every script: it starts, ends, damages and isolates servers, lets time pass, and
+//! checks expectations.
 //!
 //! A server that ends by itself is started again, as a service manager would; one that the script
 //! ended stays so until the script starts it.
@@ -19,15 +19,15 @@ use crate::world::node::{self, End};
 use crate::world::random::Random;
 use crate::world::world;
 
-/// Clocks run wrong by at most so many millionths.
+/// Maximum drift of clocks, in millionths.
 const MAX_DRIFT_PPM: u64 = 200;
 
-/// So many minutes.
+/// A duration of `count` minutes.
 pub const fn minutes(count: u64) -> Duration {
     Duration::from_secs(60 * count)
 }
 
-/// So many seconds.
+/// A duration of `count` seconds.
 pub const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
@@ -37,9 +37,9 @@ pub const fn seconds(count: u64) -> Duration {
 pub struct Machines {
     fleet: Fleet,
     servers: Vec<Server>,
-    /// Whether each of them is to run.
+    /// True for each server that should run.
     wanted: Vec<bool>,
-    /// How often a server ended by itself.
+    /// Number of servers' unexpected ends.
     pub restarts: usize,
 }
 
@@ -122,7 +122,7 @@ impl Machines {
     }
 }
 
-/// What a script acts on.
+/// The subject of a script.
 pub trait Stage: Sized {
     /// Its machines.
     fn machines(&self) -> &Machines;
@@ -133,7 +133,7 @@ pub trait Stage: Sized {
     /// State of all servers, for the text of a failure.
     fn state(&mut self) -> String;
 
-    /// Whether a server runs.
+    /// Returns `true` if a server runs.
     fn runs(&self, server: Server) -> bool {
         let machines = self.machines();
         machines.at(server).is_ok_and(|at| machines.fleet.runs(at))
@@ -147,7 +147,7 @@ pub trait Stage: Sized {
         self.machines_mut().end(servers, End::Killed)
     }
 
-    /// Takes the power from machines: what was not synced is lost, or a part of it.
+    /// Takes the power from machines: unsynced data is lost, or a part of it.
     ///
     /// # Errors
     /// When there is no such server.
@@ -180,7 +180,7 @@ pub trait Stage: Sized {
         Ok(())
     }
 
-    /// Replaces the disk of a server that does not run, or a part of what is on it, by nothing.
+    /// Replaces the disk of a stopped server, or a part of its contents, by nothing.
     ///
     /// # Errors
     /// When it runs.
@@ -192,7 +192,7 @@ pub trait Stage: Sized {
         Ok(())
     }
 
-    /// Copies a part of what is on the disk of a server, which may run, as of this moment.
+    /// Copies a part of the disk of a server, which may run, as of this moment.
     ///
     /// # Errors
     /// When it cannot be copied.
@@ -279,7 +279,7 @@ pub trait Stage: Sized {
     /// Waits until something holds, and looks each second. An `Err` says how it is instead.
     ///
     /// # Errors
-    /// When it does not hold in time: what was expected, when, and the state of all.
+    /// When it does not hold in time: the expectation, the time, and the state of all.
     fn expect<T>(
         &mut self,
         what: &str,
@@ -306,7 +306,7 @@ pub trait Stage: Sized {
     /// Looks each second that something goes on to hold.
     ///
     /// # Errors
-    /// When it does not: what was expected, when, and the state of all.
+    /// When it does not: the expectation, the time, and the state of all.
     fn expect_always(
         &mut self,
         what: &str,
@@ -324,7 +324,7 @@ pub trait Stage: Sized {
     }
 }
 
-/// Where a part of a machine's disk is copied to.
+/// Destination of a copy of a part of a machine's disk.
 fn copy_of(machine: usize, part: Part) -> PathBuf {
     disk::aside(&format!("copy-of-{machine}-{part:?}"))
 }

@@ -1,4 +1,4 @@
-//! What servers say of themselves and of each other.
+//! Reports of servers about themselves and each other.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use super::cluster::Cluster;
 use super::keys::Key;
 use super::stage::{Stage, minutes};
 
-/// A replica as SCM knows it.
+/// A replica as SCM has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReplicaSeen {
-    /// Where it is.
+    /// Its server.
     pub on: Server,
     /// Its state, as SCM names it.
     pub state: String,
@@ -26,10 +26,10 @@ pub struct ReplicaSeen {
     pub index: i64,
 }
 
-/// A container as SCM knows it.
+/// A container as SCM has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContainerSeen {
-    /// Which.
+    /// Its id.
     pub id: ContainerId,
     /// Its state.
     pub state: LifeCycleState,
@@ -42,7 +42,7 @@ pub struct ContainerSeen {
 /// Containers that a listing shows at most.
 const LISTED: u32 = 10_000;
 
-/// What SCM reports of containers that are not as they are to be.
+/// Health states that SCM reports for containers in need of repair.
 const TROUBLES: [&str; 4] = ["UNDER_REPLICATED", "OVER_REPLICATED", "MIS_REPLICATED", "UNHEALTHY"];
 
 impl Cluster {
@@ -113,7 +113,7 @@ impl Cluster {
         self.read(keys)
     }
 
-    /// Whether an OM has applied what the service has committed.
+    /// Checks that an OM has applied all entries that the service has committed.
     ///
     /// # Errors
     /// How far it is, when it is not.
@@ -135,7 +135,7 @@ impl Cluster {
     /// The names of the OMs with a vote.
     ///
     /// # Errors
-    /// When no OM says.
+    /// When no OM answers.
     pub fn om_voters(&mut self) -> anyhow::Result<Vec<Server>> {
         let told = self.ask(|it| async move { it.om.om_configurations().await })?;
         let told = told.into_iter().filter_map(|(_, answer)| answer.ok()?.membership);
@@ -153,7 +153,7 @@ impl Cluster {
         found
     }
 
-    /// The DataNodes as SCM knows them, some of them twice when they came with another disk.
+    /// The DataNodes as SCM has them, some of them twice after they got another disk.
     ///
     /// # Errors
     /// When SCM does not say.
@@ -167,7 +167,7 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Whether SCM has a node in a state.
+    /// Checks that SCM has a node in a state.
     ///
     /// # Errors
     /// The states that SCM has it in.
@@ -179,7 +179,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Whether an operator's order for a node was carried out.
+    /// Checks that an operator's order for a node was carried out.
     ///
     /// # Errors
     /// The states that SCM has it in.
@@ -232,7 +232,7 @@ impl Cluster {
         Ok(found)
     }
 
-    /// The replicas of a container that SCM knows, in order.
+    /// The replicas of a container in SCM, in order.
     ///
     /// # Errors
     /// When SCM does not say.
@@ -294,7 +294,7 @@ impl Cluster {
         })
     }
 
-    /// Whether each container with keys is closed and has as many replicas as it is to have, all
+    /// Checks that each container with keys is closed and has its required number of replicas, all
     /// CLOSED, and SCM has nothing to repair.
     ///
     /// # Errors

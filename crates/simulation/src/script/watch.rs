@@ -1,5 +1,5 @@
-//! Clients of a Raft group that write and read for as long as a script wants, at each host by
-//! itself, and look for reads that lack what was acknowledged before they began.
+//! Clients of a Raft group that write and read while a script runs, at each host separately, and
+//! search for reads that lack writes acknowledged before they began.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Clients of so many hosts, which have not begun.
+    /// Clients of this many hosts, which have not begun.
     pub fn new(ledger: Ledger, hosts: usize) -> Self {
         Self {
             ledger,
@@ -63,7 +63,7 @@ impl Watch {
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// The client that reads at one host, what was written at each of them in turn.
+    /// The client that reads at one host, in turn, the values written at each of them.
     pub async fn read(self, number: usize, client: Client) {
         self.running.fetch_add(1, Ordering::AcqRel);
         let host = Server::Host(number);
@@ -90,12 +90,12 @@ impl Watch {
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// How many reads a host has answered.
+    /// Number of reads that a host has answered.
     pub fn reads(&self, host: Server) -> usize {
         self.reads.lock().get(&host).copied().unwrap_or(0)
     }
 
-    /// How many writes a host has acknowledged.
+    /// Number of writes that a host has acknowledged.
     pub fn writes(&self, host: Server) -> usize {
         match host {
             Server::Host(number) => self.ledger.count(FIRST_LIST + number as u64),
@@ -103,7 +103,7 @@ impl Watch {
         }
     }
 
-    /// Whether no read so far lacked what was acknowledged before it.
+    /// Checks that no read so far lacked a write acknowledged before it.
     ///
     /// # Errors
     /// Those that did.

@@ -1,8 +1,8 @@
 //! An OM misses entries that its leader's log does not have any more, and gets a snapshot while a
 //! reader has its tables: a copy of them (`/dbCheckpoint`) whose files are read for longer than the
-//! OM waits for readers. The leader is not there when the OM gives the snapshot up, and the one
-//! that follows has a log with all that is missing; so the OM comes past the snapshot, and trims
-//! its own log. In the end it starts again from what is on its disk.
+//! OM waits for readers. The leader is down when the OM abandons the snapshot, and the next leader
+//! has a log with all missing entries; so the OM gets past the snapshot, and trims its own log. In
+//! the end it restarts from its disk.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,15 +24,15 @@ use crate::world::world;
 const COPIES: &str = "db.checkpoints";
 /// Before an OM is cut off, in seconds.
 const PAUSE: (u64, u64) = (3, 15);
-/// How long it is cut off, in seconds: longer than the leader's log reaches back.
+/// Duration of its isolation, in seconds: longer than the leader's log reaches back.
 const CUT_OFF: (u64, u64) = (20, 50);
-/// How long a read takes, in seconds: an OM waits 60 s for its readers.
+/// Duration of a read, in seconds: an OM waits 60 s for its readers.
 const READ_TIME: (u64, u64) = (62, 110);
 /// Until the snapshot has come and waits for the reader, in seconds.
 const ARRIVAL_TIME: (u64, u64) = (3, 40);
 /// Until it is given up, from then on that the OM is heard again, in seconds.
 const INSTALL_TIME: u64 = 72;
-/// For what is missing to come from another OM, in seconds.
+/// Time for the missing entries to arrive from another OM, in seconds.
 const CATCH_UP_TIME: (u64, u64) = (5, 30);
 
 /// Does it again and again.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::history::Model;
 
-/// What is asked of it. Keys are numbers, and so are contents; no content is written twice.
+/// Operations. Keys are numbers, and so are contents; no content is written twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Write a key, over what is there.
@@ -15,13 +15,13 @@ pub enum Op {
     Delete(u8),
     /// Rename a key.
     Rename(u8, u8),
-    /// Which keys are there?
+    /// Lists the keys.
     List,
     /// Keep what is there.
     Snapshot,
 }
 
-/// What it answers.
+/// Responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// Done.
@@ -64,7 +64,7 @@ impl Model for Keys {
             Op::Rename(from, to) => {
                 let content = state.get(from);
                 match content {
-                    // Which of the two is looked at first depends on the bucket's layout.
+                    // The bucket's layout determines which of the two is checked first.
                     None if answer == Some(&Answer::Taken) && state.contains_key(to) => {
                         Answer::Taken
                     }

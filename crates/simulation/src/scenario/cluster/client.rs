@@ -20,27 +20,27 @@ use crate::world::random::Random;
 pub const KEYS: u64 = 4;
 /// Between two calls at most, in milliseconds.
 const MAX_THINK_TIME: u64 = 1500;
-/// How long a call may take.
+/// Time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// A content that is not in one request.
 const LARGE: usize = 300_000;
 /// The volume.
 pub const VOLUME: &str = "volume";
 
-/// Where a client reads.
+/// Source of a client's reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
     /// At the leader.
     Leader,
     /// At any OM, which asks the leader how far it is.
     Anywhere,
-    /// What any OM has.
+    /// The state of any OM.
     Local,
 }
 
 /// One call on a bucket.
 pub struct Seen {
-    /// Which bucket.
+    /// The bucket.
     pub bucket: u64,
     /// The call.
     pub event: Event<Op, Answer>,
@@ -209,7 +209,7 @@ async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> Option<Ans
     answer
 }
 
-/// What a result says of the state; nothing when it says nothing.
+/// Outcome of a result; `None` if it is unknown.
 fn outcome(result: client::Result<Answer>) -> Option<Answer> {
     match result {
         Ok(answer) => Some(answer),

@@ -14,15 +14,15 @@ use crate::world::disk::damage::LOG;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// How many SCMs; they are on the first machines.
+/// Number of SCMs; they are on the first machines.
 pub const SCMS: usize = 3;
-/// How many OMs; they are on the machines behind those.
+/// Number of OMs; they are on the next machines.
 pub const OMS: usize = 3;
-/// How many DataNodes; behind those.
+/// Number of DataNodes; on the machines after those.
 pub const DATANODES: usize = 5;
 /// The OM whose log has what others have trimmed, with the faults that need one.
 pub const PATIENT_OM: usize = OMS - 1;
-/// Where an OM listens for HTTP, if it does.
+/// HTTP port of OMs, if enabled.
 pub const OM_HTTP_PORT: u16 = 9874;
 
 /// The machine of an SCM; the spare one is behind the DataNodes and the spare OM.
@@ -45,7 +45,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// What all have in common.
+    /// The configuration shared by all.
     pub fn new() -> Self {
         let names = |what: &str, count: usize| {
             (1..=count).map(|n| format!("{what}{n}")).collect::<Vec<_>>().join(",")
@@ -105,7 +105,7 @@ impl Layout {
         self.services.as_ref().map(|(services, file)| (&**services, &**file))
     }
 
-    /// What a process reads at its start.
+    /// Configuration of a process that starts now.
     fn current(&self) -> Configuration {
         match self.services {
             Some(_) => self.conf.reloaded().unwrap_or_else(|_| self.conf.clone()),
@@ -163,7 +163,7 @@ impl Layout {
             .with("ozone.s3g.webadmin.http.enabled", "false")
     }
 
-    /// After so many seconds SCM makes up for what a node that is gone had.
+    /// Seconds after which SCM replaces the replicas of a failed node.
     pub fn dead_after(&self) -> u64 {
         self.conf.get(&OZONE_SCM_DEAD_NODE_INTERVAL).as_secs()
     }

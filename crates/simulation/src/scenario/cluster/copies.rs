@@ -18,7 +18,7 @@ use crate::world::disk;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// How long one may take: links may be cut for ever.
+/// Time limit of a copy: links may be cut for ever.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two at most, in seconds.
 const MAX_INTERVAL: u64 = 4;
@@ -61,7 +61,7 @@ pub async fn get(om: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Whether an archive is whole; what is wrong with one that is.
+/// Checks an archive: `false` if it is incomplete; an error for defects of a complete one.
 fn look(archive: &[u8]) -> Result<bool, TablesError> {
     let dir = disk::aside("copy");
     let _ = std::fs::remove_dir_all(&dir);

@@ -20,7 +20,7 @@ const SILENCE: u64 = 60 * SECOND;
 /// Replicas of a container that is not erasure coded.
 pub const COPIES: usize = 3;
 
-/// A replica that went.
+/// A deleted replica.
 pub struct Deletion {
     container: u64,
     /// Seconds since the beginning.
@@ -32,7 +32,7 @@ pub struct Deletion {
     unheard: Vec<usize>,
 }
 
-/// What was seen.
+/// Observed deletions.
 #[derive(Default)]
 pub struct Deletions {
     there: BTreeMap<usize, (PathBuf, BTreeSet<u64>)>,

@@ -1,7 +1,7 @@
 //! A DataNode that leads a pipeline is cut off from all SCMs and from no other node, for longer
-//! than its pipelines are waited for; then it loses its disk. Many keys are open before and come to
-//! their ends one after the other, when SCM has already had the members close their replicas. What
-//! is acknowledged then must be on the other members.
+//! than SCM keeps its pipelines; then it loses its disk. Many keys are open before and are
+//! completed one after the other, after SCM has already had the members close their replicas.
+//! Writes acknowledged then must be on the other members.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,8 +23,8 @@ use crate::world::world;
 
 /// Before a node is cut off, in seconds.
 const PAUSE: (u64, u64) = (10, 30);
-/// How long it is cut off at least and at most, in seconds: SCM gives its pipelines up after 15,
-/// and the members do something about it within 20 more.
+/// Minimum and maximum of the isolation, in seconds: SCM closes its pipelines after 15, and the
+/// members react within 20 more.
 const CUT_OFF: (u64, u64) = (48, 60);
 /// Keys that are open then.
 const KEYS: u64 = 48;
@@ -55,7 +55,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             let keys = open(&client, board).await;
             sever(machine);
             let cut_off = board.pass(random.range(CUT_OFF.0, CUT_OFF.1));
-            // A key whose pipeline is gone is written elsewhere, which may take long.
+            // A key whose pipeline was closed is written elsewhere, which may take long.
             let ends = tokio::time::timeout(Duration::from_secs(CUT_OFF.0), finish(keys, board));
             let _ = join(cut_off, ends).await;
             if !board.stop.load(Ordering::Acquire) {
@@ -81,8 +81,8 @@ async fn open(client: &Client, board: &Board) -> Vec<Open> {
         let size = if number % 2 == 0 { Size::Large } else { Size::Small };
         let Some((key, content)) = write_once::next(board, size) else { break };
         let bytes = bytes_of(content);
-        // One byte more is told than there will be: the block is there from the beginning, and
-        // stays open.
+        // The announced size is one byte too large: the block exists from the beginning, and stays
+        // open.
         let create = CreateKey::new(path(board.write_once, key)).size_hint(bytes.len() as u64 + 1);
         let Ok(mut writer) = client.create_key(create).await else { continue };
         if writer.write(bytes).await.is_ok() {

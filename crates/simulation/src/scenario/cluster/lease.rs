@@ -14,7 +14,7 @@ use crate::scenario::now;
 use crate::scenario::process::on_runtime;
 use crate::world::clock::SECOND;
 
-/// How far behind a read may be: OMs promise 5 s by default
+/// Maximum lag of a read: OMs guarantee 5 s by default
 /// (`ozone.om.follower.read.local.lease.time.ms`), by clocks that drift a little.
 const MAX_STALENESS: u64 = 5 * SECOND + SECOND / 100;
 const BUCKET: &str = "lease";
@@ -29,7 +29,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// How many reads there were, and what was wrong with them.
+    /// Returns the number of reads, and the violations among them.
     pub fn judge(&self) -> (usize, Vec<String>) {
         let mut wrong = Vec::new();
         for (number, asked, came) in &self.reads {

@@ -1,10 +1,10 @@
 //! Three OMs, three SCMs and DataNodes, each a process on a machine of its own, and native clients
 //! that create, overwrite, rename, delete, read and list keys.
 //!
-//! Every bucket is used for a while by all clients. In the end, when all is well again, every key
-//! of each bucket is read once more: what was acknowledged must be there, byte by byte. Each
-//! bucket's history must be linearizable, whether clients read at the leader or at any OM; a client
-//! that reads what any OM has (`LOCAL_LEASE`) may be behind by no more than promised.
+//! Every bucket is used for a while by all clients. In the end, after all faults were healed, every
+//! key of each bucket is read once more: acknowledged data must exist, byte by byte. Each bucket's
+//! history must be linearizable, whether clients read at the leader or at any OM; a client that
+//! reads the state of any OM (`LOCAL_LEASE`) may lag by the guaranteed time at most.
 
 mod blocked_reader;
 mod bucket;
@@ -50,28 +50,28 @@ use crate::world::node::{self, End};
 use crate::world::random::Random;
 use crate::world::{disk, world};
 
-/// Clocks run wrong by at most so many millionths.
+/// Maximum drift of clocks, in millionths.
 const MAX_DRIFT_PPM: u64 = 200;
 /// Steps of the search of one history.
 const MAX_SEARCH_STEPS: u64 = 300_000;
 /// Simulated seconds in which a bucket is used.
 const BUCKET_SECONDS: u64 = 20;
-/// How long a cluster may take to its first key, in simulated seconds.
+/// Time limit from a cluster's start to its first key, in simulated seconds.
 const START_TIMEOUT: u64 = 300;
 /// Processes that write keys for minutes.
 const SLOW_WRITERS: usize = 3;
-/// How long after the last fault everything must work again, in simulated seconds.
+/// Time limit from the last fault until everything works again, in simulated seconds.
 const RECOVERY_TIMEOUT: u64 = 300;
 
-/// How keys are erasure coded, in cells that make many stripes of what is written. Five DataNodes
-/// leave one or two to rebuild indexes on.
+/// Erasure codings of keys, with cells small enough for many stripes per key. Five DataNodes leave
+/// one or two to rebuild indexes on.
 const CODINGS: [&str; 4] = ["rs-2-2-16k", "rs-2-2-64k", "xor-2-1-16k", "rs-2-1-16k"];
 
 /// Layouts of buckets that have snapshots.
 const BUCKET_LAYOUTS: [BucketLayoutProto; 2] =
     [BucketLayoutProto::ObjectStore, BucketLayoutProto::FileSystemOptimized];
 
-/// What a process of a fault does.
+/// Work of a fault's process.
 type Work = fn(&Layout, Random, &Board);
 
 /// Faults that processes make, and what these do.
@@ -87,18 +87,18 @@ const PROCESSES: [(Kind, &str, Work); 9] = [
     (Kind::BlockedReader, "blocked reader", blocked_reader::work),
 ];
 
-/// What clients and the observer share.
+/// State shared by clients and the observer.
 #[derive(Default)]
 pub struct Board {
     /// The bucket in use.
     bucket: AtomicU64,
-    /// Whether clients are to come to an end.
+    /// True if clients should stop.
     stop: AtomicBool,
-    /// Whether the cluster has taken its first key.
+    /// True after the cluster has stored its first key.
     ready: AtomicBool,
     seen: Mutex<Vec<Seen>>,
     lease: Mutex<lease::Seen>,
-    /// What keys held when they were read for the last time, by bucket and key.
+    /// Contents of keys at the last reads, by bucket and key.
     kept: Mutex<BTreeMap<(u64, u8), u64>>,
     /// The bucket of keys that are written once: slowly, or before something happens to their
     /// containers.
@@ -109,7 +109,7 @@ pub struct Board {
     containers: Mutex<BTreeSet<u64>>,
     /// Hosts of DataNodes on which bits flipped: wrong bytes there are not the product's.
     corrupt: Mutex<BTreeSet<String>>,
-    /// How keys are erasure coded, if they are.
+    /// Erasure coding of keys, if any.
     coding: Option<EcConfig>,
     /// The layout of buckets; nothing for that of OM.
     bucket_layout: Option<BucketLayoutProto>,
@@ -127,7 +127,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Lets so many seconds go by, fewer when clients are to come to an end.
+    /// Waits for this many seconds, or fewer if clients should stop.
     async fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
             if self.stop.load(Ordering::Acquire) {
@@ -297,7 +297,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     let (of, here, done) = (layout.clone(), board.clone(), counted.clone());
     node::start(first, "replicas", move || replicas::count(&of, &here, &done));
     let mut damaged = BTreeSet::new();
-    // What was lost with a disk is copied when SCM has given the node of before up.
+    // Replicas lost with a disk are copied after SCM has declared the node dead.
     let patience = RECOVERY_TIMEOUT + layout.dead_after();
     if !within(patience, || {
         if honest {
@@ -329,7 +329,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Passes on to the next bucket every so often.
+/// Moves on to the next bucket at intervals.
 fn next_bucket(board: Arc<Board>, from: u64, until: u64) {
     let next = from + BUCKET_SECONDS * SECOND;
     if next < until {

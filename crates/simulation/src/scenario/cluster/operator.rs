@@ -11,7 +11,7 @@ use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// How long a node stays out of service at least, and how much longer at most, in seconds.
+/// Minimum time of a node out of service, and maximum addition to it, in seconds.
 const OUT_OF_SERVICE: (u64, u64) = (30, 180);
 /// Between two nodes at most, in seconds.
 const MAX_INTERVAL: u64 = 60;

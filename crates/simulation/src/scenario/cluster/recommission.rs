@@ -1,6 +1,6 @@
 //! A DataNode comes back into service after its replicas were copied elsewhere, so that there are
-//! more than there are to be, while another one with replicas of the same containers is heard by no
-//! SCM. None may be deleted for that one's sake.
+//! surplus ones, while another one with replicas of the same containers is unreachable for all
+//! SCMs. None may be deleted because of that one.
 
 use std::sync::atomic::Ordering;
 
@@ -17,14 +17,14 @@ use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// Keys that are written before a node leaves: their containers are those that are looked at.
+/// Keys that are written before a node leaves: their containers are the checked ones.
 const KEYS: usize = 8;
-/// How long a node may take to leave, in seconds.
+/// Time limit for a node to leave, in seconds.
 const LEAVE_TIMEOUT: u64 = 150;
-/// How long no SCM hears the other one before the first is back, in seconds: it is stale
-/// after 15, and what was ordered before has come.
+/// Time for which the other one is unreachable for all SCMs before the first is back, in seconds:
+/// it is stale after 15, and earlier orders have been carried out.
 const SILENCE: (u64, u64) = (62, 70);
-/// How long it stays so afterwards, in seconds.
+/// Time for which it stays unreachable afterwards, in seconds.
 const SILENCE_AFTERWARDS: (u64, u64) = (40, 60);
 
 /// Does it again and again.
@@ -50,7 +50,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 }
                 board.pass(1).await;
             }
-            tracing::info!(first, other, "the one has left; no SCM hears the other");
+            tracing::info!(first, other, "one node has left; the other is cut off from all SCMs");
             sever(other);
             board.pass(random.range(SILENCE.0, SILENCE.1)).await;
             while !matches!(scm.recommission(&hosts).await, Ok(failed) if failed.is_empty()) {
@@ -63,7 +63,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
     });
 }
 
-/// Whether a node is out of service, as SCM has it.
+/// Returns `true` if a node is out of service, as SCM has it.
 async fn has_left(scm: &ScmClient, host: &str) -> bool {
     let Ok(nodes) = scm.nodes(None, None).await else { return false };
     nodes.iter().any(|node| {

@@ -1,5 +1,5 @@
-//! What the DataNodes have in the end: each block of each key is read from every DataNode that has
-//! it, after all machines lost power at once, so that what they tell is what is on their disks.
+//! Final contents of the DataNodes: each block of each key is read from every DataNode that has it,
+//! after all machines lost power at once, so that their responses show the contents of their disks.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ const REPLICAS: usize = 3;
 struct Wanted {
     key: String,
     block: BlockId,
-    /// What each kind of replica is to have: one for full copies, one for each index of an erasure
-    /// coded group.
+    /// Expected contents of each kind of replica: one for full copies, one for each index of an
+    /// erasure coded group.
     parts: Vec<Bytes>,
     is_striped: bool,
 }
 
-/// What a DataNode has of it.
+/// State of a block on a DataNode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
     /// All of it, of this index; 0 for a full copy.
@@ -41,7 +41,7 @@ enum Found {
     Silent(String),
     /// It has an earlier state of the block.
     Behind(u64),
-    /// It has something else than what was acknowledged.
+    /// Its contents differ from the acknowledged ones.
     Wrong(String),
 }
 
@@ -110,7 +110,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
     });
 }
 
-/// The blocks of all keys, as OM knows them, with what was read of them last.
+/// The blocks of all keys, as OM has them, with the contents of their last reads.
 async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
     let kept = board.kept.lock().clone();
     let mut wanted = Vec::new();
@@ -143,7 +143,7 @@ async fn wanted(client: &Client, board: &Board) -> Vec<Wanted> {
     wanted
 }
 
-/// What a DataNode has of a block.
+/// Reads a DataNode's replica of a block.
 async fn inspect(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> Found {
     let replica = match read(pool, node, wanted.block).await {
         Ok(replica) => replica,
@@ -159,7 +159,7 @@ async fn inspect(pool: &ClientPool, node: &DatanodeDetails, wanted: &Wanted) -> 
     if replica.bcsid < wanted.block.bcsid {
         return Found::Behind(replica.bcsid);
     }
-    // A replica of a group may have stripes behind those that were acknowledged.
+    // A replica of a group may have stripes after the acknowledged ones.
     let is_good = match wanted.is_striped {
         true => bytes.starts_with(part),
         false => bytes == *part,

@@ -22,12 +22,12 @@ use crate::world::random::Random;
 
 /// Between two changes at most, in seconds.
 const MAX_INTERVAL: u64 = 20;
-/// How long OMs may take to answer the operator.
+/// Time limit for OMs' responses to the operator.
 const TIMEOUT: Duration = Duration::from_secs(4);
 /// Delay before something is asked again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Which service.
+/// The service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The OMs.
@@ -39,7 +39,7 @@ pub enum Kind {
 /// A node of a service.
 #[derive(Debug, Default)]
 pub struct Node {
-    /// How often it joined; 0 for one that has been there since the beginning.
+    /// Number of times it joined; 0 for one of the first members.
     pub term: AtomicU64,
     /// It is no member, and is not to run.
     pub out: AtomicBool,
@@ -108,8 +108,8 @@ impl Node {
         self.term.load(Ordering::Acquire)
     }
 
-    /// Returns when another term has begun: the operator made sure that the server of this one is
-    /// gone.
+    /// Returns when another term has begun: the operator made sure that the server of this one has
+    /// stopped.
     pub async fn is_over(&self, term: u64) {
         while self.term.load(Ordering::Acquire) == term {
             tokio::time::sleep(RETRY_DELAY).await;
@@ -148,7 +148,7 @@ struct Operator {
 }
 
 impl Operator {
-    /// The members of a service as of the last change that any of them tells.
+    /// The members of a service as of the last change that any of them reports.
     async fn membership(&self, kind: Kind) -> Option<Membership> {
         match kind {
             Kind::Om => {
@@ -170,7 +170,7 @@ impl Operator {
         (has_vote == votes).then_some(told.index)
     }
 
-    /// Whether a node was removed.
+    /// Removes a node; returns `true` if that succeeded.
     async fn removes(&self, kind: Kind, number: usize, host: &str) -> bool {
         let name = name(kind, number);
         let refusal = match kind {
@@ -190,7 +190,7 @@ impl Operator {
     }
 }
 
-/// Where a node of a service is.
+/// Host of a node of a service.
 fn host(kind: Kind, number: usize) -> String {
     match kind {
         Kind::Om => address(om_machine(number)),
@@ -203,7 +203,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
     let Some((services, file)) = layout.services() else { return };
     on_runtime(async {
         let Some(operator) = connect(layout) else { return };
-        // The last change that was seen of each service: what is older says nothing of the next.
+        // The last observed change of each service: older reports are ignored.
         let mut seen = [0, 0];
         while !board.stop.load(Ordering::Acquire) {
             board.pass(random.below(MAX_INTERVAL)).await;
@@ -263,5 +263,5 @@ fn connect(layout: &Layout) -> Option<Operator> {
     Some(Operator { oms, scms: ScmClient::connect(&conf) })
 }
 
-/// What services have where there is an operator of them.
+/// Shared state of services with an operator.
 pub type Shared = Option<(Arc<Services>, Arc<Path>)>;

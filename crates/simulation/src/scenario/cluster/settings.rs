@@ -41,7 +41,7 @@ const CHOICES: [Choice; 28] = [
     ("hdds.container.chunk.write.sync", &["false", "true"]),
 ];
 
-/// What makes a history likely: the time in which it happens is not to be shorter than it takes.
+/// Settings that make a history likely: its time must not be shorter than it takes.
 const CHOICES_OF_KINDS: [(Kind, Choice); 27] = [
     (Kind::IsolatedLeader, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::IsolatedLeader, ("ozone.scm.dead.node.interval", &["60s"])),
@@ -55,7 +55,7 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 27] = [
     (Kind::RecommissionBesideStale, ("ozone.scm.stale.node.interval", &["15s"])),
     (Kind::RecommissionBesideStale, ("ozone.scm.dead.node.interval", &["600s"])),
     (Kind::RecommissionBesideStale, ("hdds.scm.replication.thread.interval", &["5s"])),
-    // OMs compact and take apart what was deleted all the time, in small portions.
+    // OMs compact and split deleted data all the time, in small batches.
     (Kind::Snapshots, ("ozone.om.range.compaction.service.interval", &["300ms", "2s"])),
     (Kind::Snapshots, ("ozone.om.range.compaction.service.min.tombstones", &["2", "10"])),
     (Kind::Snapshots, ("ozone.om.range.compaction.service.tombstone.percentage", &["1", "10"])),
@@ -73,8 +73,8 @@ const CHOICES_OF_KINDS: [(Kind, Choice); 27] = [
     (Kind::Copies, ("trioxide.om.checkpoint.rate", &["100KB", "1MB", "100MB"])),
 ];
 
-/// What a seed draws of the settings of all scenarios: those that a kind of fault is about are
-/// left as they are, and the pace of repairs and of what waits for it, since links are cut for
+/// Settings that a seed draws from those of all scenarios, except those that a kind of fault
+/// depends on, and the pace of repairs and of work that waits for them, since links are cut for
 /// minutes here and the end has its bounds.
 pub fn draw_beside(seed: u64, kinds: &[Kind]) -> Vec<Drawn> {
     let of_kinds = |key: &str| {

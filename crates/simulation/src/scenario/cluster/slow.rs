@@ -1,5 +1,5 @@
-//! Keys that take minutes to write: their blocks stay open while links are cut, nodes are given up
-//! and containers are closed. What was acknowledged is read in the end like every other key.
+//! Keys that take minutes to write: their blocks stay open while links are cut, nodes die and
+//! containers are closed. Acknowledged data is read in the end like every other key.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

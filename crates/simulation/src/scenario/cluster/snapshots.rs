@@ -27,7 +27,7 @@ use crate::world::random::Random;
 const KEPT: usize = 6;
 /// Between two calls at most, in seconds.
 const MAX_INTERVAL: u64 = 3;
-/// How often a comparison that goes on is asked for, once a second.
+/// Maximum number of polls of a comparison in progress, one per second.
 const COMPARISON_POLLS: u32 = 40;
 /// Changes of one page.
 const PAGE: u32 = 2;
@@ -43,16 +43,16 @@ struct Snapshot {
     contents: Contents,
 }
 
-/// What was made.
+/// Counts.
 #[derive(Debug, Default)]
 pub struct Snapshots {
     /// In the order of their creation.
     kept: Vec<Snapshot>,
-    /// How many were created.
+    /// Created snapshots.
     pub created: u64,
-    /// How many were deleted.
+    /// Deleted snapshots.
     pub deleted: u64,
-    /// How many pairs were compared.
+    /// Compared pairs.
     pub compared: u64,
 }
 
@@ -104,7 +104,7 @@ fn bucket_name(bucket: u64) -> String {
     format!("bucket-{bucket}")
 }
 
-/// What a snapshot holds; nothing when that is not needed any more.
+/// Contents of a snapshot; `None` if they are not needed any more.
 async fn contents(
     client: &Client,
     board: &Board,
@@ -255,7 +255,7 @@ impl Operator<'_> {
         }
     }
 
-    /// What OM says that changed; nothing when it does not say so in time.
+    /// Changes that OM reports; `None` if it does not answer in time.
     async fn changes(&self, from: &Snapshot, to: &Snapshot) -> Option<Vec<DiffReportEntryProto>> {
         let bucket = bucket_name(from.bucket);
         let (volume, bucket, from, to) = (VOLUME, bucket.as_str(), &*from.name, &*to.name);
@@ -292,8 +292,8 @@ impl Operator<'_> {
     }
 }
 
-/// What is wrong with changes that are said to lead from some contents to others. No content is
-/// written twice, so keys with the same content are the same.
+/// Errors in the reported changes between two contents. No content is written twice, so keys with
+/// the same content are the same.
 fn wrong(from: &Contents, to: &Contents, changes: &[DiffReportEntryProto]) -> Option<String> {
     let number = |path: &str| path.rsplit('/').next()?.strip_prefix("key-")?.parse::<u8>().ok();
     let (mut gone, mut new, mut changed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

@@ -21,11 +21,11 @@ use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// The stranger's own bucket.
+/// Bucket of the hostile client.
 const BUCKET: &str = "stranger";
 /// Between two messages at most, in milliseconds.
 const MAX_INTERVAL: u64 = 2_000;
-/// How long an answer is waited for.
+/// Time limit of a response.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Method numbers of framed servers are below this.
 const METHODS: u64 = 24;
@@ -52,7 +52,7 @@ fn target(random: &mut Random) -> String {
     format!("{}:{}", address(1 + number), random.pick(PORTS[kind]))
 }
 
-/// The stranger's process.
+/// Process of the hostile client.
 pub fn work(layout: &Layout, mut random: Random, board: &Board) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };

@@ -1,6 +1,6 @@
-//! Syncs of blocks and segments fail on one DataNode for seconds at a time, and what they were to
-//! sync is dropped, while its Raft logs and tables are on disks that work. Keys that are packed
-//! into segments are written all the time.
+//! Syncs of blocks and segments fail on one DataNode for seconds at a time, and the unsynced data
+//! is dropped, while its Raft logs and tables are on disks that work. Keys that are packed into
+//! segments are written all the time.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::world::world;
 
 /// Between two times, in seconds.
 const INTERVAL: (u64, u64) = (5, 20);
-/// How long syncs fail, in seconds.
+/// Duration of the failures, in seconds.
 const FAILURE_DURATION: (u64, u64) = (1, 10);
-/// One sync in so many fails at least.
+/// Minimum rate of failures: one sync in this many.
 const MIN_FAILURE_RATE: u64 = 4;
 /// Between two keys.
 const KEY_INTERVAL: Duration = Duration::from_millis(500);

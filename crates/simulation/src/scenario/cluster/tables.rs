@@ -1,5 +1,5 @@
-//! The tables of all OMs in the end: what they do by themselves ends when they are prepared
-//! (`ozone admin om prepare`), all at the same entry, and then they must have the same rows.
+//! The final tables of all OMs: their background changes end when they are prepared (`ozone admin
+//! om prepare`), all at the same entry, and then they must have the same rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::scenario::process::on_runtime;
 use crate::scenario::within;
 use crate::world::node::{self, End};
 
-/// How long it may take, in simulated seconds.
+/// Time limit, in simulated seconds.
 const TIMEOUT: u64 = 300;
 /// Buckets.
 const BUCKETS: &str = "bucketTable";
 /// Tables whose rows are counted in those of buckets.
 const COUNTED: [&str; 3] = ["keyTable", "fileTable", "directoryTable"];
-/// How far in the log an OM is: each may have entries of its own leadership behind the last change.
+/// Applied position of an OM: each may have entries of its own leadership after the last change.
 const POSITION: &str = "transactionInfoTable";
 
 /// Answers of writes that may come again: each replica has them in rows of its own making.
@@ -35,7 +35,7 @@ const ANSWERS: &str = "trioxideRetryTable";
 /// Bytes of a call in front of its answer there; then comes the answer's length.
 const CALL: usize = 20;
 
-/// Tables that are not what they must be.
+/// Defective tables.
 #[derive(Debug, thiserror::Error)]
 pub enum TablesError {
     /// They cannot be read.
@@ -50,7 +50,7 @@ pub enum TablesError {
     /// They are of several moments.
     #[error("buckets count {counted} keys, and there are {there}")]
     Counters {
-        /// What buckets say.
+        /// Count in the buckets.
         counted: u64,
         /// Rows of keys, files and directories.
         there: u64,
@@ -100,7 +100,7 @@ pub fn compare(
     Ok(others.flat_map(|(number, other)| differences(&first[0], number, other)).collect())
 }
 
-/// What a table of the first OM and of another one do not have in common.
+/// Differences between a table of the first OM and another one's.
 fn differences(first: &Tables, number: usize, other: &Tables) -> Vec<String> {
     let mut found = Vec::new();
     let none = Rows::new();
@@ -193,7 +193,7 @@ fn rows(tables: &OfflineStore, name: &str) -> Result<Rows, TablesError> {
     Ok(rows)
 }
 
-/// Whether tables are of one moment: buckets count the rows that they have in others.
+/// Checks that tables are of one moment: buckets count the rows that they have in others.
 pub fn counters(tables: &OfflineStore) -> Result<(), TablesError> {
     let mut counted = 0;
     for row in rows(tables, BUCKETS)?.values() {

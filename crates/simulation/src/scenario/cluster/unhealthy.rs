@@ -1,4 +1,4 @@
-//! Which replicas their DataNodes do not trust, as their container files say.
+//! Replicas that are UNHEALTHY by their container files.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Keys that are written once and stay: in the end they are read, and their blocks are looked at on
+//! Keys that are written once and stay: in the end they are read, and their blocks are checked on
 //! every DataNode. A fault that needs such keys writes them.
 
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use client::{Client, CreateKey};
 use super::Board;
 use super::client::{bytes_of, path};
 
-/// How long a key is.
+/// Length of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// It rides in a log entry, and is packed later.
@@ -17,7 +17,7 @@ pub enum Size {
     Large,
 }
 
-/// The number of the next key, and what it is to hold; nothing when there are no more numbers.
+/// The number of the next key, and its content; `None` when there are no more numbers.
 pub fn next(board: &Board, size: Size) -> Option<(u8, u64)> {
     let number = 1 + board.numbers.fetch_add(1, Ordering::AcqRel);
     let content = number * 4 + if size == Size::Large { 3 } else { 0 };

@@ -1,4 +1,4 @@
-//! What the processes of a run and its observer share.
+//! State shared by the processes of a run and its observer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,21 +20,21 @@ pub const VOLUME: &str = "volume";
 pub const BUCKET: &str = "bucket";
 /// Between two calls of a client at most, in milliseconds, where nothing else is said.
 const THINK: u64 = 3_000;
-/// What a key's length is measured in where keys are not erasure coded.
+/// Unit of a key's length where keys are not erasure coded.
 const UNIT: u64 = 128 << 10;
-/// How long a call may take.
+/// Time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A key that was acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept {
-    /// How long it is.
+    /// Its length.
     pub length: usize,
-    /// What its bytes are made of: its number, or a later one when it was written again.
+    /// Number of its content: its own number, or a later one when it was written again.
     pub content: u64,
-    /// Whether somebody is about to delete it.
+    /// True if a client is about to delete it.
     pub is_leaving: bool,
-    /// Whether somebody is about to write it again.
+    /// True if a client is about to write it again.
     pub is_changing: bool,
 }
 
@@ -44,8 +44,8 @@ impl Kept {
         Self { length, content, is_leaving: false, is_changing: false }
     }
 
-    /// Whether its bytes are known: nobody is about to change or delete it, or died in the
-    /// middle of that.
+    /// Returns `true` if its bytes are known: no client is about to change or delete it, or died
+    /// during that.
     pub fn is_settled(&self) -> bool {
         !self.is_leaving && !self.is_changing
     }
@@ -58,7 +58,7 @@ impl Kept {
 
 /// The state of a run.
 pub struct Board {
-    /// How all keys are replicated: erasure coded, or three times.
+    /// Replication of all keys: erasure coded, or three times.
     pub replication: ReplicationConfig,
     /// Between two calls of a client at most, in milliseconds.
     pub think: AtomicU64,
@@ -67,17 +67,17 @@ pub struct Board {
     /// Containers that hold bytes of a key that was acknowledged, and of which index; 0 for full
     /// copies.
     pub holding: Mutex<BTreeSet<(ContainerId, u32)>>,
-    /// Whether the bucket is there, and a first key was written.
+    /// True if the bucket exists, and a first key was written.
     pub is_ready: AtomicBool,
-    /// Nothing is to be written: what is there is being looked at.
+    /// True while nothing may be written, because the keys are checked.
     pub is_quiet: AtomicBool,
     /// Keys that were acknowledged, by their numbers.
     pub kept: Mutex<BTreeMap<u64, Kept>>,
     /// Blocks of keys that were deleted.
     pub gone: Mutex<BTreeSet<BlockId>>,
-    /// What must not be.
+    /// Violations.
     pub violations: Mutex<Vec<String>>,
-    /// What is not as it is to be yet.
+    /// Conditions that do not hold yet.
     pub lacking: Mutex<Vec<String>>,
     /// Calls that were answered.
     pub answered: AtomicU64,
@@ -87,9 +87,9 @@ pub struct Board {
     pub idle: AtomicU64,
     /// Sets of replicas that a block was decoded from.
     pub decoded: AtomicU64,
-    /// What an operator did, and what servers did by themselves, by name.
+    /// Counts of the actions of the operator and of the servers, by name.
     pub upkeep: Mutex<BTreeMap<&'static str, u64>>,
-    /// Whether keys have storage policies, and are written again.
+    /// True if keys have storage policies, and are written again.
     pub has_policies: AtomicBool,
     numbers: AtomicU64,
 }
@@ -187,7 +187,7 @@ impl Board {
         self.count(what, 1);
     }
 
-    /// Something was done so many times.
+    /// Adds `times` to a count.
     pub fn count(&self, what: &'static str, times: u64) {
         *self.upkeep.lock().entry(what).or_default() += times;
     }

@@ -117,7 +117,7 @@ fn with_policy(create: CreateKey, board: &Board, random: &mut Random) -> CreateK
     create.metadata(vec![(StoragePolicy::METADATA_KEY.to_owned(), policy)])
 }
 
-/// Writes a key again, with other bytes. One whose outcome is not known is not looked at any more.
+/// Writes a key again, with other bytes. One whose outcome is not known is not checked any more.
 async fn rewrite(client: &Client, board: &Board, random: &mut Random) {
     let Some((number, _)) = board.any_key(random) else { return };
     match board.kept.lock().get_mut(&number) {
@@ -146,7 +146,7 @@ async fn rewrite(client: &Client, board: &Board, random: &mut Random) {
     }
 }
 
-/// Deletes a key; what becomes of one whose deletion is not answered is not looked at.
+/// Deletes a key; one whose deletion gets no response is not checked any more.
 async fn delete(client: &Client, board: &Board, random: &mut Random) {
     let Some((number, _)) = board.any_key(random) else { return };
     let Ok(info) = client.key_info(&path(number)).await else { return };

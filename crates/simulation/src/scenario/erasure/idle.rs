@@ -1,5 +1,5 @@
-//! Coordinators of Ozone's protocol that end in the middle: they create a replica as RECOVERING on
-//! a DataNode that has none, fill it with something, and are gone.
+//! Coordinators of Ozone's protocol that fail halfway: they create a replica as RECOVERING on a
+//! DataNode that has none, write some data to it, and stop.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

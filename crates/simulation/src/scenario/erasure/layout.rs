@@ -23,8 +23,7 @@ pub fn machine(datanode: usize) -> usize {
     1 + OM + datanode
 }
 
-/// What all runs have: nodes that are given up soon, containers that are full soon, scans that
-/// come round soon.
+/// Settings of all runs: nodes die soon, containers are full soon, scans are repeated soon.
 const ALWAYS: [(&str, &str); 24] = [
     ("ozone.scm.nodes.scms", "scm1"),
     ("ozone.om.nodes.oms", "om1"),
@@ -53,7 +52,7 @@ const ALWAYS: [(&str, &str); 24] = [
     ("ozone.recovering.container.timeout", "60s"),
 ];
 
-/// What a seed picks.
+/// Settings that a seed picks.
 const CHOICES: [(&str, &[&str]); 7] = [
     ("ozone.scm.container.size", &["1MB", "2MB", "8MB"]),
     ("ozone.scm.block.size", &["256KB", "1MB"]),
@@ -64,7 +63,7 @@ const CHOICES: [(&str, &[&str]); 7] = [
     ("ozone.scm.pipeline.destroy.timeout", &["10s", "66s"]),
 ];
 
-/// How many machines there are, and disks.
+/// Numbers of machines, and of disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// DataNodes.
@@ -106,7 +105,7 @@ fn by_ids(dirs: impl Iterator<Item = PathBuf>) -> Vec<(u64, PathBuf)> {
     found
 }
 
-/// What a container's file says, in the container's directory; nothing when there is none.
+/// Text of a container's file, in the container's directory; empty if there is none.
 pub fn replica_file(dir: &Path) -> String {
     let name = dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     fs::read_to_string(dir.join("metadata").join(format!("{name}.container"))).unwrap_or_default()
@@ -146,12 +145,12 @@ impl Layout {
         (0..self.shape.disks).find(on).map(|number| self.type_of(datanode, number))
     }
 
-    /// How many DataNodes there are.
+    /// Number of DataNodes.
     pub fn datanodes(&self) -> usize {
         self.shape.datanodes
     }
 
-    /// How many disks each of them has.
+    /// Number of disks of each of them.
     pub fn disks(&self) -> usize {
         self.shape.disks
     }

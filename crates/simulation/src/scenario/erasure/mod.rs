@@ -3,10 +3,9 @@
 //! server is killed, cut off, slow or full besides, coordinators and clients end in the middle, and
 //! nodes come back with replicas that were rebuilt elsewhere meanwhile.
 //!
-//! After each round everything must be whole again: SCM has every index of each container, and from
-//! every set of as many replicas as there are data indexes, of those that SCM calls healthy, all
-//! bytes can be had that were acknowledged ([`whole`]). All machines lose power at once before that
-//! is looked at.
+//! After each round everything must be whole again: SCM has every index of each container, and
+//! every set of replicas with the number of data indexes, among those that SCM reports as healthy,
+//! gives all acknowledged bytes ([`whole`]). All machines lose power at once before that check.
 
 pub(super) mod board;
 pub(super) mod clients;
@@ -34,17 +33,17 @@ use crate::world::node::{self, End};
 use crate::world::random::Random;
 use crate::world::world;
 
-/// Clocks run wrong by at most so many millionths.
+/// Maximum drift of clocks, in millionths.
 const DRIFT: u64 = 200;
 /// Simulated seconds of a round's faults.
 const ROUND: u64 = 60;
-/// How long a cluster may take to its first key, in simulated seconds.
+/// Time limit from a cluster's start to its first key, in simulated seconds.
 const START: u64 = 300;
-/// How long after a round everything must be whole again, in simulated seconds.
+/// Time limit after a round until everything is whole again, in simulated seconds.
 const WHOLE: u64 = 600;
 /// Clients that write.
 const WRITERS: usize = 3;
-/// How keys are erasure coded, in cells that make many stripes of what is written.
+/// Erasure codings of keys, with cells small enough for many stripes per key.
 const CODINGS: [&str; 4] = ["rs-3-2-16k", "rs-3-2-64k", "rs-2-2-16k", "xor-2-1-16k"];
 
 /// Two DataNodes more than the largest scheme has replicas.
@@ -128,7 +127,7 @@ pub(super) fn servers(layout: &Layout, random: &mut Random) -> Fleet {
     fleet
 }
 
-/// What a client's process does.
+/// Work of a client's process.
 type Work = fn(&Layout, &Board, u64);
 
 /// The clients: they are killed and started again like servers.

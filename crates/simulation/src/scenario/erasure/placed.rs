@@ -1,5 +1,5 @@
-//! Whether the bytes of keys are on disks of the types that their storage policies name, when all
-//! disks are there and have room: the mover brings keys there, and the replication manager the
+//! Checks that the bytes of keys are on disks of the types that their storage policies name, when
+//! all disks work and have room: the mover brings keys there, and the replication manager the
 //! replicas of a container that are on another type than its own.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use types::{BlockId, ContainerId, StoragePolicy, StorageType};
 use super::board::{BUCKET, Board, VOLUME, path};
 use super::layout::{Layout, replica_file};
 
-/// What is not where it belongs.
+/// Keys and replicas that are not where they belong.
 pub async fn misplaced(
     client: &Client,
     scm: &ScmClient,

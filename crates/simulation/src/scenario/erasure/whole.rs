@@ -1,6 +1,6 @@
-//! Whether all that was acknowledged is there: SCM has every index of each container on a node, and
-//! of what it calls healthy, every set of as many replicas as there are data indexes says what each
-//! key is.
+//! Checks that all acknowledged data exists: SCM has every index of each container on a node, and
+//! of its healthy replicas, every set with the number of data indexes gives the contents of each
+//! key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +79,7 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    /// What is not as it is to be.
+    /// Defects.
     async fn lacking(&self) -> Vec<String> {
         let wanted = match self.wanted().await {
             Ok(wanted) => wanted,
@@ -173,7 +173,7 @@ impl Looker<'_> {
                 Ok(replica) if replica.index != *index => {
                     lacking.push(format!("{} is of index {}", here(), replica.index));
                 }
-                // There may be stripes behind those that were acknowledged.
+                // There may be stripes after the acknowledged ones.
                 Ok(replica) if replica.bytes.starts_with(part) => {
                     found.push((*index, replica.bytes.slice(..part.len())));
                 }
@@ -211,7 +211,7 @@ impl Looker<'_> {
                 // The same index on two nodes.
                 continue;
             }
-            // What is padding is known.
+            // Padding is known.
             for index in scheme.data_replicas().filter(|index| lengths.is_padding(*index)) {
                 cells.entry(index).or_default();
             }
@@ -234,8 +234,7 @@ impl Looker<'_> {
         Ok(())
     }
 
-    /// What should not be there any more: replicas that somebody began to fill, and blocks of keys
-    /// that were deleted.
+    /// Leftovers: replicas that a coordinator began to write, and blocks of deleted keys.
     async fn left_over(&self) -> Vec<String> {
         let mut left: Vec<String> = recovering(self.layout);
         let nodes = match self.scm.nodes(None, None).await {

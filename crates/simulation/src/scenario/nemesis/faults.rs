@@ -1,4 +1,4 @@
-//! Which faults a run has.
+//! Faults of a run.
 
 use clap::ValueEnum;
 
@@ -46,7 +46,7 @@ pub enum Kind {
     RottenBlock,
     /// A file of blocks is cut off, or removed, at times while the server runs.
     CutBlock,
-    /// An fsync fails, and what it was to sync is dropped.
+    /// An fsync fails, and the unsynced data is dropped.
     SyncErrors,
     /// Reads fail.
     ReadErrors,
@@ -54,7 +54,7 @@ pub enum Kind {
     WriteErrors,
     /// Writes are confirmed and lost, or go to another place.
     WrongWrites,
-    /// A stranger sends what is no message, and requests with absurd numbers.
+    /// A hostile client sends garbage, and requests with absurd numbers.
     Stranger,
     /// An operator takes servers out of service, and back; members of Raft groups come and go.
     Leave,
@@ -64,7 +64,7 @@ pub enum Kind {
     Suspend,
     /// The leader of a pipeline is heard by no SCM for a while, and then loses its disk.
     IsolatedLeader,
-    /// Syncs of blocks and segments fail on a DataNode, and what they were to sync is dropped.
+    /// Syncs of blocks and segments fail on a DataNode, and the unsynced data is dropped.
     BlockSyncErrors,
     /// A server comes back into service while another one is heard by no SCM.
     RecommissionBesideStale,
@@ -79,7 +79,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a process of the scenario does it, not the nemesis.
+    /// Returns `true` if a process of the scenario causes it, not the nemesis.
     pub fn is_of_a_process(self) -> bool {
         matches!(
             self,
@@ -96,7 +96,7 @@ impl Kind {
     }
 }
 
-/// What every run had from the beginning; the order is that of the numbers that the seed picks.
+/// Original faults of every run; the order is that of the numbers that the seed picks.
 const USUAL_KINDS: [Kind; 10] = [
     Kind::Down,
     Kind::Down,
@@ -110,7 +110,7 @@ const USUAL_KINDS: [Kind; 10] = [
     Kind::Calendar,
 ];
 
-/// What disks do that do not keep their promise. Only the frail members of a group have them.
+/// Faults of disks that violate their contract. Only the frail members of a group have them.
 const BAD_DISKS: [Kind; 7] = [
     Kind::LostDisk,
     Kind::LostLog,
@@ -159,7 +159,7 @@ pub enum Faults {
     Disks,
     /// The same as the first, and fsyncs that fail.
     Fsyncs,
-    /// Single links are cut for minutes, and a disk may be lost behind it.
+    /// Single links are cut for minutes, and a disk may be lost after it.
     Cuts,
     /// Servers are taken out of service and back, and links are cut for minutes.
     Members,
@@ -170,7 +170,7 @@ pub enum Faults {
     Maintenance,
     /// OMs get snapshots of their leader while readers have their tables, and start again.
     Checkpoints,
-    /// A stranger sends garbage and absurd numbers.
+    /// A hostile client sends garbage and absurd numbers.
     Hostile,
     /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
     /// service and back.
@@ -194,7 +194,7 @@ pub enum Faults {
 }
 
 impl Faults {
-    /// What systems do of what they hardly ever do.
+    /// Rates of rare system behaviour.
     pub fn hooks(self, random: &mut Random) -> Hooks {
         match self {
             Self::Hooks => Hooks::of_seed(random),
@@ -248,7 +248,7 @@ impl Faults {
             Self::Hooks => USUAL_KINDS.to_vec(),
             // Those of a scenario of its own.
             Self::Absent | Self::Volumes | Self::Apart | Self::Tiers => few.to_vec(),
-            // The stranger has runs of its own: it disturbs no other fault there.
+            // The hostile client has runs of its own: it disturbs no other fault there.
             Self::Any => {
                 let rest = [
                     Kind::LongCut,

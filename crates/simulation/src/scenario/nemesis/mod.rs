@@ -1,4 +1,4 @@
-//! What goes wrong: faults come one after the other and beside each other, each for a while.
+//! Fault injection: faults follow each other and overlap, each for a while.
 
 pub mod faults;
 
@@ -15,7 +15,7 @@ use crate::world::node::End;
 use crate::world::random::Random;
 use crate::world::world;
 
-/// How bad it gets.
+/// Severity of the faults.
 #[derive(Debug, Clone)]
 pub struct FaultPlan {
     /// Between two faults at most, in nanoseconds.
@@ -24,7 +24,7 @@ pub struct FaultPlan {
     pub lasts: u64,
     /// Servers that may be down at the same time.
     pub down: usize,
-    /// What happens, each as often as it is in the list.
+    /// Kinds of faults, each as often as it is in the list.
     pub kinds: Vec<Kind>,
     /// Servers whose disks may lose what was synced: fewer than half of those that hold the same.
     pub frail: Vec<usize>,
@@ -32,14 +32,14 @@ pub struct FaultPlan {
     pub far: (Vec<usize>, Vec<usize>),
 }
 
-/// A long cut lasts at least so long.
+/// Minimum duration of a long cut.
 const MIN_LONG_CUT: u64 = 60 * SECOND;
-/// And up to so much longer.
+/// Maximum addition to it.
 const LONG_CUT_SPREAD: u64 = 240 * SECOND;
 
-/// A machine is suspended for at least so long.
+/// Minimum suspension of a machine.
 const MIN_SUSPENSION: u64 = 3 * SECOND;
-/// And up to so much longer.
+/// Maximum addition to it.
 const SUSPENSION_SPREAD: u64 = 20 * SECOND;
 
 enum Repair {
@@ -71,7 +71,7 @@ impl<'a> Nemesis<'a> {
         Self { fleet, plan, random, repairs, faults, others }
     }
 
-    /// Rages for so long; then heals everything and tells what happened.
+    /// Injects faults for this long; then heals everything and returns the counts.
     pub fn run(mut self, nanos: u64) -> std::io::Result<BTreeMap<&'static str, usize>> {
         let end = now() + nanos;
         let mut next = now() + self.random.below(self.plan.pause) + 1;
@@ -324,9 +324,8 @@ impl<'a> Nemesis<'a> {
             }
             _ => {}
         }
-        // The rest happens to a machine that is off for a moment. What was synced last to a log is
-        // known to have been only as long as the machine keeps its power
-        // (`multiraft/src/log/synced.rs`).
+        // The rest happens to a machine that is off for a moment. The last synced entries of a log
+        // are known only while the machine keeps its power (`multiraft/src/log/synced.rs`).
         let end = if kind == Kind::RottenLogEnd { End::Killed } else { end };
         self.fleet.kill(number, end);
         let done = match (kind, lost) {
@@ -351,7 +350,7 @@ impl<'a> Nemesis<'a> {
         }
         match kind {
             Kind::LostAgain => {
-                // It comes up, and is gone while others still tell it what it lost.
+                // It comes up, and fails while others still send it the lost entries.
                 let writes = 1 + self.random.below(200);
                 world().machines[machine].disk.crash = Some((writes, end));
                 let _ = self.fleet.start(number);
@@ -360,7 +359,7 @@ impl<'a> Nemesis<'a> {
         }
     }
 
-    /// A file of blocks is not what it was.
+    /// Damages a file of blocks.
     fn spoil_block(&mut self, kind: Kind, number: usize) {
         let machine = self.fleet.members[number].machine;
         let (name, done) = match kind {

@@ -1,4 +1,4 @@
-//! A client: one call after the other, to a host that it guesses, and a note of what came back.
+//! A client: one call after the other, to a host that it guesses, and a record of the responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +17,12 @@ use crate::history::{Event, NEVER};
 use crate::scenario::now;
 use crate::world::random::Random;
 
-/// One call and what came of it.
+/// One call and its outcome.
 pub type RegisterEvent = Event<Op, Answer>;
-/// What was seen of each register.
+/// Events of each register.
 pub type Seen = Arc<Mutex<FxHashMap<(u64, u64), Vec<RegisterEvent>>>>;
 
-/// How long a client waits for an answer.
+/// Time limit for a response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Between two calls at most, in milliseconds.
 const MAX_THINK_TIME: u64 = 400;

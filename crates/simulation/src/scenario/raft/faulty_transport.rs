@@ -12,9 +12,9 @@ use tokio::runtime::Handle;
 
 use crate::world::random::Random;
 
-/// One frame in so many goes astray.
+/// Rate of lost frames: one in this many.
 const FAULT_RATE: u64 = 12;
-/// How late a frame may be, in milliseconds.
+/// Maximum delay of a frame, in milliseconds.
 const MAX_DELAY: u64 = 1500;
 /// And one that was kept to come once more, when its call is long over.
 const MAX_REPLAY_DELAY: u64 = 40_000;

@@ -1,5 +1,5 @@
 //! Limits of hosts, logs and groups: those of every run, or extremes that the seed picks, so that
-//! what is rare happens all the time.
+//! rare events happen all the time.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Limits {
         Self { trim, extremes: Some(extremes) }
     }
 
-    /// Logs that are trimmed behind so many entries.
+    /// Logs that are trimmed after this many entries.
     pub fn trimmed_behind(entries: u64) -> Self {
         let trim = TrimOptions { entries, keep: 5, ..TrimOptions::default() };
         Self { trim, ..Self::default() }

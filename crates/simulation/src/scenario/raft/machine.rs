@@ -1,4 +1,4 @@
-//! A group's registers: in memory, with a file of what is flushed; the log has the rest.
+//! A group's registers: in memory, with a file of the flushed state; the log has the rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::message::{Request, encode_answer};
 use crate::history::register::{Answer, Op};
 
-/// What is there after an entry.
+/// State after an entry.
 #[derive(Debug, Clone, Default)]
 pub struct RegisterState {
     at: LogPosition,
@@ -55,7 +55,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// What was flushed to the file, or nothing yet.
+    /// Opens the state flushed to the file, or an empty one.
     pub fn open(file: PathBuf) -> std::io::Result<(Self, Arc<Mutex<RegisterState>>)> {
         let held = match fs::read_to_string(&file) {
             Ok(text) => RegisterState::decode(&text)

@@ -1,4 +1,4 @@
-//! What clients ask of a host: words, the values among them without spaces.
+//! Requests of clients to a host: words, with values without spaces.
 
 use crate::history::register::{Answer, Op};
 
@@ -8,20 +8,20 @@ pub const CALL: u16 = 10;
 pub const DUMP: u16 = 11;
 /// The method by which an operator asks the leader of a group for a change of its members.
 pub const CHANGE: u16 = 12;
-/// The method that tells the members of a group, as this host knows them.
+/// The method that returns the members of a group, as this host has them.
 pub const MEMBERS: u16 = 13;
 /// The method by which an operator starts a group on a host that was added to it; the payload says
 /// its members.
 pub const JOIN: u16 = 14;
-/// The method that tells how a replica stands, and what its host counted since it started: a line
+/// The method that returns the state of a replica, and the host's counters since it started: a line
 /// for each number.
 pub const STATUS: u16 = 15;
 /// The method by which an operator has the leader of a group hand over to a host.
 pub const HAND_OVER: u16 = 16;
-/// Where hosts listen.
+/// Port of hosts.
 pub const PORT: u16 = 9000;
 
-/// How a read is made sure of.
+/// Kind of a read's consistency check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Through {
     /// The leader's lease or a round to the others.
@@ -33,13 +33,13 @@ pub enum Through {
 /// A call to a register of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Which group.
+    /// The group.
     pub group: u64,
-    /// Which register.
+    /// The register.
     pub key: u64,
-    /// What to do.
+    /// The operation.
     pub op: Op,
-    /// How, when it is a read.
+    /// Consistency check of a read.
     pub through: Through,
 }
 

@@ -29,15 +29,15 @@ use crate::world::clock::{Clock, SECOND};
 use crate::world::random::Random;
 use crate::world::{node, world};
 
-/// Hosts that groups may be told to take besides those that they begin with.
+/// Hosts that may join groups in addition to the first members.
 const SPARES: usize = 2;
 /// Registers of a group.
 const KEYS: u64 = 3;
-/// Clocks run wrong by at most so many millionths.
+/// Maximum drift of clocks, in millionths.
 const MAX_DRIFT_PPM: u64 = 200;
 /// Steps of the search of one history.
 const MAX_SEARCH_STEPS: u64 = 2_000_000;
-/// How long after the last fault everything must work again, in seconds.
+/// Time limit from the last fault until everything works again, in seconds.
 const RECOVERY_TIMEOUT: u64 = 120;
 
 /// Runs the scenario.

@@ -16,12 +16,12 @@ use super::message::{CHANGE, JOIN, MEMBERS};
 use super::server::{Setup, host_address, node_id};
 use crate::world::random::Random;
 
-/// How long an answer is waited for.
+/// Time limit of a response.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Between two changes at most, in milliseconds.
 const MAX_INTERVAL: u64 = 8_000;
 
-/// What an operator did.
+/// Counts of an operator's actions.
 #[derive(Debug, Default)]
 pub struct Done {
     /// Hosts that were added to a group.
@@ -45,7 +45,7 @@ impl HostClients {
         reply.ok().map(|reply| reply.header)
     }
 
-    /// The members of a group, as of the last change that any host knows; starts it on those that
+    /// The members of a group, as of the newest change that any host has; starts it on those that
     /// lack it.
     pub async fn members(&self, group: u64) -> Option<Vec<usize>> {
         let mut last: Option<Membership> = None;
@@ -67,7 +67,7 @@ impl HostClients {
         Some((0..self.0.len()).filter(|host| last.contains(node_id(*host))).collect())
     }
 
-    /// Whether any host makes the change.
+    /// Asks each host for the change; returns `true` if one made it.
     async fn change(&self, text: &str) -> bool {
         for host in 0..self.0.len() {
             if self.call(host, CHANGE, text.to_owned(), Bytes::new()).await.is_some() {

@@ -30,25 +30,25 @@ use crate::world::{real, world};
 
 const METHODS: Methods = Methods { messages: 1, snapshot: 2, fetch: 3 };
 
-/// What all hosts have in common.
+/// Parameters shared by all hosts.
 pub struct Setup {
-    /// How many hosts groups begin with; the first is on machine 1.
+    /// Number of the groups' first members; the first is on machine 1.
     pub hosts: usize,
-    /// How many more hosts there are, which groups may be told to take.
+    /// Number of further hosts, which may join groups.
     pub spares: usize,
-    /// How many groups; every host is a member of each.
+    /// Number of groups; every host is a member of each.
     pub groups: u64,
-    /// Whether messages go astray.
+    /// True if messages are lost.
     pub faulty_transport: bool,
-    /// Whether messages come again much later, and cut off.
+    /// True if messages are repeated much later, and truncated.
     pub replays: bool,
-    /// How hosts and logs run.
+    /// Limits of hosts and logs.
     pub limits: Limits,
     /// Of the run.
     pub seed: u64,
 }
 
-/// What Raft knows a host by.
+/// Raft's id of a host.
 pub fn node_id(host: usize) -> Uuid {
     Uuid::from_u128(0x1000 + host as u128)
 }
@@ -62,7 +62,7 @@ pub fn peer(host: usize) -> Peer {
     Peer { node: node_id(host), address: host_address(host), priority: 0 }
 }
 
-/// Where a host listens.
+/// Address of a host.
 pub fn host_address(host: usize) -> String {
     format!("{}:{PORT}", address(host + 1))
 }
@@ -173,7 +173,7 @@ impl Served {
     }
 }
 
-/// How a replica stands, and what its host counts.
+/// State of a replica, and its host's counters.
 async fn status(group: &Group, metrics: Vec<(&'static str, i64)>) -> Result<String, Status> {
     let status = group.status().await.ok_or_else(|| Status::unavailable("it ends"))?;
     let own = [

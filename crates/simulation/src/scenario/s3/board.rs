@@ -1,4 +1,4 @@
-//! What clients and the observer share.
+//! State shared by clients and the observer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -14,7 +14,7 @@ use crate::scenario::now;
 /// An object: its bucket and its key.
 pub type Object = (u64, u8);
 
-/// What a call came to.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Came {
     /// It was answered.
@@ -25,28 +25,28 @@ pub enum Came {
     Unknown,
 }
 
-/// What clients and the observer share.
+/// State shared by clients and the observer.
 #[derive(Default)]
 pub struct Board {
     /// Machines of gateways.
     pub gateways: Vec<usize>,
     /// The bucket in use.
     pub bucket: AtomicU64,
-    /// Whether clients are to come to an end.
+    /// True if clients should stop.
     pub stop: AtomicBool,
     /// The key pair, once the cluster has taken its first object.
     pub credentials: Mutex<Option<Credentials>>,
-    /// What objects may hold.
+    /// Contents of objects.
     pub contents: Mutex<Contents>,
-    /// What clients saw of objects.
+    /// Events of objects that clients observed.
     pub seen: Mutex<BTreeMap<Object, Vec<Event<Op, Answer>>>>,
     /// Objects that are written once and stay, with their contents: names and ETags by bucket.
     pub kept: Mutex<BTreeSet<(u64, String, String)>>,
-    /// What is not yet as it is to be in the end.
+    /// Condition that does not hold yet in the end.
     pub lacking: Mutex<String>,
-    /// How often clients did what, and what came of it.
+    /// Counts of the clients' actions, and of their outcomes.
     pub counts: Mutex<BTreeMap<&'static str, u64>>,
-    /// What must not be.
+    /// Violations.
     pub violations: Mutex<Vec<String>>,
 }
 
@@ -77,7 +77,7 @@ impl Board {
         self.seen.lock().entry(object).or_default().push(event);
     }
 
-    /// Whether a client was told that it wrote a content.
+    /// Returns `true` if a client's write of a content was acknowledged.
     pub fn is_written(&self, object: Object, content: u64) -> bool {
         let is_of = |event: &Event<Op, Answer>| {
             event.answer == Some(Answer::Done)

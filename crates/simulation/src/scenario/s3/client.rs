@@ -20,7 +20,7 @@ use crate::world::random::Random;
 
 /// Between two calls at most, in milliseconds.
 const MAX_THINK_TIME: u64 = 1500;
-/// How often the source of a copy is put at most.
+/// Maximum number of writes of a copy's source.
 const ATTEMPTS: usize = 3;
 /// Requests that race for an object.
 const RACERS: usize = 3;
@@ -39,13 +39,13 @@ pub fn path((number, key): Object) -> String {
 
 /// A client.
 pub struct Client {
-    /// What it shares.
+    /// Its shared state.
     pub board: Arc<Board>,
     /// Of its choices.
     pub random: Random,
-    /// What it signs with.
+    /// Credentials of its signatures.
     pub credentials: Credentials,
-    /// Contents that it met last, with their ETags: what it names in conditions.
+    /// Contents that it read last, with their ETags: used in conditions.
     met: BTreeMap<Object, (u64, String)>,
 }
 
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    /// What an answer says that a client does not expect: it is noted, and the outcome is unknown.
+    /// Records an unexpected response; the outcome is unknown.
     pub fn unexpected(&self, request: &str, answer: &http::Answer) -> Came {
         let (status, code) = (answer.status, answer.code());
         if code == "RequestTimeTooSkewed" {
@@ -132,7 +132,7 @@ impl Client {
         Came::Unknown
     }
 
-    /// What came of a write or a deletion with a condition.
+    /// Counts the outcome of a conditional write or deletion.
     pub fn came(&self, what: &str, condition: Condition, outcome: &Outcome) -> Came {
         let answer = match outcome {
             Outcome::NotSent => return Came::NotDone,
@@ -231,7 +231,7 @@ impl Client {
         let name = match condition {
             Condition::None => "writes",
             Condition::Absent => "writes if absent",
-            Condition::Is(_) => "writes of what was met",
+            Condition::Is(_) => "writes of a known ETag",
         };
         if came == Came::Answer(Answer::Done) {
             self.board.count(name);

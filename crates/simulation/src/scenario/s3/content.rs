@@ -1,4 +1,4 @@
-//! What objects hold: bytes that a number says, so that each object is told by its ETag.
+//! Contents of objects: bytes that a number determines, so that ETags distinguish objects.
 
 use std::collections::HashMap;
 
@@ -47,7 +47,7 @@ impl Piece {
     }
 }
 
-/// What an object holds: one piece, or the parts of an upload.
+/// Content of an object: one piece, or the parts of an upload.
 #[derive(Debug, Clone)]
 pub struct Content {
     /// No two contents have the same.
@@ -78,7 +78,7 @@ impl Content {
         }
     }
 
-    /// How many they are.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.length).sum()
     }

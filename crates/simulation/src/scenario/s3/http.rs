@@ -1,4 +1,4 @@
-//! One request of an S3 client, on a connection of its own, and what came of it.
+//! One request of an S3 client, on a connection of its own, and its outcome.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use crate::world::node::address;
 use crate::world::world;
 
-/// Where gateways listen.
+/// Port of gateways.
 const PORT: u16 = 9878;
-/// How long a request may take.
+/// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A key pair.
@@ -25,7 +25,7 @@ pub struct Credentials {
     pub secret: String,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// There was no connection: nothing was sent.
@@ -58,7 +58,7 @@ impl Answer {
         self.header("etag").map(|tag| tag.trim_matches('"').to_owned())
     }
 
-    /// What stands in all elements of this name, in their order, without quotes.
+    /// Text of all elements of this name, in their order, without quotes.
     pub fn elements(&self, name: &str) -> Vec<String> {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let text = String::from_utf8_lossy(&self.body).replace("&quot;", "").replace('"', "");
@@ -66,7 +66,7 @@ impl Answer {
         after.filter_map(|rest| Some(rest.split_once(&close)?.0.to_owned())).collect()
     }
 
-    /// What stands in the first element of this name.
+    /// Text of the first element of this name.
     pub fn element(&self, name: &str) -> Option<String> {
         self.elements(name).into_iter().next()
     }
@@ -77,7 +77,7 @@ impl Answer {
     }
 }
 
-/// What an S3 client sends.
+/// A request of an S3 client.
 #[derive(Debug, Clone)]
 pub struct Request {
     method: &'static str,

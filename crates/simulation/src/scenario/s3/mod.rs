@@ -42,15 +42,15 @@ const GATEWAYS: usize = 2;
 const CLIENTS: usize = 5;
 /// Keys of a bucket that all clients use.
 const KEYS: u64 = 3;
-/// Clocks run wrong by at most so many millionths.
+/// Maximum drift of clocks, in millionths.
 const MAX_DRIFT_PPM: u64 = 200;
 /// Steps of the search of one history.
 const MAX_SEARCH_STEPS: u64 = 300_000;
 /// Simulated seconds in which a bucket is used.
 const BUCKET_SECONDS: u64 = 20;
-/// How long a cluster may take to its first object, in simulated seconds.
+/// Time limit from a cluster's start to its first object, in simulated seconds.
 const START_TIMEOUT: u64 = 300;
-/// How long after the last fault everything must work again, in simulated seconds.
+/// Time limit from the last fault until everything works again, in simulated seconds.
 const RECOVERY_TIMEOUT: u64 = 300;
 /// The user whose key the clients sign with.
 const USER: &str = "tester";
@@ -181,7 +181,7 @@ fn prepare(layout: &Layout, board: &Board, buckets: u64) {
     });
 }
 
-/// Passes on to the next bucket every so often.
+/// Moves on to the next bucket at intervals.
 fn next_bucket(board: Arc<Board>, from: u64, until: u64) {
     let next = from + BUCKET_SECONDS * SECOND;
     if next < until {

@@ -1,6 +1,6 @@
-//! What is there in the end, when all is well again: uploads that no client brought to an end are
-//! aborted, as by the rule of a bucket, and none is left; each object is read as a whole; and the
-//! buckets count what they have, so that no part of an upload is left.
+//! The final state, after all faults were healed: uploads that no client ended are aborted, as by
+//! the rule of a bucket, and none is left; each object is read as a whole; and the buckets count
+//! their contents, so that no part of an upload is left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

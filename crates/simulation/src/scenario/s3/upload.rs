@@ -1,9 +1,9 @@
 //! Uploads in parts: completed once or twice, with a condition or not, aborted, and completed while
 //! another request aborts the upload, completes it or uploads a part again.
 //!
-//! An upload has one end. What answers say of it must go together: that it was aborted and
-//! completed, or that nobody ended it and it is gone, is wrong. What it writes is part of the
-//! history of its object.
+//! An upload has one end. Responses must agree: it is an error if it was aborted and completed, or
+//! if no client ended it and it does not exist any more. Its writes are part of the history of its
+//! object.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use super::http::{Outcome, Request};
 use crate::history::conditional::{Answer, Condition, Op};
 use crate::scenario::now;
 
-/// How often a request of unknown outcome is sent at most.
+/// Maximum number of attempts of a request with unknown outcome.
 const ATTEMPTS: usize = 5;
 /// Before it is sent again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// One upload in so many has two parts, the first of which is large.
+/// One upload in this many has two parts, the first of which is large.
 const WITH_TWO_PARTS: u64 = 12;
 
 /// An upload under way.
@@ -27,9 +27,9 @@ struct Upload {
     id: String,
     /// Its parts, by their numbers: those that were acknowledged last.
     parts: Vec<(u32, Piece)>,
-    /// What it becomes with them.
+    /// Its content with them.
     content: Content,
-    /// A part may come yet that nobody waits for.
+    /// True if a part may still arrive after its request was abandoned.
     is_unsure: bool,
 }
 
@@ -68,7 +68,7 @@ pub fn abort(object: Object, id: &str) -> Request {
     Request::new("DELETE", format!("{}?uploadId={id}", path(object)))
 }
 
-/// What an answer says of the end of an upload.
+/// A response about the end of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// This request was it.
@@ -81,7 +81,7 @@ enum End {
     OtherPart,
     /// The request was not carried out.
     NotDone,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
@@ -141,7 +141,7 @@ impl Client {
         Some(upload)
     }
 
-    /// What an upload becomes with the parts that it has now.
+    /// Updates the content of an upload from its current parts.
     fn renew(&self, upload: &mut Upload) {
         let pieces: Vec<Piece> = upload.parts.iter().map(|(_, piece)| *piece).collect();
         upload.content = self.board.content(|number| Content::of_parts(number, &pieces));
@@ -166,7 +166,7 @@ impl Client {
         false
     }
 
-    /// What came of a request that ends an upload.
+    /// Outcome of a request that ends an upload.
     fn end(&self, upload: &Upload, what: &str, outcome: &Outcome) -> End {
         let answer = match outcome {
             Outcome::NotSent => return End::NotDone,
@@ -217,10 +217,10 @@ impl Client {
 
     fn lost(&self, upload: &Upload, why: &str) {
         let (object, id) = (upload.object, &upload.id);
-        self.board.violation(format!("upload {id} of {object:?} is gone, and {why}"));
+        self.board.violation(format!("upload {id} of {object:?} does not exist, and {why}"));
     }
 
-    /// Completes an upload that nobody else ends.
+    /// Completes an upload that no other client ends.
     async fn complete(&mut self, upload: &Upload, condition: Condition) {
         let asked = now();
         let mut is_unsure = false;
@@ -228,12 +228,12 @@ impl Client {
             let again = now();
             match self.try_to_complete(upload, condition).await {
                 End::Done => return self.completed(upload, condition, asked, now()),
-                // An attempt before was it, for nobody else ends it.
+                // An earlier attempt succeeded, since no other client ends it.
                 End::Gone if is_unsure => {
                     self.completed(upload, condition, asked, now());
                     return self.replaced(upload, again);
                 }
-                End::Gone => return self.lost(upload, "nobody ended it"),
+                End::Gone => return self.lost(upload, "no client ended it"),
                 End::Refused => {
                     let refused = Came::Answer(Answer::Refused);
                     self.board.note(upload.object, upload.op(condition), again, refused);
@@ -346,7 +346,7 @@ impl Client {
             match self.end(upload, "AbortMultipartUpload", &outcome) {
                 End::Done => is_aborted = true,
                 End::Gone if is_unsure => is_aborted = true,
-                End::Gone => return self.lost(upload, "nobody ended it"),
+                End::Gone => return self.lost(upload, "no client ended it"),
                 End::Unknown => is_unsure = true,
                 _ => {}
             }
@@ -381,7 +381,7 @@ impl Client {
                 self.board.note(upload.object, upload.op(Condition::None), asked, Came::Unknown);
             }
             (End::Gone, End::Gone | End::NotDone) | (End::NotDone, End::Gone) => {
-                self.lost(upload, "nobody ended it");
+                self.lost(upload, "no client ended it");
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
-//! All members of a group are away, for longer than SCM waits for anything: of an erasure-coded
-//! container, of a pipeline, or any servers. SCM starts while they are away, so that it has never
-//! heard of them, and they come back a few at a time.
+//! All members of a group are down, for longer than any timeout of SCM: of an erasure-coded
+//! container, of a pipeline, or any servers. SCM starts while they are down, so that they have
+//! never registered with it, and they come back a few at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -31,8 +31,8 @@ pub const KIND: Kind = Kind {
 
 /// Before a group leaves, in seconds.
 const BEFORE: (u64, u64) = (8, 40);
-/// How long it is away: shorter than anything, longer than a node needs to be stale, to be dead,
-/// for SCM to look a few times after that, to give up orders, and longer than all of it together.
+/// Durations: shorter than any timeout, and longer than the time for a node to be stale, to be
+/// dead, for a few checks of SCM after that, for orders to expire, and than all of it together.
 const ABSENCES: [u64; 6] = [4, 15, 45, 100, 100, 400];
 /// Times between two returns: shorter than a round of checks, a few rounds, and longer than the
 /// time after which a node is dead.

@@ -31,15 +31,15 @@ pub const KIND: Kind = Kind {
     tiers: false,
 };
 
-/// Until a DataNode that is down is dead, and what it had is elsewhere, in seconds.
+/// Time until a stopped DataNode is dead, and its replicas are copied elsewhere, in seconds.
 const DEAD: u64 = 40;
 /// Before the first cut, in seconds.
 const BEFORE: (u64, u64) = (5, 15);
 /// Cuts of a round.
 const CUTS: (u64, u64) = (2, 6);
-/// How long a cut lasts, in seconds.
+/// Duration of a cut, in seconds.
 const CUT: (u64, u64) = (30, 90);
-/// How long it still lasts when a copy comes to where the log does not, in seconds.
+/// Its remaining duration after a copy arrives where the log does not, in seconds.
 const COPY: u64 = 12;
 /// Between two cuts, in seconds.
 const PAUSE: (u64, u64) = (1, 20);
@@ -78,7 +78,7 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
         }
         let restarts = cluster.random.one_in(4);
         if restarts {
-            cluster.count("restart behind a cut");
+            cluster.count("restart after a cut");
             cluster.end(FIRST_DATANODE + one);
         }
         tracing::info!(one, restarts, "links between DataNodes are there again");
@@ -132,7 +132,7 @@ fn links(cluster: &mut Cluster, one: usize, there: &[usize]) -> Vec<(usize, usiz
     links
 }
 
-/// What other DataNodes send to one takes long.
+/// Makes the other DataNodes' messages to one slow.
 fn slow(cluster: &mut Cluster, one: usize) {
     cluster.count("slow links");
     let more = cluster.random.below(SECOND / 2) + 1;

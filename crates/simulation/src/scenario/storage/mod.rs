@@ -9,9 +9,8 @@
 //!   copied slowly;
 //! * [`tiers`]: disks are of three types, storage policies change, and the mover is at work.
 //!
-//! In half of the seeds an operator is at work besides ([`upkeep`]). After each round everything
-//! must be whole again, as in the scenario `erasure`; and the disks are looked at all the time
-//! ([`watch`]).
+//! In half of the seeds an operator works, too ([`upkeep`]). After each round everything must be
+//! whole again, as in the scenario `erasure`; and the disks are watched all the time ([`watch`]).
 
 mod absence;
 mod apart;
@@ -45,9 +44,9 @@ use crate::world::world;
 const SCM: usize = 0;
 /// The first DataNode's place among the servers.
 const FIRST_DATANODE: usize = 2;
-/// How long a cluster may take to its first key, in simulated seconds.
+/// Time limit from a cluster's start to its first key, in simulated seconds.
 const START_TIMEOUT: u64 = 300;
-/// How long after a round everything must be whole again, in simulated seconds.
+/// Time limit after a round until everything is whole again, in simulated seconds.
 const WHOLE_TIMEOUT: u64 = 600;
 /// Between two looks at the disks.
 const SCAN_INTERVAL: u64 = 2 * SECOND;
@@ -55,7 +54,7 @@ const SCAN_INTERVAL: u64 = 2 * SECOND;
 const CAPACITY: u64 = 1 << 30;
 /// Clients that write.
 const WRITERS: usize = 3;
-/// How long it takes to ask all DataNodes what they scanned, in seconds.
+/// Duration of a query of all DataNodes' scans, in seconds.
 const SCANS_TIME: u64 = 2;
 /// Keys that clients leave where they can only delete.
 const MIN_KEYS: u64 = 12;
@@ -63,10 +62,10 @@ const MIN_KEYS: u64 = 12;
 /// A round of faults.
 type Round = fn(&mut Cluster) -> std::io::Result<()>;
 
-/// What a kind of fault needs.
+/// Needs of a kind of fault.
 struct Kind {
     shape: Shape,
-    /// How keys are replicated, each as often as it is in the list.
+    /// Replications of keys, each as often as it is in the list.
     replications: &'static [&'static str],
     /// Settings, and the values that the seed picks from.
     settings: &'static [(&'static str, &'static [&'static str])],
@@ -93,7 +92,7 @@ impl Kind {
     }
 }
 
-/// What a run is about.
+/// Subject of a run.
 struct Cluster {
     layout: Layout,
     board: Arc<Board>,
@@ -177,7 +176,7 @@ fn replication(text: &str) -> std::io::Result<ReplicationConfig> {
     }
 }
 
-/// What a client's process does.
+/// Work of a client's process.
 type Work = fn(&Layout, &Board, u64);
 
 impl Cluster {
@@ -204,7 +203,7 @@ impl Cluster {
         node::start(machine, "operator", move || upkeep::work(&layout, &board, seed));
     }
 
-    /// Lets so many seconds go by, with an eye on the disks.
+    /// Lets this many seconds pass, and watches the disks.
     fn pass(&mut self, seconds: u64) {
         let until = now() + seconds * SECOND;
         while now() < until {
@@ -259,13 +258,13 @@ impl Cluster {
     }
 
     /// Everything must become whole. The space of blocks that were deleted while their DataNodes
-    /// were away may be lost (docs/internals/deletions.md): that is not looked at.
+    /// were down may be lost (docs/internals/deletions.md): that is not checked.
     fn verify(&mut self) -> std::io::Result<()> {
         self.fleet.start_all()?;
         let done = Arc::new(AtomicBool::new(false));
         let (of, here, seen) = (self.layout.clone(), self.board.clone(), done.clone());
         node::start(self.first, "verify", move || whole::verify(&of, &here, false, &seen));
-        // What must not be will not become whole either.
+        // Violations are final.
         let is_decided =
             |board: &Board| done.load(Ordering::Acquire) || !board.violations.lock().is_empty();
         let is_over =

@@ -1,4 +1,4 @@
-//! How many replicas DataNodes have scanned since they started, as their metrics tell.
+//! Number of replicas that DataNodes have scanned since they started, from their metrics.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::world::node::address;
 
 /// The port of a DataNode's metrics.
 const PORT: u16 = 9882;
-/// How long a DataNode may take to answer.
+/// Time limit for a DataNode's response.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// What the lines of both kinds of scans have in their names.
+/// Common part of the metric names of both kinds of scans.
 const NAME: &str = "data_scan_containers";
 
 /// Counts those of all DataNodes.

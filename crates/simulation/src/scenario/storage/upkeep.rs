@@ -15,8 +15,8 @@ use crate::scenario::process::on_runtime;
 use crate::world::node::address;
 use crate::world::random::Random;
 
-/// What makes the balancer move a few small containers soon. It refuses to start unless there are
-/// nine minutes of a move's time left for the deletion.
+/// Settings with which the balancer soon moves a few small containers. It refuses to start unless
+/// nine minutes of a move's time are left for the deletion.
 pub const SETTINGS: [(&str, &str); 5] = [
     ("hdds.container.balancer.utilization.threshold", "0.1"),
     ("hdds.container.balancer.datanodes.involved.max.percentage.per.iteration", "100"),
@@ -27,7 +27,7 @@ pub const SETTINGS: [(&str, &str); 5] = [
 
 /// Between two things that the operator does, in seconds.
 const INTERVAL: (u64, u64) = (5, 25);
-/// How long the balancer runs, or a DataNode is out of service, in seconds.
+/// Duration of the balancer's run, or of a DataNode's time out of service, in seconds.
 const WHILE: (u64, u64) = (20, 90);
 
 /// One thing after the other.
@@ -78,7 +78,7 @@ pub fn work(layout: &Layout, board: &Board, seed: u64) {
     });
 }
 
-/// Lets the container balancer run for so many seconds.
+/// Lets the container balancer run for this many seconds.
 async fn balance(scm: &ScmClient, board: &Board, seconds: u64) {
     let started = scm.start_container_balancer(Default::default()).await;
     tracing::info!(?started, "the balancer is started");
@@ -86,7 +86,7 @@ async fn balance(scm: &ScmClient, board: &Board, seconds: u64) {
         return;
     }
     board.upkeep("balancer started");
-    // Moves that completed in each iteration; it tells no more of them once it has stopped.
+    // Moves that completed in each iteration; it reports no more of them once it has stopped.
     let mut moved: BTreeMap<i32, u64> = BTreeMap::new();
     for _ in 0..seconds {
         pass(board, 1).await;
@@ -118,7 +118,7 @@ async fn tend(scm: &ScmClient, board: &Board, container: ContainerId, closes: bo
     }
 }
 
-/// Lets so many seconds go by; fewer when nothing is to be done.
+/// Lets this many seconds pass; fewer if the run is quiet.
 async fn pass(board: &Board, seconds: u64) {
     for _ in 0..seconds {
         if board.is_quiet.load(Ordering::Acquire) {

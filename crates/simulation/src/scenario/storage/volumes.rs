@@ -37,10 +37,10 @@ const STEPS: (u64, u64) = (3, 8);
 /// and its replicas to be rebuilt.
 const PAUSES: [u64; 4] = [2, 15, 60, 90];
 
-/// Until a node is dead and what it had is rebuilt, in seconds.
+/// Time until a node is dead and its replicas are rebuilt, in seconds.
 const REBUILD_TIME: (u64, u64) = (40, 75);
 
-/// What is wrong with a DataNode.
+/// Fault of a DataNode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     /// It is down.

@@ -45,7 +45,7 @@ type Place = (usize, PathBuf);
 /// When a file was changed, and how long it is.
 type Stamp = (SystemTime, u64);
 
-/// What was seen.
+/// Observations.
 #[derive(Default)]
 pub struct Watch {
     there: BTreeMap<Place, (Stamp, Replica)>,
@@ -88,23 +88,23 @@ impl Watch {
         }));
     }
 
-    /// How many copies were seen on their way, and how many beside a replica of their container.
+    /// Number of observed copies in flight, and of those next to a replica of their container.
     pub fn copies(&self) -> (u64, u64) {
         (self.copies.len() as u64, self.met.len() as u64)
     }
 
-    /// Looks at all disks after something happened to them: what is not there any more is nobody's
-    /// doing.
+    /// Reads all disks again after a fault: replicas missing since are not counted as deleted by
+    /// servers.
     pub fn rebase(&mut self, layout: &Layout) {
         self.read(layout);
     }
 
-    /// What is there, and on which DataNode.
+    /// All replicas, and their DataNodes.
     pub fn replicas(&self) -> impl Iterator<Item = (usize, Replica)> {
         self.there.iter().map(|((datanode, _), (_, replica))| (*datanode, *replica))
     }
 
-    /// What went that should have stayed, and is wanted: containers and their indexes. Begins anew.
+    /// Replicas that were deleted but are wanted: containers and their indexes. Resets the record.
     pub fn lost(&mut self, wanted: &BTreeSet<(ContainerId, u32)>) -> Vec<String> {
         let wanted: BTreeSet<(u64, u32)> =
             wanted.iter().map(|(id, index)| (id.to_wire().cast_unsigned(), *index)).collect();
@@ -154,7 +154,7 @@ impl Watch {
 }
 
 impl Replica {
-    /// Whether this one has what `other` had.
+    /// Returns `true` if this one has the contents of `other`.
     fn stands_in_for(&self, other: &Self) -> bool {
         (self.container, self.index) == (other.container, other.index) && self.is_sound()
     }

@@ -12,7 +12,7 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// What the balancer goes by; nothing while it does not run.
+/// Configuration of the balancer; `None` while it does not run.
 fn running(c: &mut Cluster) -> Result<Option<ContainerBalancerConfigurationProto>> {
     let status = c.ask(|it| async move { it.scm.container_balancer_status().await })??;
     Ok(status.container_balancer_status_info.and_then(|info| info.configuration))

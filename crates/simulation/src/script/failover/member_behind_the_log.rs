@@ -37,7 +37,7 @@ fn run() -> Result<()> {
     let all = c.metric(leader, LOGGED)? - logged;
     ensure!(by_log + 20.0 < all, "{away} got {by_log} of {all} entries by the log");
 
-    // It takes part again: what is written now needs it when another one goes.
+    // It takes part again: writes need it now that another one is down.
     c.kill([other])?;
     let before = writers.keys().len();
     c.expect("it counts", seconds(8), |_| writers.reached(before + 16))?;

@@ -1,4 +1,4 @@
-//! No member of a pipeline hears another one, and SCM hears all.
+//! The members of a pipeline cannot reach each other, but all reach SCM.
 
 use crate::script::prelude::*;
 

@@ -57,7 +57,7 @@ fn info(volume: &str) -> OmRequest {
     }
 }
 
-/// What clients were told. Clones share it.
+/// Responses to clients. Clones share it.
 #[derive(Clone, Default)]
 struct Told {
     there: Arc<Mutex<BTreeSet<String>>>,
@@ -114,7 +114,7 @@ impl Told {
         Ok(())
     }
 
-    /// Whether the OM that leads has what was acknowledged.
+    /// Checks that the leading OM has all acknowledged writes.
     fn is_there(&self, c: &mut Cluster) -> Result<()> {
         let expected = [(&self.there, Status::Ok), (&self.gone, Status::VolumeNotFound)];
         for (volumes, expected) in expected {

@@ -1,4 +1,4 @@
-//! OMs that do not lead answer reads from what they have: how long one does that is left alone.
+//! Follower OMs answer reads from their own state: duration for which an isolated one does.
 
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// How far behind a local read may be by default (`ozone.om.follower.read.local.lease.time.ms`).
+/// Default limit of a local read's lag (`ozone.om.follower.read.local.lease.time.ms`).
 const BOUND: u64 = 5 * SECOND;
-/// What clocks that drift, and the way of a request, add to it.
+/// Allowance for clocks that drift, and for the request's transfer.
 const TOLERANCE: u64 = SECOND / 100;
-/// How long an OM may take to answer.
+/// Time limit for an OM's response.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Asks one OM, and no other, for a volume that is there, from what it has.
+/// Asks one OM only for an existing volume, from its own state.
 fn local_read(c: &mut Cluster, om: Server) -> Result<Result<Status, Code>> {
     let hint = ReadConsistencyHint {
         read_consistency: Some(ReadConsistencyProto::LocalLease as i32),

@@ -19,7 +19,7 @@ pub const SCRIPT: Script = Script {
 /// Delay between two reads.
 const PACE: Duration = Duration::from_millis(50);
 
-/// What a client found. Clones share it.
+/// Results of a client. Clones share it.
 #[derive(Clone, Default)]
 struct Found {
     wrong: Arc<Mutex<Vec<String>>>,

@@ -17,7 +17,7 @@ fn transfer(c: &mut Cluster, to: Option<String>) -> Result<()> {
     Ok(c.ask(move |it| async move { it.scm.transfer_leadership(to.as_deref()).await })??)
 }
 
-/// Whether an SCM, asked by itself, makes a container: a write that its service has to agree to.
+/// Checks that an SCM, asked directly, creates a container: a write that its service has to commit.
 fn writes(c: &mut Cluster, scm: Server) -> Result<()> {
     let of_three = ReplicationConfig::RATIS_THREE;
     let mut request = of_type(Type::AllocateContainer);
@@ -32,7 +32,7 @@ fn writes(c: &mut Cluster, scm: Server) -> Result<()> {
     Ok(())
 }
 
-/// Waits until all SCMs say that this one leads; only it writes.
+/// Waits until all SCMs report this one as the leader; only it writes.
 fn leads(c: &mut Cluster, leader: Server) -> Result<()> {
     c.expect("all SCMs name the one that leads", seconds(30), |c| {
         let named = c.scms_agree()?;

@@ -1,4 +1,4 @@
-//! No DataNode hears SCM: leaders close the containers of their pipelines by themselves.
+//! No DataNode reaches SCM: leaders close the containers of their pipelines by themselves.
 
 use proto::datanode::container_data_proto::State;
 
@@ -26,7 +26,7 @@ fn run() -> Result<()> {
     };
     c.expect("they are open on each", minutes(1), |c| are(c, State::Open))?;
     c.cut(&nodes, &[Scm(0)])?;
-    // SCM closes the pipelines meanwhile, and nobody hears of it.
+    // SCM closes the pipelines meanwhile, but its commands reach no node.
     c.expect_always("they stay open", seconds(50), |c| are(c, State::Open))?;
     ensure!(c.pipelines()?.is_empty(), "SCM has not closed the pipelines");
     c.expect("they are closed on each", minutes(1), |c| are(c, State::Closed))?;

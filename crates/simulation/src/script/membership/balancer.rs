@@ -14,10 +14,10 @@ pub const SCRIPT: Script = Script {
 
 /// Bytes of a DataNode's disk.
 const DISK: u64 = 128 << 20;
-/// How far from all together a DataNode may be in the end, in hundredths of its disk.
+/// Maximum difference of a DataNode's usage from the average in the end, in hundredths of its disk.
 const THRESHOLD: f64 = 1.5;
 
-/// How full each DataNode is, in hundredths.
+/// Usage of each DataNode, in hundredths.
 fn fill(c: &mut Cluster) -> Result<Vec<f64>> {
     let usage = c.ask(|it| async move { it.scm.usage(true, 100).await })??;
     let percent = |info: &proto::hdds::DatanodeUsageInfoProto| {
@@ -26,7 +26,7 @@ fn fill(c: &mut Cluster) -> Result<Vec<f64>> {
     Ok(usage.iter().map(percent).collect())
 }
 
-/// Whether each DataNode is as full as all together are.
+/// Checks that each DataNode's usage is close to the average.
 fn are_even(c: &mut Cluster) -> Result<()> {
     let fill = fill(c)?;
     let average = fill.iter().sum::<f64>() / fill.len() as f64;

@@ -13,7 +13,7 @@ pub const SCRIPT: Script = Script {
 const SNAPSHOTS: &str = "om_raft_snapshots_restored";
 
 fn run() -> Result<()> {
-    // Tables are made durable and the log is trimmed behind each twenty changes.
+    // Tables are flushed and the log is trimmed after every twenty changes.
     let setup = cluster(1, 3, 3).with("ozone.om.ratis.snapshot.auto.trigger.threshold", "20");
     let mut c = setup.with("ozone.om.http.enabled", "true").start()?;
     let mut keys = vec![c.put("before", 3_000)?];

@@ -23,7 +23,7 @@ const LEADER: Server = Om(1);
 /// The one whose log has all.
 const PATIENT: Server = Om(2);
 const THRESHOLD: &str = "ozone.om.ratis.snapshot.auto.trigger.threshold";
-/// How long each read of the tables' files takes: an OM waits 60 s for its readers.
+/// Duration of each read of the tables' files: an OM waits 60 s for its readers.
 const READ_TIME: u64 = 110;
 
 fn run() -> Result<()> {
@@ -67,7 +67,7 @@ fn run() -> Result<()> {
     c.kill([AWAY])?;
     c.mend(&[AWAY], &[LEADER])?;
     c.start([AWAY])?;
-    // Not again when it ends by itself: it is to start from what it has.
+    // Not restarted when it ends by itself: it has to start from its own state.
     c.let_end(AWAY)?;
     c.expect("it has all when it started again", minutes(1), |c| c.om_is_even(AWAY))?;
     c.start([LEADER])?;

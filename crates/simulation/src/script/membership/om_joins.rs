@@ -51,7 +51,7 @@ fn run() -> Result<()> {
     writers.end_well(&mut c)?;
     c.read(&writers.keys())?;
 
-    // What was changed is still so after all of them were away.
+    // Changes survive after all of them were down.
     let left = [Om(0), Om(1), Om(2), Om(3)].into_iter().filter(|om| *om != gone);
     c.power_off(left.clone())?;
     c.start(left)?;

@@ -16,7 +16,7 @@ pub const SCRIPT: Script = Script {
 /// Every third kill is of the OM that leads, too.
 const KILLS: u64 = 7;
 
-/// A kill comes so many milliseconds after the start at most.
+/// Maximum time from the start to a kill, in milliseconds.
 const LONGEST: u64 = 4_000;
 
 fn run() -> Result<()> {

@@ -36,7 +36,7 @@ fn run() -> Result<()> {
         );
         c.start([om])?;
         c.expect("it has all", minutes(2), |c| c.om_is_even(om))?;
-        // It counts: another one may go.
+        // It counts for the quorum: another one may fail.
         let next = c.expect("an OM leads", minutes(1), |c| c.om_leader())?;
         let down = if next == om {
             [wiped, leader, Om(3)].into_iter().find(|of| *of != om)

@@ -9,10 +9,10 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// How long SCMs wait that may not go on: each asks the others hundreds of times.
+/// Waiting time of SCMs that may not continue: each asks the others hundreds of times.
 const LONG: std::time::Duration = minutes(2);
 
-/// Whether an SCM has the directory of a cluster.
+/// Checks that an SCM has the directory of a cluster.
 fn is_formatted(c: &Cluster, scm: Server) -> Result<bool> {
     Ok(c.home(scm)?.join("scm/current/VERSION").is_file())
 }
@@ -46,7 +46,7 @@ fn run() -> Result<()> {
     c.expect("an SCM leads", minutes(1), |c| c.scms_agree())?;
     let first = cluster_id(&mut c, &all)?;
 
-    // The primordial one has lost its disk and reaches nobody, then one that lost its own, too.
+    // The primordial one has lost its disk and reaches no SCM, then one that lost its own, too.
     c.power_off(all)?;
     for scm in [Scm(0), Scm(1)] {
         ensure!(is_formatted(&c, scm)?, "{scm} had a cluster");
@@ -62,7 +62,7 @@ fn run() -> Result<()> {
         ensure!(id == first, "{first} has become {id}");
         Ok(())
     })?;
-    // Two of three have lost what they had, so that the group stands still, and is not begun anew.
+    // Two of three have lost their disks: the group stops, and is not recreated.
     c.expect_always("none of them leads", LONG, |c| {
         let leader = c.scm_leader();
         ensure!(leader.is_err(), "{leader:?} leads");

@@ -29,7 +29,7 @@ fn run() -> Result<()> {
             Ok(())
         })?;
         c.advance(seconds(20))?;
-        // It counts: another one may go.
+        // It counts for the quorum: another one may fail.
         let leader = c.scm_leader()?;
         let down = all.into_iter().find(|of| *of != scm && (*of == leader || leader == scm));
         let down = down.context("another one")?;

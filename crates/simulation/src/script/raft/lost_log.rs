@@ -17,7 +17,7 @@ fn run() -> Result<()> {
     let leader = h.leader()?;
     let others: Vec<Server> = all.into_iter().filter(|host| *host != leader).collect();
     let (lost, behind) = (others[0], others[1]);
-    // What is written now is on the leader and the one that is to lose it.
+    // New entries are on the leader and the one that is to lose its log.
     h.kill([behind])?;
     h.write_all(20)?;
     h.kill([leader])?;

@@ -1,4 +1,4 @@
-//! All members that one of them knows of go, the leader by its own hand, while it is away.
+//! While one member is down, all members known to it leave, the leader by its own removal.
 
 use crate::script::prelude::*;
 
@@ -24,7 +24,7 @@ fn run() -> Result<()> {
     }
     h.agree(&[gone, other, Host(3), Host(4)])?;
 
-    // The leader goes by its own hand.
+    // The leader removes itself.
     h.expect("it leads", minutes(1), |h| {
         h.hand_over(gone)?;
         let leader = h.leader()?;
@@ -36,7 +36,7 @@ fn run() -> Result<()> {
     ensure!(!h.votes(gone)?, "{gone} still votes");
     let term = h.number(next, "term")?;
     h.write_all(20)?;
-    // It runs on, and disturbs nobody.
+    // It keeps running, and disturbs no member.
     h.expect_always("the leader stays", minutes(2), |h| {
         let (leader, now) = (h.leader()?, h.number(next, "term")?);
         ensure!(
@@ -46,7 +46,7 @@ fn run() -> Result<()> {
         Ok(())
     })?;
 
-    // So does the last one that the one that is away has ever heard of.
+    // So does the last one that was a member when the other went down.
     h.remove(other)?;
     h.kill([gone, other])?;
     h.write_all(60)?;
@@ -54,7 +54,7 @@ fn run() -> Result<()> {
     h.agree(&[away, Host(3), Host(4)])?;
     let members = h.members(away)?;
     ensure!(members.voters().count() == 3, "{away} has the members {members:?}");
-    // It counts: another one may go.
+    // It counts for the quorum: another one may fail.
     let (down, left) = if h.leader()? == Host(3) { (3, 4) } else { (4, 3) };
     h.kill([Host(down)])?;
     h.write_all(5)?;

@@ -12,7 +12,7 @@ pub const SCRIPT: Script = Script {
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    // Requests wait at a machine that is suspended: it answers them before it hears of anything.
+    // Requests wait at a suspended machine: it answers them before it receives anything else.
     let watch = h.watch();
     for round in 0..6 {
         let old = h.expect("a host leads", minutes(1), Hosts::leader)?;

@@ -22,7 +22,7 @@ fn run() -> Result<()> {
     h.power_off([leader, wiped])?;
     h.wipe(wiped, Part::All)?;
     h.start([wiped, behind])?;
-    // An empty host and one that lacks entries elect nobody.
+    // An empty host and one that lacks entries elect no leader.
     h.none_leads(&[wiped, behind])?;
     h.start([leader])?;
     h.agree(&all)?;

@@ -1,5 +1,5 @@
-//! A member of a pipeline is behind in its log, and what it lacks is copied to it. Then the log
-//! comes, while copies are on their way.
+//! A member of a pipeline lags in its log, and the missing data is copied to it. Then the log
+//! arrives, while copies are in flight.
 
 use crate::script::prelude::*;
 
@@ -21,7 +21,7 @@ fn run() -> Result<()> {
     c.cut(&[behind], &[leader])?;
     let mut keys = Vec::new();
     for round in 0..4 {
-        // What was open before is on all three.
+        // Containers that were open before are on all three.
         c.close_open_containers()?;
         c.advance(seconds(5))?;
         for number in 0..12 {
@@ -48,9 +48,9 @@ fn run() -> Result<()> {
         }
         Ok(())
     })?;
-    // A copy that was whole before the log came takes none of its entries: the pipeline goes, and
-    // other replicas may lack their ends. A node with such a one is not copied to, so that another
-    // node is needed.
+    // A copy that was complete before the log arrived applies none of its entries: the pipeline is
+    // closed, and other replicas may lack their ends. A node with such a replica is no target of
+    // copies, so that another node is needed.
     c.join(Datanode(3))?;
     c.expect("three replicas of each block", minutes(15), |c| c.whole(&keys))?;
     c.read(&keys)

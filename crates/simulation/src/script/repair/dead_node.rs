@@ -1,4 +1,4 @@
-//! A DataNode of one of two racks dies for good, and comes back after all.
+//! A DataNode of one of two racks fails permanently, and comes back after all.
 
 use proto::hdds::NodeState;
 

@@ -29,7 +29,7 @@ fn run() -> Result<()> {
         let there = c.replicas(*id)?;
         ensure!(there.is_empty(), "container {id} is not away: {there:?}");
     }
-    // The SCMs have not heard of them since they started.
+    // They have not registered with the SCMs since those started.
     let known: Vec<Server> = c.nodes()?.into_iter().map(|(server, _)| server).collect();
     ensure!(known.iter().all(|server| !holders.contains(server)), "SCM has heard of {known:?}");
     for holder in holders {

@@ -1,4 +1,4 @@
-//! A DataNode is away until its pipelines are gone, and the others write on.
+//! A DataNode is down until its pipelines are closed, and the others continue to write.
 
 use proto::hdds::NodeState;
 

@@ -27,7 +27,7 @@ fn run() -> Result<()> {
         is_behind |= c.containers(&keys[number..])?.contains(&id);
     }
     c.expect("it is dead", minutes(2), |c| c.node_is(follower, NodeState::Dead))?;
-    // Nobody has their pipelines any more whose logs have what it lacks.
+    // The pipelines whose logs have the missing data do not exist any more.
     c.close_containers()?;
     c.lack_replicas(&keys)?;
     let there = c.on_disk(follower)?;

@@ -17,11 +17,11 @@ pub const SCRIPT: Script = Script {
 /// Entries that were written to a DataNode's logs since it was started.
 const LOGGED: &str = "datanode_raft_log_entries_total";
 
-/// What a member says of a pipeline of which it has nothing and does not know why; of one that it
-/// closed with all that was committed it would say 1.
+/// Presence that a member reports for a pipeline without a local trace; for one that it closed with
+/// all committed entries it would report 1.
 const ABSENT: u8 = 2;
 
-/// What a DataNode tells other members that it has of a pipeline.
+/// Presence of a pipeline that a DataNode reports to other members.
 fn presence(c: &mut Cluster, node: Server, id: PipelineId) -> Result<u8> {
     let address = c.details(node)?.address(&PortName::Native).context("it has no port")?;
     let question = Bytes::copy_from_slice(id.0.as_bytes());
@@ -42,7 +42,7 @@ fn run() -> Result<()> {
     let (alone, others) = (pipeline.leader()?, pipeline.followers()?);
     let logged = c.metric(alone, LOGGED)?;
     c.kill(others.clone())?;
-    // Nobody can decide what they write.
+    // No quorum can commit their writes.
     let writers = c.write(4);
     c.advance(seconds(3))?;
     let entries = c.metric(alone, LOGGED)? - logged;

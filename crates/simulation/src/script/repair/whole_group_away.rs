@@ -1,5 +1,5 @@
-//! All DataNodes of an erasure-coded key are away while SCM starts, and come back two at a time.
-//! SCM starts once more meanwhile. An SCM that deletes containers of which it hears nothing loses
+//! All DataNodes of an erasure-coded key are down while SCM starts, and come back two at a time.
+//! SCM restarts once more meanwhile. An SCM that deletes containers without reported replicas loses
 //! the key.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// Whether SCM has these containers, and has heard of no replica of them.
+/// Checks that SCM has these containers, and no replica of them was reported.
 fn nothing_is_heard_of(c: &mut Cluster, containers: &BTreeSet<ContainerId>) -> Result<()> {
     for id in containers {
         let there = c.replicas(*id)?;
@@ -35,7 +35,7 @@ fn run() -> Result<()> {
     c.start([Scm(0)])?;
     let containers = c.containers(&keys)?;
     c.advance(minutes(12))?;
-    // SCM starts once more. The pipeline is gone: only the record names the nodes that may have it.
+    // SCM restarts. The pipeline was removed: only the record names the nodes that may have it.
     c.kill([Scm(0)])?;
     c.start([Scm(0)])?;
     c.advance(minutes(12))?;

@@ -30,7 +30,7 @@ fn run() -> Result<()> {
     c.start([om, scm])?;
     c.expect("it has all", minutes(2), |c| c.om_is_even(om))?;
     c.advance(seconds(30))?;
-    // They count: others may go.
+    // They count for the quorum: others may fail.
     c.kill([om_leader, scm_leader])?;
     keys.push(c.expect("a key is written", minutes(3), |c| c.put("with them", 3_000))?);
     c.start([om_leader, scm_leader])?;

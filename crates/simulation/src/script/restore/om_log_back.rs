@@ -17,7 +17,7 @@ fn run() -> Result<()> {
         [Om(0), Om(1), Om(2)].into_iter().filter(|om| *om != leader).collect();
     let (om, behind) = (others[0], others[1]);
     c.copy(om, Part::Log)?;
-    // What is written now is on the leader and the one whose log goes back.
+    // New entries are on the leader and the one whose log is restored to an earlier state.
     c.kill([behind])?;
     for number in 0..20 {
         keys.push(c.put(&format!("after-{number}"), 100)?);

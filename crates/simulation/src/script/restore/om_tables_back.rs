@@ -11,7 +11,7 @@ pub const SCRIPT: Script = Script {
 
 fn run() -> Result<()> {
     let all = [Om(0), Om(1), Om(2)];
-    // Tables are made durable and the log is trimmed behind each fifty changes.
+    // Tables are flushed and the log is trimmed after every fifty changes.
     let setup = cluster(1, 3, 3).with("ozone.om.ratis.snapshot.auto.trigger.threshold", "50");
     let mut c = setup.start()?;
     let gone = c.put("deleted", 3_000)?;

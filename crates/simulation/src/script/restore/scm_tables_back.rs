@@ -28,7 +28,7 @@ fn leads_and_has_all(c: &mut Cluster, scm: Server, keys: &[Key]) -> Result<()> {
 
 fn run() -> Result<()> {
     let all = [Scm(0), Scm(1), Scm(2)];
-    // Tables are made durable and the log is trimmed behind each fifty changes.
+    // Tables are flushed and the log is trimmed after every fifty changes.
     let setup = cluster(3, 1, 3).with("ozone.scm.ha.ratis.snapshot.threshold", "50");
     let mut c = setup.with("ozone.scm.container.size", "1MB").start()?;
     let mut keys = vec![c.put("before", 300_000)?];

@@ -24,7 +24,7 @@ const WRITERS: u64 = 64;
 /// are committed, and when most are.
 const KILLED_AFTER: [u64; 4] = [2, 8, 20, 50];
 
-/// What came of each writer's request, by its piece.
+/// Outcome of each writer's request, by its piece.
 type Came = Arc<Mutex<Vec<(Piece, Outcome)>>>;
 
 /// Has each writer put the object with a condition at the same time.

@@ -25,7 +25,7 @@ const BUCKET: &str = "objects";
 /// Replicas of a block.
 const REPLICAS: u64 = 3;
 
-/// What S3 clients need to know.
+/// Parameters of S3 clients.
 #[derive(Debug, Clone)]
 struct S3 {
     /// Machines of gateways.
@@ -83,7 +83,7 @@ impl Cluster {
         Ok(self.ask(move |_| async move { s3.until_answered(&request).await })?.0)
     }
 
-    /// Kills the OM that leads, `after` so long, and waits until another one leads.
+    /// Kills the leading OM after the time `after`, and waits until another one leads.
     fn kill_om_leader(&mut self, after: std::time::Duration) -> anyhow::Result<Server> {
         let leader = self.om_leader()?;
         self.advance(after)?;
@@ -102,7 +102,8 @@ impl Cluster {
         self.expect("the former leader has all", minutes(2), |c| c.om_is_even(om))
     }
 
-    /// Whether the bucket counts so many objects with so many bytes, and no upload is under way.
+    /// Checks that the bucket counts this many objects with this many bytes, and no upload is in
+    /// progress.
     fn expect_in_bucket(&mut self, s3: &S3, objects: u64, bytes: u64) -> anyhow::Result<()> {
         let uploads = self.s3_answer(s3, Request::new("GET", format!("/{BUCKET}?uploads")))?;
         let uploads = uploads.elements("UploadId");

@@ -29,8 +29,8 @@ struct Upload {
     abort: Request,
 }
 
-/// What came of the two requests that end an upload, if they were sent: the answer, and whether an
-/// attempt before may have been carried out.
+/// Outcomes of the two requests that end an upload, if they were sent: the response, and if an
+/// earlier attempt may have been executed.
 type End = Arc<Mutex<[Option<(Answer, bool)>; 2]>>;
 
 impl Upload {
@@ -68,7 +68,7 @@ impl Upload {
         });
     }
 
-    /// Whether it was completed, by what was answered.
+    /// Returns `true` if the responses show that it was completed.
     fn was_completed(&self, end: &End) -> Result<bool> {
         let told = |at: usize| {
             let end = end.lock();

@@ -25,7 +25,7 @@ fn run() -> Result<()> {
     c.expect("each SCM is out of safe mode", minutes(2), |c| all_are_out(c, &all))?;
     c.close_containers()?;
 
-    // One that follows starts again, and there is no DataNode that it could hear of.
+    // A follower restarts, and no DataNode runs that could report to it.
     let again = if leader == Scm(0) { Scm(1) } else { Scm(0) };
     let datanodes = [Datanode(0), Datanode(1), Datanode(2)];
     c.kill([again])?;
