@@ -1,5 +1,5 @@
 //! SCM's state machine as a subject of [`replicated::conformance`], for its tests and for the
-//! simulation, which takes its power away.
+//! simulation, which adds losses of power.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl conformance::Subject for Subject {
 
     fn state(&self, machine: &ScmMachine) -> Result<Self::State, MachineError> {
         let mut rows = Vec::new();
-        // The machine's position is compared by itself.
+        // The machine's position is compared separately.
         let position = TRANSACTION_INFO.raw().name();
         for table in tables::ALL.iter().filter(|table| table.name != position) {
             let mut all = machine.store.iter(Table::named(table.name), IterRange::all())?;
@@ -98,7 +98,7 @@ pub fn write(dir: &Path, flushed: &dyn Fn(LogPosition)) -> Result<Box<dyn Send>,
 /// Operations of an SCM after a crash ([`conformance::recover`]).
 ///
 /// # Errors
-/// When it lacks what was flushed, or comes to another state.
+/// When it lacks flushed entries, or has another state.
 pub fn recover(dir: &Path, flushed: Option<LogPosition>) -> Result<(), Violation> {
     conformance::recover(&SUBJECT, dir, flushed)
 }

@@ -14,7 +14,7 @@ pub enum ScmError {
     /// A setting is missing or does not fit.
     #[error(transparent)]
     Config(#[from] config::ConfigError),
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("{key}: {reason}")]
     Setting {
         /// The key.
@@ -22,7 +22,7 @@ pub enum ScmError {
         /// The reason.
         reason: &'static str,
     },
-    /// A setting of the pace of background work makes no sense.
+    /// A setting of the pace of background work is invalid.
     #[error(transparent)]
     Pace(#[from] service::PaceError),
     /// The network topology schema cannot be used.
@@ -48,7 +48,7 @@ pub enum ScmError {
         /// The obstacle.
         reason: String,
     },
-    /// A row of the database makes no sense.
+    /// A row of the database is invalid.
     #[error("scm.db, table {table}: a row does not decode: {reason}")]
     Row {
         /// The table.
@@ -96,7 +96,7 @@ pub enum ScmError {
 /// A request cannot be granted.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RequestError {
-    /// A field is missing or makes no sense.
+    /// A field is missing or invalid.
     #[error("{0}")]
     Invalid(String),
     /// Another SCM leads.
@@ -126,7 +126,7 @@ pub enum RequestError {
     /// The user may not do that.
     #[error("Access denied for user {0}. SCM superuser privilege is required.")]
     AccessDenied(String),
-    /// The request is known, and not offered.
+    /// The request exists in the protocol, but is not supported.
     #[error("{0} is not supported")]
     Unsupported(String),
     /// Too much is waiting.
@@ -162,7 +162,7 @@ impl RequestError {
         Status::new(code, self.to_string())
     }
 
-    /// As the block protocol says it in its answers; `None` when the transport has to.
+    /// The status in the block protocol's responses; `None` if the transport reports it.
     pub fn block_status(&self) -> Option<BlockStatus> {
         Some(match self {
             Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) | Self::AccessDenied(_) => {
@@ -180,7 +180,8 @@ impl RequestError {
         })
     }
 
-    /// As the container location protocol says it in its answers; `None` when the transport has to.
+    /// The status in the container location protocol's responses; `None` if the transport reports
+    /// it.
     pub fn location_status(&self) -> Option<LocationStatus> {
         match self {
             Self::NotLeader(_) | Self::Busy | Self::Unsupported(_) => None,
@@ -188,8 +189,8 @@ impl RequestError {
             Self::ContainerNotFound(_) | Self::NoReplicas(_) | Self::PipelineNotFound(_) => {
                 Some(LocationStatus::ContainerIsMissing)
             }
-            // Ozone has no number for the rest: the answer is unsuccessful, and the message says
-            // why.
+            // Ozone has no status for the rest: the response is unsuccessful, and the message has
+            // the reason.
             _ => Some(LocationStatus::Ok),
         }
     }
@@ -232,7 +233,7 @@ impl From<ChangeMembersError> for RequestError {
 impl From<ProposeError> for RequestError {
     fn from(e: ProposeError) -> Self {
         match e {
-            // The endpoints look for the leader before they ask.
+            // The endpoints check for the leader before they dispatch.
             ProposeError::NotLeader { .. } => Self::NotLeader(None),
             ProposeError::Busy => Self::Busy,
             other => Self::Failed(other.to_string()),

@@ -76,7 +76,7 @@ impl ScmHandle {
         self.core.check_leader().is_ok()
     }
 
-    /// The SCM that leads as far as this one has heard.
+    /// The leading SCM, as far as this one received its id.
     pub fn leader(&self) -> Option<uuid::Uuid> {
         self.core.group().leader().leader
     }

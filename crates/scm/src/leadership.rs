@@ -4,8 +4,8 @@
 //! It lacks reports that it dropped because its log was not yet applied that far; therefore a new
 //! leader has every node register again.
 //!
-//! A follower leaves safe mode by itself, too: by the same rules, once it has all that its leader
-//! had committed.
+//! A follower leaves safe mode, too: by the same rules, once it has applied all entries that its
+//! leader had committed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use multiraft::LeaderState;
 
 use crate::core::Core;
 
-/// Pause before a leader is asked again how far the log is.
+/// Pause before the leader's log position is requested again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Watches which SCM leads, until the end.
@@ -51,8 +51,8 @@ fn on_leader_change(core: &Core, now: LeaderState) {
     }
 }
 
-/// Waits until what the leader had committed is applied here, whichever SCM leads, for the rules
-/// that begin with it.
+/// Waits until the entries that the leader had committed are applied here, on any SCM, for the
+/// rules that depend on them.
 async fn catch_up(core: &Core, now: LeaderState) {
     if now.leader.is_none() {
         return;

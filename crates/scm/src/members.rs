@@ -17,8 +17,8 @@ use crate::ScmError;
 pub struct Member {
     /// Its addresses.
     pub node: ScmNode,
-    /// Its id: what Raft, commands and `scm roles` know it by. The same in every SCM's
-    /// configuration, so that none has to be asked.
+    /// Its id in Raft, commands and `scm roles`. The same in every SCM's configuration, so that
+    /// none has to be asked.
     pub scm_id: Uuid,
 }
 
@@ -53,7 +53,7 @@ impl Members {
     /// Reads them from the configuration; `None` for an SCM that is alone.
     ///
     /// # Errors
-    /// When it is not clear which SCM of the service this one is.
+    /// When the configuration does not identify this SCM.
     pub fn read(conf: &Configuration) -> Result<Option<Self>, ScmError> {
         let Some((id, all)) = all(conf) else { return Ok(None) };
         let named = conf.get(&keys::OZONE_SCM_NODE_ID);

@@ -31,7 +31,7 @@ pub struct Metrics {
     pub moves_completed: Counter,
     /// Their bytes.
     pub moved_bytes: Counter,
-    /// Moves that came to nothing.
+    /// Failed moves.
     pub moves_failed: Counter,
 }
 

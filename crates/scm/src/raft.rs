@@ -36,11 +36,11 @@ pub struct State {
 }
 
 impl State {
-    /// Opens directory, tables and log, finds out the members of the service when the log does not
-    /// say, and starts the group.
+    /// Opens directory, tables and log, determines the members of the service if the log does not
+    /// have them, and starts the group.
     ///
     /// # Errors
-    /// When something cannot be opened, or the service does not let this SCM in.
+    /// When something cannot be opened, or the service does not add this SCM.
     pub async fn open(
         options: &ScmOptions,
         cluster: Arc<Mutex<Cluster>>,
@@ -155,7 +155,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Opens them; `known` is the cluster of a directory that is new. Blocks on the disk.
+    /// Opens them; `known` is the cluster of a new directory. Blocks on the disk.
     fn open(
         options: &ScmOptions,
         cluster: &Mutex<Cluster>,
@@ -181,7 +181,7 @@ impl Tables {
 async fn open_log(options: &ScmOptions, directory: &Directory) -> Result<RaftLog, ScmError> {
     let host = match &options.members {
         None => HostOptions {
-            // A group of one needs no clock to speak of; proposals wake the loop by themselves.
+            // A group of one needs no clock; proposals wake its event loop.
             tick: Duration::from_millis(100),
             entry_cache_bytes: 1 << 20,
             ..HostOptions::new(directory.scm_id)
@@ -202,8 +202,8 @@ async fn open_log(options: &ScmOptions, directory: &Directory) -> Result<RaftLog
     Ok(opened.await?)
 }
 
-/// The members of the group that this SCM joins; `told` is what the others said of it at a first
-/// start. Nothing when it begins a group, or its log has one already.
+/// The members of the group that this SCM joins; `told` are those that the others reported at a
+/// first start. `None` if it creates a group, or its log has one already.
 async fn joined<'a>(
     options: &'a ScmOptions,
     directory: &Directory,
@@ -258,7 +258,7 @@ mod tests {
         reader.join().unwrap();
     }
 
-    /// On one thread: nothing else runs between the failure and the next bind.
+    /// On one thread: no other task runs between the failure and the next bind.
     #[tokio::test]
     async fn a_first_start_that_fails_lets_go_of_its_port() {
         let dir = tempfile::tempdir().unwrap();

@@ -4,17 +4,17 @@
 pub const NODE_STATE: &str = "NodeStateManager";
 /// Creates missing pipelines.
 pub const PIPELINE_CREATOR: &str = "BackgroundPipelineCreator";
-/// Finishes pipelines that are closed or came to nothing.
+/// Deletes pipelines that are closed or failed to open.
 pub const PIPELINE_SCRUBBER: &str = "BackgroundPipelineScrubber";
-/// Brings containers on their way to an end.
+/// Completes transitions of containers, and repairs replicas.
 pub const REPLICATION_MANAGER: &str = "ReplicationManager";
-/// Watches nodes that are on their way out of service.
+/// Watches nodes that leave service.
 pub const ADMIN_MONITOR: &str = "DatanodeAdminMonitor";
 /// Sends the deletion log to DataNodes.
 pub const BLOCK_DELETION: &str = "SCMBlockDeletingService";
 /// Moves containers from full nodes to empty ones, when it was started.
 pub const CONTAINER_BALANCER: &str = "ContainerBalancer";
-/// Compacts what deletions left in the tables.
+/// Compacts tombstones in the tables.
 pub const RANGE_COMPACTION: &str = "RangeCompactionService";
 /// All of them but the compaction, which concerns no other.
 pub const ALL: [&str; 7] = [

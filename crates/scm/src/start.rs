@@ -38,7 +38,7 @@ impl Scm {
     ///
     /// # Errors
     /// When the directory is in use, another cluster's, damaged or of a newer layout, or a port
-    /// cannot be had.
+    /// cannot be bound.
     pub fn start(conf: &Configuration) -> LocalBoxFuture<'_, Result<ScmHandle, ScmError>> {
         Box::pin(async move { Self::start_with(ScmOptions::from_configuration(conf)?).await })
     }

@@ -7,11 +7,11 @@ use placement::OrderKind;
 use proto::scm_datanode::ScmCommandProto;
 use types::{ContainerId, DatanodeId};
 
-/// Commands remembered. Of older ones the outcome is not heard; their copies count as under way
-/// until their time is over.
+/// Maximum of remembered commands. Outcomes of older ones are ignored; their copies count as
+/// pending until they time out.
 const REMEMBERED: usize = 20_000;
 
-/// A command that is to make replicas.
+/// A command that creates replicas.
 #[derive(Debug)]
 struct Sent {
     command: i64,
@@ -45,7 +45,7 @@ impl Copies {
         sent.push_back(Sent { command: id, container, targets });
     }
 
-    /// The container that the command of that id was to make replicas of, and where.
+    /// Container and targets of the command with that id.
     pub fn remove(&self, command: i64) -> Option<(ContainerId, Vec<DatanodeId>)> {
         let mut sent = self.sent.lock();
         let at = sent.iter().position(|sent| sent.command == command)?;

@@ -1,4 +1,4 @@
-//! Commands for DataNodes, queued until a heartbeat of the node carries them away.
+//! Commands for DataNodes, queued until a heartbeat of the node fetches them.
 //!
 //! A node keeps one heartbeat waiting here; a command that is queued answers it at once. Commands
 //! are repeated by the rules as long as they show no effect, so a queue that is lost, or an answer
@@ -84,7 +84,7 @@ impl Commands {
         loop {
             let changed = queue.changed.notified();
             tokio::pin!(changed);
-            // Registered before looking, so that nothing queued in between is missed.
+            // Registered before the check, so that no command queued in between is missed.
             changed.as_mut().enable();
             if queue.waiting.load(Ordering::SeqCst) != mine {
                 return Vec::new();
@@ -100,8 +100,8 @@ impl Commands {
         }
     }
 
-    /// Forgets what is queued for a node that starts afresh. A heartbeat that waits is of its last
-    /// process or session, which carries nothing out any more: it is given no orders.
+    /// Drops the queued commands of a node that restarts. A waiting heartbeat belongs to its
+    /// previous process or session, which executes nothing any more: it gets no orders.
     pub fn clear(&self, node: DatanodeId) {
         let queue = self.queue(node);
         queue.orders.lock().clear();

@@ -1,5 +1,5 @@
-//! Orders as the commands of the wire. What an order refers to is looked up when it is sent, so
-//! that it is current.
+//! Orders as protobuf commands. Referenced objects are looked up when the command is sent, so that
+//! they are current.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -102,8 +102,8 @@ pub fn to_wire(
         }
         OrderKind::DeleteContainer { id, index, force } => {
             command.set_command_type(Type::DeleteContainerCommand);
-            // A node that is so late that it is not waited for keeps its replica: another one may
-            // go instead.
+            // A node that is later than SCM's timeout keeps its replica: another one may be deleted
+            // instead.
             command.deadline_ms_since_epoch = deadline(cluster, now);
             command.delete_container_command_proto = Some(DeleteContainerCommandProto {
                 container_id: id.to_wire(),

@@ -58,7 +58,7 @@ impl Answers {
                 self.known.push(Known { node, cluster_id, membership });
             }
             (None, Ok(None)) => self.without_cluster.push(node),
-            // No sense is to be had from it.
+            // Its response is invalid.
             _ => self.unreached.push(node),
         }
     }
@@ -66,7 +66,7 @@ impl Answers {
     /// The cluster, if one of them has it.
     ///
     /// # Errors
-    /// When they are of two.
+    /// When they are of two clusters.
     pub fn cluster(&self) -> Result<Option<&str>, ScmError> {
         let Some(first) = self.known.first() else { return Ok(None) };
         self.check_cluster(&first.node, &first.cluster_id)?;

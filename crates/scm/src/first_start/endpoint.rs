@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use crate::ScmError;
 use crate::settings::ScmOptions;
 
-/// The server, on the port that OM's requests come to later.
+/// The server, on the port of later requests from OM.
 pub struct Endpoint {
     server: Server,
     cluster_id: Arc<Mutex<Option<String>>>,
@@ -24,7 +24,7 @@ impl Endpoint {
     /// Listens for the others; `node` is the node id of this SCM.
     ///
     /// # Errors
-    /// When the port cannot be had.
+    /// When the port cannot be bound.
     pub async fn open(node: &str, options: &ScmOptions) -> Result<Self, ScmError> {
         let cluster_id = Arc::default();
         let handler = Waiting { node: node.to_owned(), cluster_id: Arc::clone(&cluster_id) };

@@ -1,4 +1,4 @@
-//! Asking the leader to be let in.
+//! Request to the leader to add this SCM.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(40);
 /// Asks until the leader answers.
 ///
 /// # Errors
-/// When it refuses, or none is found in time.
+/// When it refuses, or no leader is found in time.
 pub async fn join(members: &Members, cluster_id: &str) -> Result<Membership, ScmError> {
     let request = ScmBlockLocationRequest {
         cmd_type: Type::AddScm as i32,

@@ -6,13 +6,13 @@
 //! its cluster like a new one. An SCM that is no member of a running service joins it with
 //! `--bootstrap`: the leader adds it to the Raft group.
 //!
-//! **No second cluster begins as long as one SCM has the first.** One that does not answer may have
-//! it, so the primordial SCM makes one only when *all* others say at the same time that they have
-//! none ([`answers`]); the Raft group would not begin without them anyway. So that they can say it,
-//! SCMs that wait answer each other ([`endpoint`]).
+//! **No second cluster is created while one SCM has the first.** One that does not answer may have
+//! it, so the primordial SCM creates one only when *all* others report at the same time that they
+//! have none ([`answers`]); the Raft group would not start without them anyway. Therefore SCMs that
+//! wait answer each other ([`endpoint`]).
 //!
-//! **It may end at any point of that**: as long as its log does not have the group's members on
-//! disk it asks the others for them again, and a note ([`JoinNote`]) says that it was to join.
+//! **It may stop at any point**: until its log has the group's members on disk it requests them
+//! from the others again, and a note ([`JoinNote`]) records that it was joining.
 
 mod answers;
 mod endpoint;
@@ -44,7 +44,7 @@ impl<'a> FirstStart<'a> {
     /// Begins it.
     ///
     /// # Errors
-    /// When the port that the others ask at cannot be had.
+    /// When the port for the others' requests cannot be bound.
     pub async fn begin(members: &'a Members, options: &ScmOptions) -> Result<Self, ScmError> {
         let endpoint = Endpoint::open(&members.me.node.node_id, options).await?;
         Ok(Self { members, bootstrap: options.bootstrap, endpoint })
@@ -55,8 +55,8 @@ impl<'a> FirstStart<'a> {
     /// if one has them and they include this SCM.
     ///
     /// # Errors
-    /// When the service runs without this SCM and is not to be joined, or the others are not of one
-    /// cluster.
+    /// When the service runs without this SCM and `--bootstrap` is not set, or the others are not
+    /// of one cluster.
     pub async fn cluster(&self) -> Result<(String, Option<Membership>), ScmError> {
         let primordial = self.members.primordial && !self.bootstrap;
         let mut told = Told::default();
@@ -69,7 +69,7 @@ impl<'a> FirstStart<'a> {
                 if known.is_some() && membership.is_none() && !self.bootstrap {
                     return Err(runs_without(self.members));
                 }
-                // Before its directory is on disk: the one that told it may lose its own.
+                // Before its directory is on disk: the SCM that sent it may lose its own.
                 self.has_cluster(cluster_id);
                 return Ok((cluster_id.to_owned(), membership));
             }
@@ -105,8 +105,8 @@ impl<'a> FirstStart<'a> {
     /// ended before they were on disk. Nothing when this SCM begins the group.
     ///
     /// # Errors
-    /// When the service runs without this SCM and is not to be joined, does not let it in, or is
-    /// not of one cluster.
+    /// When the service runs without this SCM and `--bootstrap` is not set, refuses to add it, or
+    /// is not of one cluster.
     pub async fn membership(
         &self,
         cluster_id: &str,

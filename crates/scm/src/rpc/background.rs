@@ -8,10 +8,10 @@ use service::background;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Answers what is asked of the services, whether or not this SCM leads.
+/// Answers requests about background services, on leaders and followers.
 ///
 /// # Errors
-/// When the request does not decode, or the user may not ask that.
+/// When the request does not decode, or the user lacks the right.
 pub fn answer(core: &Core, call: Call) -> Result<Reply, Status> {
     let request: BackgroundServicesRequest = decode(call.header)?;
     core.access

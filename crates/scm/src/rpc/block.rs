@@ -20,8 +20,8 @@ pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     respond(core, request, call.peer, call.received).await.map_err(|error| error.to_status())
 }
 
-/// Answers a request, whatever endpoint it came through. A refusal that the protocol has words for
-/// is in the answer.
+/// Answers a request of any endpoint. A refusal for which the protocol has a status is part of the
+/// response.
 pub async fn respond(
     core: &Arc<Core>,
     request: ScmBlockLocationRequest,

@@ -12,7 +12,7 @@ use crate::status::deletion;
 /// Answers, whether or not this SCM leads.
 ///
 /// # Errors
-/// When the request does not decode, or the user may not ask that.
+/// When the request does not decode, or the user lacks the right.
 pub fn answer(core: &Core, call: Call) -> Result<Reply, Status> {
     let request: DeletionStatusRequest = decode(call.header)?;
     core.access

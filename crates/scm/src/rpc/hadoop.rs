@@ -91,8 +91,8 @@ fn refuse(fault: Fault) -> Work {
     Work::Repeatable(Box::pin(ready(Err(fault))))
 }
 
-/// The exception of a refusal. Clients look for the leader in the text of the first, and show
-/// those below to their user.
+/// The exception of a refusal. Clients search for the leader in the first text, and show those
+/// below to their user.
 fn fault(core: &Core, error: &RequestError) -> Fault {
     let class = match error {
         RequestError::NotLeader(hint) => {

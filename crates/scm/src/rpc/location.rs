@@ -34,8 +34,7 @@ pub async fn answer(core: &Arc<Core>, call: Call) -> Result<Reply, Refusal> {
     }))
 }
 
-/// Answers a request of a user, whatever endpoint it came through: each has its own way to tell of
-/// a refusal.
+/// Answers a user's request of any endpoint: each has its own form of a refusal.
 pub async fn respond(
     core: &Arc<Core>,
     request: ScmContainerLocationRequest,
