@@ -16,7 +16,7 @@ pub struct Settings {
     pub stale_after: u64,
     /// Age of the last heartbeat from which on a node is DEAD.
     pub dead_after: u64,
-    /// RATIS/THREE pipelines a node takes part in; 0 lets its disks decide.
+    /// RATIS/THREE pipelines a node takes part in; 0: determined by its disks.
     pub pipeline_limit: u32,
     /// RATIS/THREE pipelines per healthy disk when `pipeline_limit` is 0.
     pub pipelines_per_disk: u32,
@@ -51,7 +51,7 @@ pub struct Settings {
 /// Settings of pipelines of erasure coded block groups.
 #[derive(Debug, Clone)]
 pub struct EcSettings {
-    /// Open pipelines of each replication that there are to be at least.
+    /// Minimum of open pipelines of each replication.
     pub pipeline_minimum: u32,
     /// Open pipelines that a data directory takes part in.
     pub pipelines_per_disk: f64,
@@ -66,7 +66,7 @@ pub struct ReplicationSettings {
     pub deadline_offset: u64,
     /// Time between two rounds in which missing or misplaced replicas are made, at least.
     pub under_interval: u64,
-    /// Time between two rounds in which replicas that are too many are deleted, at least.
+    /// Minimum interval of rounds that delete surplus replicas.
     pub over_interval: u64,
     /// Copies that a node sends, and gets, at a time.
     pub copies_per_node: u32,
@@ -74,13 +74,13 @@ pub struct ReplicationSettings {
     pub deletes_per_node: u32,
     /// Limit of a node that leaves the service, as a multiple of `copies_per_node`.
     pub out_of_service_factor: f64,
-    /// Copies under way in the whole cluster, as a share of what its healthy nodes may send; 0 is
-    /// no limit.
+    /// Copies in flight in the whole cluster, as a share of the limit of its healthy nodes; 0 is no
+    /// limit.
     pub in_flight_share: f64,
-    /// Replicas that must stay online when nodes go into maintenance.
+    /// Replicas that must stay online when nodes enter maintenance.
     pub maintenance_minimum: u32,
-    /// Indexes of an erasure coded container that must stay online when nodes go into maintenance,
-    /// besides as many as it takes to read it.
+    /// Indexes of an erasure coded container that must stay online when nodes enter maintenance, in
+    /// addition to those needed to read it.
     pub maintenance_redundancy: u32,
     /// Copies that a reconstruction of erasure coded replicas counts as.
     pub reconstruction_weight: u32,

@@ -1,13 +1,14 @@
 //! One iteration of the container balancer: which replicas move where.
 //!
-//! Utilisation is what is used of a node's capacity, and the cluster's is that of all nodes that
-//! take part together. A node is over-utilised (under-utilised) when it is more than the threshold
-//! above (below) the cluster's. A replica moves from the fullest node to the emptiest that may get
-//! it when one of them is over- or under-utilised, neither becomes so by it, and the target stays
-//! emptier than the source was: the nodes become more even with every move, so an iteration ends.
+//! Utilisation is the used share of a node's capacity, and the cluster's is that of all
+//! participating nodes together. A node is over-utilised (under-utilised) when it is more than the
+//! threshold above (below) the cluster's. A replica moves from the fullest node to the emptiest
+//! that may get it when one of them is over- or under-utilised, neither becomes so by it, and the
+//! target stays emptier than the source was: the nodes become more even with every move, so an
+//! iteration ends.
 //!
-//! Where nodes have disks of several storage types, each type is judged by itself: replicas move
-//! between disks of one type only. Ozone judges a node by all of its disks together, which is the
+//! Where nodes have disks of several storage types, each type is balanced separately: replicas move
+//! between disks of one type only. Ozone balances a node by all of its disks together, which is the
 //! same where they are all alike.
 //!
 //! While replicas move, some of them count on both nodes in the nodes' reports. So an iteration
@@ -27,7 +28,7 @@ use crate::state::nodes::Nodes;
 use crate::state::order::Order;
 use crate::time::Millis;
 
-/// Replicas looked at under one lock.
+/// Replicas checked under one lock.
 const PORTION: usize = 1_000;
 
 /// Next step of an iteration.
@@ -37,7 +38,7 @@ pub enum Choice {
     Move(Order),
     /// Nodes that could send or get one are busy.
     Wait,
-    /// There is more to look at.
+    /// More replicas have to be checked.
     More,
     /// Nothing more is moved in this iteration.
     Exhausted,
@@ -91,7 +92,7 @@ pub struct Statistics {
     pub timed_out: u64,
     /// Bytes that nodes have got.
     pub entered: BTreeMap<DatanodeId, u64>,
-    /// Bytes that nodes have given away.
+    /// Bytes that nodes have sent away.
     pub left: BTreeMap<DatanodeId, u64>,
 }
 
@@ -218,7 +219,8 @@ impl Iteration {
             MoveResult::Failed => add(&mut s.failed, 1),
             MoveResult::TimedOut => add(&mut s.timed_out, 1),
         }
-        // The nodes are as if it had not begun: what would not have helped beside it may help now.
+        // The usage is as before the move: moves that would not have helped together with it may
+        // help now.
         self.failed.insert(moved.id);
         self.candidates.clear();
         let of = moved.storage_type;

@@ -7,9 +7,9 @@
 //! pipelines are used after all: with three nodes of which one has failed, a pipeline that still
 //! has its majority is better than none. Excluded containers are never used; new ones replace them.
 //!
-//! Of the storage types that a writer may use the first one that has a pipeline is taken. A type
-//! that enough nodes have disks of is waited for while its pipelines are made, as long as the
-//! caller can wait; the next type is for when they cannot take the blocks.
+//! Of the storage types that a writer may use the first one with a pipeline is taken. If enough
+//! nodes have disks of a type without pipelines, the caller waits for their creation, if it can;
+//! the next type is used if they cannot take the blocks.
 
 use std::sync::Arc;
 
@@ -61,12 +61,12 @@ pub struct Slot {
 /// Locations of blocks.
 #[derive(Debug, Clone, Default)]
 pub struct Allocation {
-    /// One per block asked for; none when there is no open container to use.
+    /// One per requested block; empty when there is no open container to use.
     pub slots: Vec<Slot>,
     /// Containers that the pipelines are short of: to be made now when there are no slots, else in
     /// the background.
     pub shortage: Vec<(PipelineId, u32)>,
-    /// The storage type that they are on, or that something is to be made of.
+    /// The storage type that they are on, or on which containers have to be created.
     pub storage_type: StorageType,
     /// True if there are fewer pipelines of erasure coded groups than configured.
     pub lacks_pipelines: bool,

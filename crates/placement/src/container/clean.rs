@@ -1,4 +1,4 @@
-//! Containers whose blocks are all deleted go away.
+//! Removal of containers whose blocks are all deleted.
 //!
 //! **Invariant:** a container is deleted only if its required number of replicas are known (for an
 //! erasure coded one, one of each index), all CLOSED, all empty, and none older than the newest
@@ -99,7 +99,7 @@ impl Cleaning<'_> {
             && self.reported.nobody_can_have(c, now)
     }
 
-    /// After a restart the absence of replicas means nothing until the nodes had time to report.
+    /// After a restart, missing replicas prove nothing until the nodes had time to report.
     fn reports_are_in(&self, entered: Millis, now: Millis) -> bool {
         !self.in_safe_mode
             && elapsed(entered, now) >= self.reported.settings.resend_after.min(2_000)

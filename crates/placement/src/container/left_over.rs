@@ -38,8 +38,8 @@ pub(crate) struct LeftOvers<'a> {
 }
 
 impl LeftOvers<'_> {
-    /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
-    /// to come back.
+    /// Orders the deletion of leftovers of deleted containers, once all nodes had time to come
+    /// back.
     pub fn clear_all(&self, known: &mut BTreeSet<ContainerId>, now: Millis) -> Decision {
         let mut decision = Decision::default();
         known.retain(|id| {
@@ -68,7 +68,7 @@ impl LeftOvers<'_> {
         }
         let cleared = &container.evidence.cleared;
         let indexes: BTreeSet<u32> = self.with_blocks(id).map(|r| r.replica_index).collect();
-        // One that says none of the group's may be any.
+        // One that reports an index outside of the group may be any.
         let are_known = indexes.iter().all(|i| (1..=container.config.required_nodes()).contains(i));
         if !are_known || indexes.union(cleared).count() > most {
             return;

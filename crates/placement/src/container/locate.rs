@@ -33,11 +33,11 @@ pub(crate) struct Locating<'a> {
 }
 
 impl<'a> Locating<'a> {
-    /// The container, and the pipeline to reach it through: that which it is written through while
-    /// OPEN, else one for reading made of the nodes that have a replica, the best first.
+    /// The container, and the pipeline to reach it through: while OPEN that of its writes, else one
+    /// for reads, of the nodes that have a replica, the best first.
     ///
     /// # Errors
-    /// When there is no such container, or no replica of it is known.
+    /// When there is no such container, or it has no known replica.
     pub fn locate(&self, id: ContainerId) -> Result<(&'a Container, Arc<Pipeline>), LocateError> {
         let container = self.containers.get(id).ok_or(LocateError::NotFound(id))?;
         let written = matches!(container.state, LifeCycleState::Open | LifeCycleState::Closing);
@@ -68,7 +68,7 @@ impl<'a> Locating<'a> {
         let closed = container.state == LifeCycleState::Closed;
         replicas.sort_by_key(|(r, n)| {
             let broken = matches!(r.state, ReplicaState::Unhealthy | ReplicaState::Invalid);
-            // One that is not closed yet may have come back from before its index was rebuilt.
+            // One that is not closed may be a stale one, from before its index was rebuilt.
             let late = is_ec && closed && r.state != ReplicaState::Closed;
             // It may be deleted before a client reads it.
             let goes = self.pending.is_going(container.id, r.node);

@@ -61,7 +61,7 @@ pub enum NotReconcilable {
         /// Its replication type.
         kind: ReplicationType,
     },
-    /// There is nothing to compare a replica with.
+    /// There is no other replica to compare with.
     #[error(
         "Cannot reconcile container #{id} with {nodes} required nodes. Reconciliation is only \
          supported for containers with more than 1 required node."
@@ -69,7 +69,7 @@ pub enum NotReconcilable {
     RequiredNodes {
         /// The container.
         id: ContainerId,
-        /// Replicas that it is to have.
+        /// Its required number of replicas.
         nodes: u32,
     },
     /// A replica that has not deleted a block yet would give it back to one that has.

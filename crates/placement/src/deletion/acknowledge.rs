@@ -1,9 +1,10 @@
 //! DataNodes confirm deletions.
 //!
-//! **Invariant:** a transaction leaves the log only when every replica known has confirmed it, and
-//! no other can be away: as many nodes have confirmed as the container ought to have replicas (if
-//! it is erasure coded, nodes with each of its indexes). One that has fewer keeps its transactions
-//! until it is whole again: an SCM that has just started does not know of a node that is away.
+//! **Invariant:** a transaction leaves the log only when every known replica has confirmed it, and
+//! no other can exist: the number of nodes that confirmed is the container's required number of
+//! replicas (if it is erasure coded, nodes with each of its indexes). A container with fewer keeps
+//! its transactions until it is whole again: an SCM that has just started does not have the nodes
+//! that are down.
 
 use std::collections::BTreeSet;
 

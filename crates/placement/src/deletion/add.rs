@@ -17,9 +17,9 @@ pub struct DeletedBlock {
     pub container: ContainerId,
     /// Its number.
     pub local: LocalId,
-    /// Bytes of user data in it, 0 when OM does not say.
+    /// Bytes of user data in it, 0 when OM does not send it.
     pub size: u64,
-    /// Bytes over all replicas, 0 when OM does not say.
+    /// Bytes over all replicas, 0 when OM does not send it.
     pub replicated_size: u64,
 }
 

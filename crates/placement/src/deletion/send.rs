@@ -2,7 +2,7 @@
 //!
 //! Every replica gets its command in the same round. A transaction is sent again to nodes that have
 //! not confirmed within the resend time, and put aside after too many rounds. Nodes that are not
-//! HEALTHY are left out; they get theirs when they are back.
+//! HEALTHY are skipped; they get theirs when they are back.
 
 use std::collections::BTreeMap;
 

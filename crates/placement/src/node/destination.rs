@@ -1,8 +1,8 @@
-//! Point-to-point decommission: what a node that leaves has goes to one other node, its
-//! destination, so that no third node's disks and links are busy with it.
+//! Point-to-point decommission: the replicas of a node that leaves are sent to one other node, its
+//! destination, so that no third node's disks and links are used.
 //!
-//! The destination is a preference, and replicated: the next leader goes on. What of it goes
-//! elsewhere says `replica/pair.rs`.
+//! The destination is a preference, and replicated: the next leader continues. For exceptions see
+//! `replica/pair.rs`.
 
 use std::collections::BTreeMap;
 

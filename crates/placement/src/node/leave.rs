@@ -1,6 +1,6 @@
-//! Nodes on their way out of service: what still blocks them, and when they are through.
+//! Nodes that leave service: their obstacles, and the end of their transition.
 //!
-//! A node is through when it is in no pipeline and every container with a replica on it would do
+//! A node has left when it is in no pipeline and every container with a replica on it can do
 //! without it: it is closed, and has enough good replicas on other nodes (for maintenance, enough
 //! that stay online).
 
@@ -22,7 +22,7 @@ const NAMED: usize = 10_000;
 /// Obstacles that prevent a node from leaving.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Obstacles {
-    /// Pipelines that are not gone.
+    /// Pipelines that still exist.
     pub pipelines: Vec<PipelineId>,
     /// Containers with too few good replicas elsewhere.
     pub under_replicated: Vec<ContainerId>,
@@ -48,12 +48,12 @@ impl Obstacles {
     }
 }
 
-/// A node on its way, or one whose maintenance ended.
+/// A node that leaves, or one whose maintenance ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeavingNode {
     /// The node.
     pub node: DatanodeId,
-    /// Its state after this look.
+    /// Its state after this check.
     pub state: OperationalState,
     /// Its remaining obstacles.
     pub obstacles: Obstacles,

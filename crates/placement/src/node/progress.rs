@@ -18,7 +18,7 @@ pub struct LeavingProgress {
     pub bytes_done: u64,
     /// Bytes of those that are not.
     pub bytes_left: u64,
-    /// Bytes a second of late; `None` when that is not known yet.
+    /// Recent rate in bytes per second; `None` if it is not known yet.
     pub bytes_per_second: Option<u64>,
     /// Remaining time at that rate; `None` if it is unknown.
     pub left: Option<Millis>,
@@ -33,7 +33,7 @@ pub enum Blocked {
     Pipeline(PipelineId),
     /// A container that is not closed.
     Unclosed(ContainerId, LifeCycleState),
-    /// A container that is on its way to other nodes.
+    /// A container that is being copied to other nodes.
     Copying(ContainerId, Vec<DatanodeId>),
     /// A container that no node can take, and why each of the others cannot.
     NoTarget(ContainerId, Refused),

@@ -76,7 +76,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Begins to prepare a node for being away until `expiry`, in seconds since 1970; 0 is without
+    /// Begins to prepare a node for maintenance until `expiry`, in seconds since 1970; 0 is without
     /// end.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Serving<'_> {
         if state != OperationalState::InService {
             decision.merge(close_pipelines_of(self.pipelines, id, now));
         } else if health == Health::Dead {
-            // In maintenance its replicas were counted although it was away.
+            // In maintenance its replicas were counted although it was down.
             let Self { replicas, histories, backoffs, pending, .. } = self;
             forget_replicas_of(replicas, histories, backoffs, pending, id, now);
         }

@@ -75,7 +75,7 @@ impl Watching<'_> {
             if shift.to == Health::Dead {
                 self.pending.forget_node(shift.node);
                 self.pending.note_change();
-                // One in maintenance is expected to be away, and back with its replicas.
+                // One in maintenance is expected to be down, and back with its replicas.
                 let away = self
                     .nodes
                     .get(shift.node)

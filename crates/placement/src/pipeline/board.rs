@@ -15,10 +15,10 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 use types::DatanodeId;
 
-/// Seats looked at for one choice at most: those with the most room, of several racks.
+/// Maximum of seats considered for one choice: those with the most room, of several racks.
 const POOL: usize = 16;
 
-/// Racks looked at for one choice at most.
+/// Maximum of racks considered for one choice.
 const RACKS: usize = 4;
 
 /// A node that takes new pipelines.
@@ -68,7 +68,7 @@ impl Board {
         self.count(members, leader, 1);
     }
 
-    /// Takes a pipeline away.
+    /// Removes a pipeline.
     pub fn remove_pipeline(&mut self, members: &[DatanodeId], leader: Option<DatanodeId>) {
         self.count(members, leader, -1);
     }

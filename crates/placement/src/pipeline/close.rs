@@ -1,4 +1,4 @@
-//! Pipelines that came to nothing, and the last steps of closed ones.
+//! Pipelines that failed to open, and the last steps of closed ones.
 //!
 //! A closed pipeline's groups are kept until every live member has closed the replicas of its
 //! containers: they need the group to agree on the last write. Only then, or after the destroy
@@ -33,8 +33,8 @@ pub(crate) struct Scrubbing<'a> {
 }
 
 impl Scrubbing<'_> {
-    /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no
-    /// effect, erases closed ones whose containers are closed.
+    /// Checks all pipelines: gives up those ALLOCATED for too long, repeats orders without effect,
+    /// deletes closed ones whose containers are closed.
     pub fn scrub(&mut self, now: Millis) -> Decision {
         let mut decision = Decision::default();
         for id in self.pipelines.ids() {

@@ -1,8 +1,8 @@
 //! Pipelines of erasure coded block groups: a node for each replica index, and no Raft group.
 //!
-//! They are made when blocks are asked for and take writes at once. Each has one container, as in
-//! Ozone: when that takes no more blocks the pipeline is closed, so that the next ones go to other
-//! nodes.
+//! They are created when blocks are requested and take writes immediately. Each has one container,
+//! as in Ozone: when that takes no more blocks the pipeline is closed, so that the next ones use
+//! other nodes.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +59,8 @@ impl Planning<'_> {
         Some(PipelinePlan { config, storage_type, members, leader })
     }
 
-    /// Pipelines that are missing of those that there are to be: the least number of the settings,
-    /// or as many as the data directories ask for.
+    /// Number of missing pipelines: the larger of the configured minimum and the number for the data
+    /// directories, less the open ones.
     pub fn missing_ec_pipelines(
         &self,
         config: ReplicationConfig,

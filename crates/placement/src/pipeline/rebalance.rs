@@ -1,11 +1,11 @@
 //! Closing a pipeline so that better ones can be made.
 //!
-//! Nodes come one after the other, so the first pipelines are made of the nodes that were there.
-//! When all are made and still a node takes part in none, two pipelines have the same members, or
-//! all members of one are in one rack, a pipeline is closed if that lets the rest be made better.
-//! One at a time, so that writers always find others; only when no single one helps, two at once,
-//! which change members with each other. (One after the other they would not: in place of the first
-//! one the same would be made again, for ever.)
+//! Nodes register one after the other, so the first pipelines consist of the first nodes. When all
+//! are created and still a node takes part in none, two pipelines have the same members, or all
+//! members of one are in one rack, a pipeline is closed if that allows better ones. One at a time,
+//! so that writers always find others; only when no single one helps, two at once, which exchange
+//! members. (One after the other they would not: the first one would be recreated unchanged, for
+//! ever.)
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use super::board::Board;
 use super::create::fill;
 use crate::state::pipeline::PipelineEntry;
 
-/// Pipelines tried for closing in one look, at most.
+/// Maximum of pipelines tried for closing in one check.
 const TRIED: usize = 32;
 
 /// Of two pipelines closed one after the other, those tried as the first, at most.

@@ -2,8 +2,9 @@
 //! immediately, the others after a pause that doubles, so that a container that fails again and
 //! again does not delay others or keep a node busy.
 //!
-//! The pause ends early when there may be something else to copy or decode from: when a replica of
-//! the container comes, goes or changes, and when a node that has one registers, or dies.
+//! The pause ends early when there may be another source of copies or reconstructions: when a
+//! replica of the container is reported, is deleted or changes, and when a node that has one
+//! registers, or dies.
 
 use rustc_hash::FxHashMap;
 use types::ContainerId;
@@ -11,7 +12,7 @@ use types::ContainerId;
 use crate::state::pending::PendingTasks;
 use crate::time::Millis;
 
-/// The pause behind the second failure, in milliseconds.
+/// The pause after the second failure, in milliseconds.
 const FIRST: Millis = 1_000;
 /// The longest: what `hdds.scm.replication.under.replicated.interval` is in Ozone by default.
 const LONGEST: Millis = 30_000;
@@ -21,7 +22,7 @@ const LONGEST: Millis = 30_000;
 struct Failures {
     count: u32,
     last: Millis,
-    /// When the next copy or reconstruction may be ordered.
+    /// Time from which the next copy or reconstruction may be ordered.
     until: Millis,
     /// True until the end of the pause was reported once.
     is_waited_for: bool,

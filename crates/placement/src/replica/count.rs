@@ -52,7 +52,7 @@ pub struct ReplicaCount {
 }
 
 impl ReplicaCount {
-    /// Replicas that are missing; `coming` says whether those on their way count.
+    /// Missing replicas; with `coming`, pending ones count as present.
     pub fn missing(&self, coming: bool) -> usize {
         let coming = if coming { self.coming.len() } else { 0 };
         let here = self.serving.len().saturating_add(self.closing.len()).saturating_add(coming);
@@ -63,7 +63,7 @@ impl ReplicaCount {
         factor.max(self.online.min(self.required).saturating_sub(here))
     }
 
-    /// Replicas beyond what is needed; those on their way do not count.
+    /// Replicas beyond the required number; pending ones do not count.
     pub fn excess(&self) -> usize {
         self.serving.len().saturating_sub(self.required)
     }
@@ -152,7 +152,7 @@ impl Replication<'_> {
                 s.coming.push(p.node);
             }
         }
-        // Replicas are known in the order of their reports, which differs from SCM to SCM.
+        // Replicas are stored in the order of their reports, which differs from SCM to SCM.
         for nodes in [&mut s.heard, &mut s.bad] {
             nodes.sort_unstable_by_key(|node| mixed(c.id, *node));
         }

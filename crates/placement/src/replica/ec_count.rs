@@ -48,7 +48,7 @@ pub struct EcReplicaCount {
     pub coming: ByIndex,
     /// Nodes that are deleting their good replica.
     pub going: Vec<DatanodeId>,
-    /// Nodes whose good replica may have blocks that were deleted while it was away. It counts like
+    /// Nodes whose good replica may have blocks that were deleted while it was down. It counts like
     /// any other: it lacks nothing.
     pub lagging: BTreeSet<DatanodeId>,
     /// Nodes whose replica is not trusted, or has no index of the group; in an order that is the
@@ -58,15 +58,15 @@ pub struct EcReplicaCount {
 
 impl EcReplicaCount {
     /// Indexes without a good replica in service or maintenance, and without one that is being
-    /// closed; `coming` says whether those on their way count.
+    /// closed; with `coming`, pending ones count as present.
     pub fn missing(&self, coming: bool) -> Vec<u32> {
         let there =
             |index: &u32| self.is_online(*index, coming) || self.maintenance.contains_key(index);
         (1..=self.required).filter(|index| !there(index)).collect()
     }
 
-    /// Indexes that are to be made or copied: those that are missing, and of those in maintenance
-    /// as many as must be online besides.
+    /// Indexes to create or copy: the missing ones, and of those in maintenance the number that
+    /// must be online in addition.
     pub fn needed(&self, coming: bool) -> Vec<u32> {
         let mut needed = self.missing(coming);
         let online = (1..=self.required).filter(|index| self.is_online(*index, coming)).count();
@@ -164,7 +164,7 @@ impl Replication<'_> {
                 s.coming.entry(index).or_default().push(pending.node);
             }
         }
-        // Replicas are known in the order of their reports, which differs from SCM to SCM.
+        // Replicas are stored in the order of their reports, which differs from SCM to SCM.
         for nodes in s.heard.values_mut() {
             nodes.sort_unstable_by_key(|node| mixed(c.id, *node));
         }

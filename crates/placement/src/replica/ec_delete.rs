@@ -19,8 +19,8 @@ use crate::state::container::Container;
 use crate::time::Millis;
 
 impl Replication<'_> {
-    /// One of an index that is there more than once. A node that has enough to delete is waited
-    /// for: another one in its place would be a choice that another leader does not make.
+    /// One of an index that exists more than once. If the node of the choice has too many pending
+    /// deletions, SCM waits: another leader would not choose another one.
     pub(super) fn delete_excess(
         &self,
         c: &Container,
@@ -67,8 +67,7 @@ impl Replication<'_> {
         nodes.iter().max_by_key(rank).copied()
     }
 
-    /// A bad replica, when it is not needed. All indexes are there, or the caller would have others
-    /// to bring.
+    /// A bad replica that is not needed. All indexes exist, or the caller would create others.
     pub(super) fn delete_bad(
         &self,
         c: &Container,
@@ -78,7 +77,7 @@ impl Replication<'_> {
         if !s.needed(false).is_empty() {
             return None;
         }
-        // Which index one has that says none of the group's is not known: it may be any.
+        // The index of one that reports an invalid one is unknown: it may be any.
         let replaced = |index: &u32| match (1..=s.required).contains(index) {
             true => s.heard.contains_key(index),
             false => s.heard.len() >= s.required as usize,

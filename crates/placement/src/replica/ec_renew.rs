@@ -28,8 +28,8 @@ impl Replication<'_> {
         self.reconstruct(c.id, sources, &[index], targets, until)
     }
 
-    /// An index of which every replica lags, and those to decode it from; `None` when there is
-    /// none, something else is to be done first, or no node could get it.
+    /// An index of which every replica lags, and the sources to decode it from; `None` when there
+    /// is none, another repair comes first, or no node could get it.
     pub(super) fn to_renew(
         &self,
         c: &Container,

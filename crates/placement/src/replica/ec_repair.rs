@@ -27,7 +27,7 @@ use crate::time::Millis;
 
 /// Treatment of missing indexes.
 enum Bring {
-    /// Some of them are on their way now.
+    /// Some of them are pending now.
     Ordered(Repair),
     /// They wait for limits, for nodes that have enough to do, or for enough of the others.
     Waits,
@@ -62,7 +62,7 @@ impl Repairing<'_> {
             return match self.bring(c, &count, &needed, until) {
                 Bring::Ordered(repair) => Some(repair),
                 Bring::Waits => None,
-                // One that is there twice, or is bad, may be where a missing one could be.
+                // A duplicate or bad one may occupy the node for a missing one.
                 Bring::NoTarget => self
                     .on
                     .delete_excess(c, &count, self.moves, until)
@@ -100,7 +100,7 @@ impl Repairing<'_> {
             self.on.add_damaged(c.id, s, &mut sources, &mut decoded);
         }
         if sources.len() < s.data as usize {
-            // A copy that failed is all that there is left to try.
+            // Only a copy that failed before remains to be tried.
             copied = needed.iter().copied().filter(|index| can_copy(index, true)).collect();
             decoded.clear();
         }

@@ -15,7 +15,7 @@ use crate::time::Millis;
 
 impl Replication<'_> {
     /// Up to `wanted` nodes to get an index each, in the racks that have the fewest. One that
-    /// failed lately comes last.
+    /// failed recently comes last.
     pub(super) fn choose_ec_targets(
         &self,
         c: &Container,
@@ -73,7 +73,7 @@ impl Replication<'_> {
         self.settings.replication.rack_aware.then_some(share.max(parity as usize))
     }
 
-    /// Copies an index out of a rack that has too many; the copy there is the one too many then.
+    /// Copies an index out of a rack that has too many; its source is surplus then.
     pub(super) fn spread(
         &self,
         c: &Container,
@@ -114,7 +114,7 @@ impl Replication<'_> {
     }
 }
 
-/// Nodes with a replica that is to stay, or on its way.
+/// Nodes with a replica that stays, or a pending one.
 fn placed(s: &EcReplicaCount) -> impl Iterator<Item = &DatanodeId> {
     [&s.serving, &s.closing, &s.coming, &s.maintenance]
         .into_iter()

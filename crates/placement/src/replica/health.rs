@@ -50,7 +50,7 @@ pub const HEALTHS: [&str; 16] = [
 pub struct HealthReport {
     /// Number of containers per state and per health.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Some containers of every health that needs looking at, as many as the settings say.
+    /// Some containers of every health that needs attention, up to the configured number.
     pub samples: BTreeMap<&'static str, Vec<ContainerId>>,
 }
 

@@ -21,7 +21,7 @@ use crate::state::node::{Health, Node};
 use crate::state::replica::ReplicaState;
 use crate::time::{Millis, elapsed};
 
-/// Good replicas that must be there besides.
+/// Good replicas that must exist in addition.
 const LEAST: usize = 2;
 
 impl Replication<'_> {

@@ -17,7 +17,7 @@ use crate::state::pending::PendingTasks;
 use crate::state::replica::{ReplicaState, Replicas};
 use crate::time::Millis;
 
-/// A replica on its way from one node to another.
+/// A replica that moves from one node to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Move {
     /// Its container.
@@ -30,7 +30,7 @@ pub struct Move {
     pub bytes: u64,
     /// The type of the disks that it moves between.
     pub storage_type: StorageType,
-    /// From when on it is not waited for.
+    /// Timeout of the move.
     pub until: Millis,
     /// True if the target has it.
     pub copied: bool,
@@ -47,7 +47,7 @@ pub enum MoveResult {
     TimedOut,
 }
 
-/// The moves under way, one of a container.
+/// The moves in flight, one per container.
 #[derive(Debug, Default)]
 pub struct Moves {
     moves: BTreeMap<ContainerId, Move>,
@@ -83,7 +83,7 @@ impl Moves {
         both.then_some(moved.source)
     }
 
-    /// Begins to move a replica; nothing when the source has none.
+    /// Begins to move a replica; does nothing if the source has none.
     pub(crate) fn start(
         &mut self,
         replicas: &Replicas,
@@ -103,7 +103,7 @@ impl Moves {
         Some(repair.order)
     }
 
-    /// The moves that ended since the last look.
+    /// The moves that ended since the last call.
     pub(crate) fn review(
         &mut self,
         containers: &Containers,

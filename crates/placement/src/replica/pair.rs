@@ -1,10 +1,10 @@
 //! A node that leaves and its destination ([`Destinations`]): whether a missing replica
 //! goes from the one to the other.
 //!
-//! It goes the usual way when the destination cannot take it (it has one already, has no room, is
+//! The usual rules apply when the destination cannot take it (it has one already, has no room, is
 //! not in service), when all replicas would be in one rack or too many indexes, and when the node
-//! that leaves is not HEALTHY. It waits while one of the two has enough to do, since both are there
-//! and nothing is lost meanwhile.
+//! that leaves is not HEALTHY. The copy waits while one of the two is busy, since both are up and
+//! nothing is lost meanwhile.
 
 use types::DatanodeId;
 
@@ -17,11 +17,11 @@ use crate::state::nodes::Destinations;
 
 /// Effect of a node's destination on a container.
 pub(super) enum Pair {
-    /// Its replica is to go from one node to the other now.
+    /// Its replica is copied from one node to the other now.
     Copy(DatanodeId, DatanodeId),
-    /// It is to do so when one of the two has time.
+    /// It is copied when both have time.
     Wait,
-    /// It goes the usual way.
+    /// The usual rules apply.
     None,
 }
 

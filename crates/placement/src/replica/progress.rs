@@ -14,7 +14,7 @@ pub const WINDOW: Millis = 300_000;
 /// Replicas that are remembered at most; of more the last ones.
 const MOST: usize = 10_000;
 
-/// Replicas that were waited for and came lately.
+/// Pending replicas that arrived recently.
 #[derive(Debug, Default)]
 pub struct Repaired {
     /// When, and of how many bytes.
@@ -24,13 +24,13 @@ pub struct Repaired {
 /// Progress of repairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Replicas that are to be made.
+    /// Replicas to create.
     pub missing: u64,
     /// Their bytes, about.
     pub missing_bytes: u64,
     /// Those of them that were ordered.
     pub under_way: u64,
-    /// Closed containers of which too little is left to make replicas from.
+    /// Closed containers with too few replicas left to copy or decode.
     pub lost: u64,
     /// Replicas that were made within [`WINDOW`].
     pub made: u64,
@@ -41,7 +41,7 @@ pub struct Progress {
 }
 
 impl Repaired {
-    /// A replica came that was waited for.
+    /// A pending replica arrived.
     pub(crate) fn note(&mut self, now: Millis, bytes: u64) {
         self.came.push_back((now, bytes));
         let is_old = |(at, _): &(Millis, u64)| now.saturating_sub(*at) > WINDOW;
@@ -50,7 +50,7 @@ impl Repaired {
         }
     }
 
-    /// Those that came within the window.
+    /// Those that arrived within the window.
     fn lately(&self, now: Millis) -> impl Iterator<Item = (Millis, u64)> {
         self.came.iter().copied().filter(move |(at, _)| now.saturating_sub(*at) <= WINDOW)
     }

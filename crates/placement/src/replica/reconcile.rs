@@ -68,13 +68,13 @@ impl<'a> Reconciling<'a> {
                     let pipeline = container.pipeline.unwrap_or_default();
                     decision.order(node, OrderKind::CloseContainer { id, pipeline, force: false });
                 } else if replica.keys > 0 && !can_be_read(self.reported.replicas, container) {
-                    // What a node has that was away while the others were deleted. A late write is
-                    // on more nodes than one, and they report it soon.
+                    // A replica of a node that was down while the others were deleted. A late write
+                    // is on more than one node, and they report it soon.
                 } else if replica.keys > 0 && replica.state.is_final() {
                     // If it was ever written, the record is that of a closed container: a replica
-                    // that has come as far lacks nothing. One that has not has only blocks that
-                    // were deleted elsewhere if all others were seen empty; else it may be the
-                    // last. Of one that is erasure coded there are others that make it readable.
+                    // with the record's sequence lacks nothing. One with a lower sequence has only
+                    // blocks that were deleted elsewhere if all others were reported as empty; else
+                    // it may be the last. An erasure coded one needs others to be readable.
                     let known = container.sequence_id > 0;
                     let behind = replica.sequence_id < container.sequence_id;
                     if behind && container.evidence.emptied && !container.config.is_ec() {
@@ -99,7 +99,7 @@ impl<'a> Reconciling<'a> {
         self.reported.settings.unknown_container == UnknownContainer::Delete && !self.in_safe_mode
     }
 
-    /// Containers on their way: repeats the orders that the replicas have not followed.
+    /// Containers in transition: repeats the orders that the replicas have not followed.
     pub fn review(&self, now: Millis) -> Decision {
         let mut decision = Decision::default();
         let due = |id: &ContainerId| {

@@ -90,8 +90,8 @@ impl Round<'_> {
         }
     }
 
-    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
-    /// the limits on work under way allow.
+    /// Checks up to `count` containers from `start` on, and orders copies and deletions within the
+    /// limits of pending ones.
     pub fn run(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
         let mut repairs = Repairs::default();
         let timeout = self.settings.replication.timeout;
@@ -150,9 +150,9 @@ impl Round<'_> {
         repairs
     }
 
-    /// Orders the deletions once more that their nodes may have forgotten, as far as the same
-    /// replica would be chosen now. Another one may have been lost since: then this one stays, if
-    /// its node did forget, and is counted as going until its node reports it behind its time.
+    /// Repeats deletions that their nodes may have lost, if the same replica would be chosen now.
+    /// Another one may have been lost since: then this one stays, if its node lost the order, and
+    /// counts as being deleted until its node reports it after the timeout.
     fn repeat_deletions(&mut self, now: Millis, until: Millis, decision: &mut Decision) {
         for (id, node) in self.pending.take_doubtful() {
             let Some(before) = self.pending.take_deletion(id, node) else { continue };
@@ -170,7 +170,7 @@ impl Round<'_> {
     /// repair.
     fn left_of(&self, id: ContainerId, now: Millis) -> Option<Left> {
         let container = self.containers.get(id)?;
-        // Just closed: the reports of the other replicas are on their way.
+        // Just closed: the reports of the other replicas are in flight.
         if elapsed(container.state_enter_ms, now) < self.settings.resend_after {
             return None;
         }

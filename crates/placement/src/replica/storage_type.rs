@@ -18,7 +18,7 @@ pub struct StorageTypeRepairs {
 }
 
 impl StorageTypeRepairs {
-    /// Remembers that a replica is to move.
+    /// Records that a replica moves.
     pub(super) fn note(&mut self, id: ContainerId, node: DatanodeId, until: Millis) {
         self.tried.insert((id, node), until);
     }

@@ -5,8 +5,8 @@
 //! If the cluster's limit delays one, the next round is for containers that are at least as urgent
 //! as the most urgent delayed one; so none waits for less urgent ones with smaller ids.
 //!
-//! A round has replicas made, or replicas that are too many deleted, only when as much time has
-//! passed since the last one that did as the settings say.
+//! A round creates replicas, or deletes surplus ones, only after the configured interval since the
+//! last round that did.
 
 use crate::settings::ReplicationSettings;
 use crate::state::order::OrderKind;
@@ -26,7 +26,7 @@ pub struct Urgency {
     left_out: bool,
     /// Replicas that are missing or misplaced.
     under: RoundInterval,
-    /// Replicas that are too many.
+    /// Surplus replicas.
     over: RoundInterval,
 }
 
@@ -34,7 +34,7 @@ pub struct Urgency {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct RoundInterval {
     is_due: bool,
-    /// When the last round began in which it was.
+    /// Start of the last round in which it was due.
     last: Option<Millis>,
 }
 
@@ -48,7 +48,7 @@ impl RoundInterval {
 }
 
 impl Urgency {
-    /// Nothing is missing: there may be replicas too many, or in the wrong rack.
+    /// No replica is missing: there may be surplus ones, or some in the wrong rack.
     pub(super) const CAN_WAIT: Left = Left::MAX;
 
     /// A round over all containers begins.

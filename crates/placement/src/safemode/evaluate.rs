@@ -8,7 +8,7 @@ use crate::state::pipeline::Pipelines;
 /// Members of a RATIS/THREE pipeline.
 const MEMBERS: u32 = 3;
 
-/// A rule, and whether it holds.
+/// A rule, and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleStatus {
     /// Ozone's name of the rule.
@@ -98,7 +98,7 @@ impl Rules<'_> {
         let loaded = &self.safe_mode.pipelines;
         let share = self.settings.reported_pipeline_share;
         let required = whole((share * loaded.len() as f64).ceil());
-        // A pipeline that was closed meanwhile is not waited for.
+        // A pipeline that was closed meanwhile is not required.
         let reported = loaded
             .iter()
             .filter(|id| self.pipelines.get(**id).is_none_or(|e| !e.reported.is_empty()));

@@ -1,7 +1,8 @@
 //! Safe mode: after a start SCM waits until enough of the cluster has reported before it hands out
 //! blocks.
 //!
-//! It is left once, when every rule holds, or when an operator says so; it is never entered again.
+//! It is left once, when every rule is satisfied, or on an operator's request; it is never entered
+//! again.
 
 mod evaluate;
 
