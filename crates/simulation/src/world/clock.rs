@@ -1,6 +1,5 @@
-//! Time: it stands still while a thread runs, and jumps to the next thing that is due when all
-//! wait. Each look at a clock costs a moment, so that a thread that spins until some time gets
-//! there.
+//! Time: it stands still while a thread runs, and jumps to the next due event when all wait. Each
+//! read of a clock takes a moment, so that a thread that spins until some time reaches it.
 
 use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval, useconds_t};
 
@@ -57,7 +56,7 @@ fn read(clock: clockid_t) -> Option<u64> {
     }
 }
 
-/// When it is, for the world, that a clock of this thread's machine shows `at`.
+/// Simulated time at which a clock of this thread's machine shows `at`.
 pub(super) fn due(clock: clockid_t, at: &timespec) -> u64 {
     let shown = at.tv_sec as u64 * SECOND + at.tv_nsec as u64;
     // The size of the number determines the clock if the caller did not specify it.
@@ -88,7 +87,7 @@ fn split(at: u64) -> (i64, i64) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock_gettime(clock: clockid_t, out: *mut timespec) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::clock_gettime(clock, out) };
     }
     world().now += READ_COST;
@@ -139,7 +138,7 @@ unsafe extern "C" fn clock_nanosleep(
     left: *mut timespec,
 ) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::clock_nanosleep(clock, flags, t, left) };
     }
     // SAFETY: the caller gave a time.
@@ -151,7 +150,7 @@ unsafe extern "C" fn clock_nanosleep(
 /// See `nanosleep(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn nanosleep(t: *const timespec, left: *mut timespec) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { clock_nanosleep(libc::CLOCK_MONOTONIC, 0, t, left) }
 }
 

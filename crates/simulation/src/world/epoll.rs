@@ -130,7 +130,7 @@ pub(super) fn make(kind: Kind) -> c_int {
 unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
     match inside() {
         true => make(Kind::Epoll { interests: BTreeMap::new(), ready: VecDeque::new() }),
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::epoll_create1(flags) },
     }
 }
@@ -140,7 +140,7 @@ unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
 unsafe extern "C" fn eventfd(initial: c_uint, flags: c_int) -> c_int {
     match inside() {
         true => make(Kind::Event { count: u64::from(initial) }),
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::eventfd(initial, flags) },
     }
 }
@@ -149,7 +149,7 @@ unsafe extern "C" fn eventfd(initial: c_uint, flags: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn epoll_ctl(ep: c_int, op: c_int, fd: c_int, event: *mut epoll_event) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::epoll_ctl(ep, op, fd, event) };
     }
     // SAFETY: null, or what the caller gave.
@@ -187,7 +187,7 @@ unsafe extern "C" fn epoll_wait(
     timeout: c_int,
 ) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::epoll_wait(ep, events, max, timeout) };
     }
     if timeout != 0 && hooks::fires(Hook::Interrupt) {
@@ -249,7 +249,7 @@ unsafe extern "C" fn read(fd: c_int, data: *mut libc::c_void, len: size_t) -> ss
         return real::fail(error) as ssize_t;
     }
     let len = disk::short(fd, 1, len);
-    // SAFETY: passed on as it came, or with room for more.
+    // SAFETY: passed through unchanged, or with room for more.
     unsafe { real::read(fd, data, len) }
 }
 
@@ -271,7 +271,7 @@ unsafe extern "C" fn write(fd: c_int, data: *const libc::c_void, len: size_t) ->
             Kind::Epoll { .. } => real::fail(libc::EINVAL) as ssize_t,
         };
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { disk::write(fd, data, len) }
 }
 
@@ -289,7 +289,7 @@ unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssiz
     if let Err(error) = disk::about_to_read(fd) {
         return real::fail(error) as ssize_t;
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::readv(fd, parts, count) }
 }
 
@@ -305,7 +305,7 @@ unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssi
             given.iter().map(|p| (p.iov_base.cast_const().cast(), p.iov_len)).collect();
         return socket::transmit(id, &parts);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { disk::write_parts(fd, given) }
 }
 
@@ -316,14 +316,14 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
         world().forget(fd);
         disk::closed(fd);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::close(fd) }
 }
 
 /// See `fcntl(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(fd: c_int, op: c_int, arg: libc::c_long) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let done = unsafe { real::fcntl64(fd, op, arg) };
     if inside() && matches!(op, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) && done >= 0 {
         let world = world();
@@ -339,7 +339,7 @@ unsafe extern "C" fn fcntl(fd: c_int, op: c_int, arg: libc::c_long) -> c_int {
 /// See `fcntl(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl64(fd: c_int, op: c_int, arg: libc::c_long) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { fcntl(fd, op, arg) }
 }
 

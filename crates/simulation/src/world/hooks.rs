@@ -49,7 +49,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Each of them from never to often, as the seed says.
+    /// Rates from never to often, as the seed picks.
     pub fn of_seed(random: &mut Random) -> Self {
         let often = std::array::from_fn(|_| *random.pick(&[0, 0, 4, 30, 300]));
         Self { often, done: Default::default() }
@@ -107,7 +107,7 @@ pub(super) fn delay(hook: Hook, most: u64) {
     }
 }
 
-/// When a wait with a deadline ends by itself this time.
+/// Time at which a wait with a deadline ends spuriously.
 pub(super) fn spurious_end(deadline: Option<u64>) -> Option<u64> {
     if !fires(Hook::SpuriousWake) {
         return None;

@@ -38,9 +38,9 @@ pub struct Links {
     mangled: FxHashMap<(usize, usize), u64>,
     /// Number of damaged packets.
     pub damaged: u64,
-    /// Cuts that stay until they are mended one by one; each may be there several times.
+    /// Cuts that remain until they are mended one by one; each may be there several times.
     severed: Vec<(usize, usize)>,
-    /// When a direction was closed last.
+    /// Times at which directions were last closed.
     closed_at: FxHashMap<(usize, usize), u64>,
 }
 

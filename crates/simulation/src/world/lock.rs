@@ -12,7 +12,7 @@ use super::{clock, inside, maybe_yield, random, real, wait_on, wake, world};
 /// Maximum delay of a slow lock, in nanoseconds.
 const MAX_LOCK_DELAY: u64 = 20_000_000;
 
-/// See `syscall(2)`: Rust's locks come this way.
+/// See `syscall(2)`: Rust's locks use it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syscall(
     n: c_long,
@@ -34,7 +34,7 @@ unsafe extern "C" fn syscall(
             return random::fill(a as *mut libc::c_void, b as usize) as c_long;
         }
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::syscall(n, a, b, c, d, e, f) }
 }
 
@@ -79,7 +79,7 @@ fn futex(address: c_long, op: c_int, value: u32, timeout: *const timespec) -> c_
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::pthread_mutex_lock(mutex) };
     }
     hooks::delay(Hook::SlowLock, MAX_LOCK_DELAY);
@@ -98,7 +98,7 @@ unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
 /// See `pthread_mutex_trylock(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let tried = unsafe { real::pthread_mutex_trylock(mutex) };
     if inside() {
         world().holds(tried == 0, 1);
@@ -109,7 +109,7 @@ unsafe extern "C" fn pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int
 /// See `pthread_mutex_unlock(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let unlocked = unsafe { real::pthread_mutex_unlock(mutex) };
     if inside() {
         world().holds(unlocked == 0, -1);
@@ -121,7 +121,7 @@ unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int 
     unlocked
 }
 
-/// Lets the mutex go, waits for the condition, and takes the mutex again.
+/// Releases the mutex, waits for the condition, and takes the mutex again.
 unsafe fn wait(cond: usize, mutex: *mut pthread_mutex_t, deadline: Option<u64>) -> c_int {
     // SAFETY: the caller holds the mutex.
     unsafe { real::pthread_mutex_unlock(mutex) };
@@ -149,7 +149,7 @@ unsafe extern "C" fn pthread_cond_wait(
     match inside() {
         // SAFETY: as the caller's.
         true => unsafe { wait(cond as usize, mutex, None) },
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::pthread_cond_wait(cond, mutex) },
     }
 }
@@ -166,7 +166,7 @@ unsafe extern "C" fn pthread_cond_timedwait(
         true => unsafe {
             wait(cond as usize, mutex, Some(clock::due(libc::CLOCK_REALTIME, &*until)))
         },
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::pthread_cond_timedwait(cond, mutex, until) },
     }
 }
@@ -182,7 +182,7 @@ unsafe extern "C" fn pthread_cond_clockwait(
     match inside() {
         // SAFETY: as the caller's.
         true => unsafe { wait(cond as usize, mutex, Some(clock::due(of_clock, &*until))) },
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::pthread_cond_clockwait(cond, mutex, of_clock, until) },
     }
 }
@@ -191,7 +191,7 @@ unsafe extern "C" fn pthread_cond_clockwait(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::pthread_cond_signal(cond) };
     }
     wake(Key::At(cond as usize), 1);
@@ -202,7 +202,7 @@ unsafe extern "C" fn pthread_cond_signal(cond: *mut pthread_cond_t) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_cond_broadcast(cond: *mut pthread_cond_t) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::pthread_cond_broadcast(cond) };
     }
     wake(Key::At(cond as usize), usize::MAX);
@@ -215,7 +215,7 @@ macro_rules! rwlock {
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(lock: *mut pthread_rwlock_t) -> c_int {
             if !inside() {
-                // SAFETY: passed on as it came.
+                // SAFETY: passed through unchanged.
                 return unsafe { real::$real(lock) };
             }
             loop {
@@ -236,7 +236,7 @@ rwlock!(pthread_rwlock_wrlock, pthread_rwlock_wrlock, pthread_rwlock_trywrlock);
 /// See `pthread_rwlock_unlock(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_rwlock_unlock(lock: *mut pthread_rwlock_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let unlocked = unsafe { real::pthread_rwlock_unlock(lock) };
     if inside() {
         wake(Key::At(lock as usize), usize::MAX);

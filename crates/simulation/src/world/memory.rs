@@ -1,8 +1,8 @@
 //! Memory: the same calls get the same addresses and the same sizes in each run.
 //!
-//! The C library's allocator does not give that: what a thread that ended leaves behind comes back
-//! when the kernel is done with it. Addresses are hashed (by locks, caches), and how large a block
-//! really is counts for how full a table in memory is.
+//! The C library's allocator is not deterministic: memory of an ended thread is freed when the
+//! kernel is done with it. Addresses are hashed (by locks, caches), and the real size of a block
+//! counts for the size of a table in memory.
 //!
 //! Blocks have sizes of a few classes; each class has a list of free blocks, and new ones come from
 //! one large range of addresses. Memory outside of the run has a range of its own and is never
@@ -69,7 +69,7 @@ thread_local! {
     static IS_ASIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something whose memory is not of the run: it may come at another time in each run.
+/// Runs code whose memory is outside of the run: it may run at another time in each run.
 pub(super) fn aside<R>(work: impl FnOnce() -> R) -> R {
     let before = IS_ASIDE.replace(true);
     let done = work();
@@ -106,7 +106,7 @@ pub(super) fn reserve(at: usize, len: usize) -> usize {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let flags = if at == 0 { flags } else { flags | libc::MAP_FIXED_NOREPLACE };
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping where nothing is.
+    // SAFETY: a new mapping at a free address.
     let got = unsafe { libc::mmap(at as *mut c_void, len, protection, flags, -1, 0) };
     if got == libc::MAP_FAILED {
         real::fatal("the machine has no more memory");
@@ -223,7 +223,8 @@ unsafe extern "C" fn calloc(count: size_t, size: size_t) -> *mut c_void {
 /// See `malloc(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: *mut c_void) {
-    // A thread that left the world gives nothing back either: when it does, no run says.
+    // A thread that left the world frees nothing either: the time at which it does is not
+    // deterministic.
     if block.is_null() || is_aside(block as usize) || !inside() {
         return;
     }
@@ -267,7 +268,7 @@ unsafe extern "C" fn realloc(block: *mut c_void, size: size_t) -> *mut c_void {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn reallocarray(block: *mut c_void, count: size_t, size: size_t) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         Some(size) => unsafe { realloc(block, size) },
         None => fail_with(libc::ENOMEM),
     }
@@ -340,7 +341,7 @@ mod tests {
             let longer = realloc(block.cast(), 100_000).cast::<u8>();
             assert_eq!(*longer, 7);
             free(longer.cast());
-            // Hidden from the optimiser, which may leave out an allocation that nothing uses.
+            // Hidden from the optimiser, which may remove an unused allocation.
             assert!(std::hint::black_box(malloc(usize::MAX)).is_null());
             assert!(std::hint::black_box(calloc(usize::MAX, 2)).is_null());
         }

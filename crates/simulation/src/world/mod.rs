@@ -22,8 +22,7 @@
 //! * **A machine** can be suspended ([`suspend`]).
 //! * **Memory** has the same addresses in each run ([`memory`]).
 //!
-//! Everything that is picked comes from one seeded generator, so that a seed gives the same run
-//! again.
+//! Every choice comes from one seeded generator, so that a seed repeats the same run.
 
 pub mod clock;
 pub mod disk;
@@ -62,9 +61,9 @@ pub struct World {
     pub now: u64,
     /// Of every choice.
     pub random: Random,
-    /// The machines; the first is the one that looks on.
+    /// The machines; the first is the observer's.
     pub machines: Vec<Machine>,
-    /// Every process there ever was; the first is the one that looks on.
+    /// All processes, including ended ones; the first is the observer's.
     pub processes: Vec<Process>,
     /// Delays and cuts.
     pub links: Links,
@@ -95,7 +94,7 @@ pub fn world() -> &'static mut World {
     unsafe { &mut *WORLD.load(Ordering::Relaxed) }
 }
 
-/// Does something to files in the world's own name, so that nothing of it is taken back.
+/// Changes files on behalf of the world, so that no change is reverted.
 fn unobserved<R>(work: impl FnOnce() -> R) -> R {
     let before = std::mem::replace(&mut world().quiet, true);
     let done = work();

@@ -44,7 +44,7 @@ pub struct Process {
     pub machine: usize,
     /// True if it runs.
     pub alive: bool,
-    /// When it ended.
+    /// Time of its end.
     pub ended: Option<u64>,
 }
 
@@ -71,9 +71,9 @@ pub fn add_machine(clock: Clock) -> usize {
     number
 }
 
-/// The directory of the process that runs on a machine, or is to. It has another name for each:
-/// what an earlier one still does until it lets its last lock go is done to the old one, and
-/// changes nothing.
+/// The directory of the process that runs on a machine, or is to run. It has another name for each:
+/// an earlier one that still runs until it has released its last lock writes to the old one,
+/// without effect.
 pub fn home(machine: usize) -> PathBuf {
     super::disk::directory(machine).join(format!("life-{}", world().machines[machine].lives))
 }
@@ -175,7 +175,7 @@ pub(super) fn leave_if_dead() {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gethostname(name: *mut c_char, len: size_t) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::gethostname(name, len) };
     }
     let address = address(machine().number);

@@ -92,7 +92,7 @@ unsafe extern "C" fn __wrap__ZN7rocksdb14ThreadPoolImpl8ScheduleEPFvPvES1_S1_S3_
     tag: *mut c_void,
     instead: Job,
 ) {
-    // SAFETY: a pool like the caller's, the rest passed on as it came.
+    // SAFETY: a pool like the caller's, the rest passed through unchanged.
     unsafe {
         __real__ZN7rocksdb14ThreadPoolImpl8ScheduleEPFvPvES1_S1_S3_(
             own(pool),
@@ -110,6 +110,6 @@ unsafe extern "C" fn __wrap__ZN7rocksdb14ThreadPoolImpl10UnScheduleEPv(
     pool: Pool,
     tag: *mut c_void,
 ) -> c_int {
-    // SAFETY: a pool like the caller's, the rest passed on as it came.
+    // SAFETY: a pool like the caller's, the rest passed through unchanged.
     unsafe { __real__ZN7rocksdb14ThreadPoolImpl10UnScheduleEPv(own(pool), tag) }
 }

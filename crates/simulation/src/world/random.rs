@@ -68,7 +68,7 @@ pub(super) fn fill(buffer: *mut c_void, len: size_t) -> ssize_t {
 unsafe extern "C" fn getrandom(buffer: *mut c_void, len: size_t, flags: c_uint) -> ssize_t {
     match inside() {
         true => fill(buffer, len),
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::getrandom(buffer, len, flags) },
     }
 }
@@ -76,7 +76,7 @@ unsafe extern "C" fn getrandom(buffer: *mut c_void, len: size_t, flags: c_uint) 
 /// See `getentropy(3)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getentropy(buffer: *mut c_void, len: size_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let got = unsafe { getrandom(buffer, len, 0) };
     if got == len as ssize_t { 0 } else { -1 }
 }
@@ -100,7 +100,7 @@ unsafe extern "C" fn _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_
             fill((&raw mut value).cast(), size_of::<c_uint>());
             value
         }
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         false => unsafe { real::_ZNSt13random_device9_M_getvalEv(device) },
     }
 }
@@ -116,7 +116,7 @@ thread_local! {
 unsafe extern "C" fn __wrap__ZN7rocksdb6Random14GetTLSInstanceEv() -> *mut u32 {
     ROCKSDB.with(|state| {
         if state.get() == 0 {
-            // By the thread's number: whether it comes here must change nothing for others.
+            // By the thread's number: a call must change nothing for other threads.
             let number = me().unwrap_or(0) as u64;
             state.set((Random::new(number).next() % 0x7fff_fffe) as u32 + 1);
         }

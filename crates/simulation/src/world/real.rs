@@ -118,7 +118,7 @@ pub fn fatal(text: &str) -> ! {
     unsafe { libc::_exit(70) }
 }
 
-/// Says what the caller of a C function is to see.
+/// Sets the error that the caller of a C function gets.
 pub fn fail(errno: c_int) -> c_int {
     // SAFETY: the thread's own errno.
     unsafe { *libc::__errno_location() = errno };

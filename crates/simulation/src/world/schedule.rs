@@ -39,7 +39,7 @@ struct Thread {
     state: State,
     /// Opened by the thread that picks this one.
     gate: &'static AtomicU32,
-    /// Counts its waits, so that a timer of an earlier one is known.
+    /// Counts its waits, so that a timer of an earlier one is recognized.
     waits: u64,
     /// Total suspension of its machine at the start of the last wait.
     slept: u64,
@@ -96,7 +96,7 @@ pub struct Schedule {
     picks: Option<(c_int, String)>,
     /// A runnable thread yields once in this many times; 0: never.
     restless: u64,
-    /// The same where a thread looks at a clock, or takes a lock of the C library; 0: never.
+    /// The same where a thread reads a clock, or takes a lock of the C library; 0: never.
     anywhere: u64,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn begin() {
     ME.set(first);
 }
 
-/// The calling thread takes the place kept for it, and waits for its first turn.
+/// The calling thread takes its reserved place, and waits until it is picked.
 pub(super) fn enter(number: usize) {
     wait_at_gate(world_gate(number));
     ME.set(number);
@@ -189,14 +189,14 @@ pub fn wake(key: Key, most: usize) -> usize {
     world().wake(key, most)
 }
 
-/// Lets another thread run; this one can go on at once.
+/// Lets another thread run; this one stays runnable.
 pub fn yield_now() {
     let Some(me) = me() else { return };
     world().make_ready(me, true);
     switch_from(me);
 }
 
-/// Now and then lets another thread run.
+/// Sometimes lets another thread run.
 pub fn maybe_yield() {
     let world = world();
     let restless = world.schedule.restless;
@@ -205,8 +205,8 @@ pub fn maybe_yield() {
     }
 }
 
-/// Lets another thread run where this one looks at a clock or takes a lock, when a run has that: it
-/// may be in the middle of anything. The process that looks on is left alone.
+/// Lets another thread run where this one reads a clock or takes a lock, if the run is configured
+/// so: it may be in the middle of any code. The observer is excluded.
 pub(super) fn give_way() {
     let world = world();
     let once_in = world.schedule.anywhere;
@@ -238,14 +238,14 @@ impl Schedule {
         me().map_or(0, |me| self.threads[me].process)
     }
 
-    /// Notes a pick where it was asked for: two runs that part ways show the first thread that did
-    /// something else.
+    /// Records a pick in the trace: two runs that diverge show the first thread that behaved
+    /// differently.
     fn trace_pick(&mut self, number: usize, now: u64) {
         let Some((fd, text)) = &mut self.picks else { return };
         let Thread { process, name, .. } = &self.threads[number];
         aside(|| _ = writeln!(text, "{} {now} {number} {process} {name}", self.switches));
         if text.len() > 1 << 20 {
-            // SAFETY: the text is as long as said.
+            // SAFETY: the text has this length.
             unsafe { real::write(*fd, text.as_ptr().cast(), text.len()) };
             text.clear();
         }
@@ -329,7 +329,7 @@ impl World {
         self.schedule.restless = once_in;
     }
 
-    /// The same where threads look at clocks and take locks of the C library.
+    /// The same where threads read clocks and take locks of the C library.
     pub fn preempt_anywhere_once_in(&mut self, once_in: u64) {
         self.schedule.anywhere = once_in;
     }
@@ -416,7 +416,7 @@ impl World {
         woken
     }
 
-    /// The thread that runs next; time goes on when none can.
+    /// The thread that runs next; time advances when none can.
     fn pick(&mut self) -> usize {
         loop {
             let none = self.schedule.ready.is_empty();

@@ -14,7 +14,7 @@ pub struct Sleep {
     pub(super) since: Option<u64>,
     /// For how long in all, without the present time.
     pub(super) slept: u64,
-    /// Threads that could go on.
+    /// Runnable threads.
     held: Vec<usize>,
     /// Waits whose time is over: the thread, the number of its wait, and when it was.
     late: Vec<(usize, u64, u64)>,
@@ -34,7 +34,7 @@ impl World {
         self.machines[machine].sleep.held.extend(held);
     }
 
-    /// Lets a machine go on that is suspended.
+    /// Resumes a suspended machine.
     pub fn resume(&mut self, machine: usize) {
         let now = self.now;
         let sleep = &mut self.machines[machine].sleep;

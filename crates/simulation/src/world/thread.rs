@@ -60,7 +60,7 @@ fn arm() {
         unsafe { libc::pthread_key_create(&mut key, Some(end)) };
         key
     });
-    // SAFETY: the key exists; the value only has to be none of nothing.
+    // SAFETY: the key exists; the value only has to differ from null.
     unsafe { libc::pthread_setspecific(*key, std::ptr::dangling::<u8>().cast()) };
 }
 
@@ -74,8 +74,8 @@ unsafe extern "C" fn end(_: *mut c_void) {
 }
 
 /// The caller's attributes, with a stack whose address is the same in each run: hashes are seeded
-/// by such addresses, and those of the C library depend on when the kernel is done with threads
-/// that ended. No stack is used twice; what a thread touched of its own stays.
+/// by such addresses, and those of the C library depend on when the kernel is done with ended
+/// threads. No stack is used twice; a thread's own pages remain.
 unsafe fn with_stack(attr: *const pthread_attr_t) -> pthread_attr_t {
     let mut own = MaybeUninit::<pthread_attr_t>::uninit();
     let (mut size, mut detached) = (DEFAULT_STACK, libc::PTHREAD_CREATE_JOINABLE);
@@ -100,13 +100,13 @@ unsafe extern "C" {
 }
 
 /// See `pthread_attr_getguardsize(3)`: below a stack of the world's own nothing is mapped, which
-/// the C library does not know and Rust asks for.
+/// the C library does not have in its attributes and Rust requests.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_attr_getguardsize(
     attr: *const pthread_attr_t,
     size: *mut libc::size_t,
 ) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let told = unsafe { real::pthread_attr_getguardsize(attr, size) };
     // SAFETY: filled by the call above.
     if told == 0 && unsafe { *size } == 0 {
@@ -153,12 +153,12 @@ unsafe extern "C" fn pthread_join(thread: pthread_t, out: *mut *mut c_void) -> c
         while !world().is_done(number) {
             wait_on(Key::Join(number), None);
         }
-        // A killed process' threads count as done and never end: to join one is to wait for ever.
+        // A killed process' threads count as done and never end: joining one waits for ever.
         while !world().is_alive(number) {
             park(None);
         }
     }
-    // SAFETY: passed on; the thread is past everything that waits for others.
+    // SAFETY: passed through; the thread is past everything that waits for others.
     unsafe { real::pthread_join(thread, out) }
 }
 
@@ -172,7 +172,7 @@ unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) 
             world().name_thread(number, given.to_string_lossy().into_owned());
         }
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::pthread_setname_np(thread, name) }
 }
 
@@ -188,7 +188,7 @@ unsafe extern "C" fn sched_getaffinity(
     set: *mut libc::cpu_set_t,
 ) -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::sched_getaffinity(pid, size, set) };
     }
     // SAFETY: the caller's set has this size.
@@ -206,7 +206,7 @@ unsafe extern "C" fn sched_getaffinity(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sched_yield() -> c_int {
     if !inside() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::sched_yield() };
     }
     // A thread that spins sees time go by.

@@ -35,7 +35,7 @@ pub enum Part {
     Log,
     /// All but the Raft logs.
     State,
-    /// The containers of a DataNode: its id stays.
+    /// The containers of a DataNode; it keeps its id.
     Data,
 }
 
@@ -118,19 +118,19 @@ fn copy_below(from: &Path, to: &Path, which: &dyn Fn(&OsStr) -> bool) -> io::Res
     Ok(())
 }
 
-/// Flips a bit in one of the machine's files; says where.
+/// Flips a bit in one of the machine's files; returns its position.
 pub fn rot(machine: usize, random: &mut Random) -> Option<String> {
     let (path, len) = any_file(machine, random, |_| true)?;
     flip(&path, random.below(len), random)
 }
 
-/// Flips a bit in one of a DataNode's files of blocks; says where.
+/// Flips a bit in one of a DataNode's files of blocks; returns its position.
 pub fn rot_block(machine: usize, random: &mut Random) -> Option<String> {
     let (path, len) = any_file(machine, random, is_of_blocks)?;
     flip(&path, random.below(len), random)
 }
 
-/// Cuts one of a DataNode's files of blocks off, or removes it; says where.
+/// Truncates one of a DataNode's files of blocks, or removes it; returns its position.
 pub fn cut_block(machine: usize, random: &mut Random) -> Option<String> {
     let (path, len) = any_file(machine, random, is_of_blocks)?;
     if random.one_in(4) {
@@ -159,7 +159,7 @@ fn any_file(
     if files.is_empty() { None } else { Some(random.pick(&files).clone()) }
 }
 
-/// Flips a bit in what was synced last to the machine's Raft log; says where.
+/// Flips a bit in the last synced part of the machine's Raft log; returns its position.
 pub fn rot_log_end(machine: usize, random: &mut Random) -> Option<String> {
     let end = world().files.log_ends.get(&machine)?.clone();
     flip(&node::home(machine).join(&end.path), end.at + random.below(end.len), random)

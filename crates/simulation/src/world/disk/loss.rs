@@ -16,7 +16,7 @@ const SECTOR: u64 = 512;
 pub(super) enum Effect {
     /// Bytes are written.
     Write,
-    /// Bytes become zeros; the length stays.
+    /// Bytes become zeros; the length does not change.
     Punch,
     /// The file has another length.
     Resize(u64),
@@ -54,7 +54,7 @@ struct Rewrite {
 fn read_at(fd: c_int, at: u64, len: u64) -> Vec<u8> {
     let len = len.min(super::len_of(fd).saturating_sub(at));
     let mut bytes = vec![0; len as usize];
-    // SAFETY: the buffer is as long as said.
+    // SAFETY: the buffer has this length.
     let read = unsafe { real::pread64(fd, bytes.as_mut_ptr().cast(), bytes.len(), at as off64_t) };
     bytes.truncate(read.max(0) as usize);
     bytes
@@ -62,7 +62,7 @@ fn read_at(fd: c_int, at: u64, len: u64) -> Vec<u8> {
 
 fn write_at(fd: c_int, at: u64, bytes: &[u8]) {
     if !bytes.is_empty() {
-        // SAFETY: a descriptor of our own, a buffer as long as said.
+        // SAFETY: a descriptor of our own, a buffer of this length.
         unsafe { real::pwrite64(fd, bytes.as_ptr().cast(), bytes.len(), at as off64_t) };
     }
 }
@@ -114,7 +114,7 @@ impl Unsynced {
     }
 
     /// Of the changes up to a number the disk keeps any: whole ones, and sectors of others. Later
-    /// ones stay as they are, unsynced.
+    /// ones remain unsynced.
     pub(super) fn keep_any(&mut self, number: u64, random: &mut Random) {
         let mut rewrites = Vec::new();
         for change in std::mem::take(&mut self.changes).into_iter().rev() {
@@ -122,7 +122,7 @@ impl Unsynced {
             undo_write(self.fd, &change, 0);
             rewrites.push(Rewrite { change, after });
         }
-        // How much of it was on its way to the disk is a matter of the whole, not of each write.
+        // The share that reached the disk is drawn for all writes, not for each.
         let most = *random.pick(&[0, 1, 2, 3]);
         for Rewrite { change, after } in rewrites.into_iter().rev() {
             let Change { at, len, effect, .. } = change;

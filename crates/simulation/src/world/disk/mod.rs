@@ -87,13 +87,13 @@ impl Default for Disk {
 pub struct Errors {
     /// Reads that fail with EIO.
     pub read: u64,
-    /// Writes that fail with EIO and do nothing.
+    /// Writes that fail with EIO and change nothing.
     pub write: u64,
     /// fsyncs that fail with EIO. Unsynced writes are dropped; the next fsync succeeds.
     pub sync: u64,
     /// The same for files of blocks and segments only.
     pub sync_blocks: u64,
-    /// Writes that are confirmed and do nothing.
+    /// Writes that are confirmed and change nothing.
     pub lost: u64,
     /// Writes that are confirmed and go to another place of the same file.
     pub misdirected: u64,
@@ -168,7 +168,7 @@ impl Files {
     }
 }
 
-/// A file that is on no machine's disk: nothing happens to it.
+/// A file that is on no machine's disk: it is never damaged.
 pub fn aside(name: &str) -> PathBuf {
     world().files.root.join(name)
 }
@@ -227,7 +227,7 @@ fn step(machine: usize) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     if !has_disk() {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::open64(path, flags, mode) };
     }
     // SAFETY: a C string, as `open` asks for.
@@ -242,7 +242,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> 
         return real::fail(libc::EIO);
     }
     let new = place.is_some() && flags & libc::O_CREAT != 0 && !name.exists();
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let fd = unsafe { real::open64(path, flags, mode) };
     if fd >= 0
         && let Some((machine, below)) = place
@@ -260,7 +260,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> 
 /// See `open(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { open64(path, flags, mode) }
 }
 
@@ -292,7 +292,7 @@ pub(super) fn forget_open_files(machine: usize) {
     unsafe { real::close(nowhere) };
 }
 
-/// The machine loses power: takes back what was not synced, as far as the seed says.
+/// The machine loses power: reverts unsynced changes, as the seed picks.
 pub(super) fn lose(machine: usize, random: &mut Random) {
     let any_order = world().contract.any_order && random.one_in(2);
     let files = &mut world().files;

@@ -15,7 +15,7 @@ use super::{OpenFile, directory, has_disk, path_of, volume};
 /// Blocks of 4 KiB that a disk has.
 const DISK_BLOCKS: u64 = 1 << 28;
 
-/// When an entry of a directory is durable.
+/// Point at which an entry of a directory is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Names {
     /// At once.
@@ -91,7 +91,7 @@ impl Pending {
         }
     }
 
-    /// Takes it back. What other changes, which are durable, made of it stays as it is.
+    /// Reverts it. Effects of other changes, which are durable, remain.
     fn undo(&self, home: &Path) {
         let undo_write = |aside: &Option<PathBuf>, to: &Path| match aside {
             Some(aside) => std::fs::rename(aside, to),
@@ -240,7 +240,7 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     if unsafe { volume::refuses(path) } {
         return real::fail(libc::EIO);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let made = unsafe { real::mkdir(path, mode) };
     // SAFETY: a C string, as the call asks for.
     if made == 0
@@ -262,11 +262,11 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
     // SAFETY: C strings, as the call asks for.
     let (places, to_path) = unsafe { ((place(from), place(to)), path_of(to)) };
     let (Some((machine, from_below)), Some((_, to_below))) = places else {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::rename(from, to) };
     };
     let replaced = keep_aside(machine, to_path);
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let renamed = unsafe { real::rename(from, to) };
     if renamed == 0 {
         moves(world().files.pending.entry(machine).or_default(), &from_below, &to_below);
@@ -289,7 +289,7 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     // SAFETY: a C string, as the call asks for.
     let (place, name) = unsafe { (place(path), path_of(path)) };
     let aside = place.as_ref().and_then(|(machine, _)| keep_aside(*machine, name));
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let removed = unsafe { real::unlink(path) };
     if let Some((machine, below)) = place
         && aside.is_some()
@@ -306,7 +306,7 @@ unsafe extern "C" fn rmdir(path: *const c_char) -> c_int {
     if unsafe { volume::refuses(path) } {
         return real::fail(libc::EIO);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let removed = unsafe { real::rmdir(path) };
     // SAFETY: a C string, as the call asks for.
     if removed == 0
@@ -324,7 +324,7 @@ unsafe extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
     if unsafe { volume::refuses(from) || volume::refuses(to) } {
         return real::fail(libc::EIO);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let made = unsafe { real::link(from, to) };
     // SAFETY: C strings, as the call asks for.
     if made == 0
@@ -335,11 +335,10 @@ unsafe extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
     made
 }
 
-/// See `statfs(2)`: a disk that keeps names no longer than it must is of no known file
-/// system.
+/// See `statfs(2)`: a disk that keeps names only as long as required is of no known file system.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statfs(path: *const c_char, out: *mut libc::statfs) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let told = unsafe { real::statfs(path, out) };
     if told == 0 && has_disk() && world().contract.names == Names::OfDirectory {
         // SAFETY: filled by the call above.
@@ -351,7 +350,7 @@ unsafe extern "C" fn statfs(path: *const c_char, out: *mut libc::statfs) -> c_in
 /// See `statvfs(3)`: a run does not see the space of the real file system.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn statvfs(path: *const c_char, out: *mut libc::statvfs) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     let told = unsafe { real::statvfs(path, out) };
     if told == 0 && has_disk() {
         // SAFETY: filled by the call above.

@@ -39,14 +39,14 @@ unsafe extern "C" fn pread64(fd: c_int, data: *mut c_void, len: size_t, at: off6
         return real::fail(error) as ssize_t;
     }
     let len = short(fd, at as u64, len);
-    // SAFETY: passed on as it came, or with room for more.
+    // SAFETY: passed through unchanged, or with room for more.
     unsafe { real::pread64(fd, data, len, at) }
 }
 
 /// See `pread(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pread(fd: c_int, data: *mut c_void, len: size_t, at: off64_t) -> ssize_t {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { pread64(fd, data, len, at) }
 }
 
@@ -62,6 +62,6 @@ unsafe extern "C" fn preadv2(
     if let Err(error) = about_to_read(fd) {
         return real::fail(error) as ssize_t;
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::preadv2(fd, parts, count, at, flags) }
 }

@@ -1,6 +1,6 @@
-//! Names of files as the product resolves them. A run's directory has another name beside another
-//! run of the same seed; the product sees the root that the world was made with, which is the same
-//! for all.
+//! Names of files as the product resolves them. The directory of a run differs between parallel
+//! runs of the same seed; the product sees the root that the world was created with, which is the
+//! same for all.
 
 use std::ffi::{CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -28,7 +28,7 @@ unsafe extern "C" fn realpath(path: *const c_char, resolved: *mut c_char) -> *mu
     // SAFETY: a C string, as the call asks for.
     let name = unsafe { path_of(path) };
     if !has_disk() || !name.starts_with(&world().files.root) {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::realpath(path, resolved) };
     }
     let found = plain(name);

@@ -14,13 +14,13 @@ use super::{OpenFile, damage, file_of, len_of, names, step, volume};
 enum Fate {
     /// It is done.
     Done,
-    /// It is confirmed, and nothing is written.
+    /// It is confirmed, and not written.
     Lost,
-    /// It is confirmed, and goes to this place.
+    /// It is confirmed, and written at this place.
     At(u64),
 }
 
-/// Before `len` bytes at `at` are changed: notes what is there, or refuses.
+/// Before `len` bytes at `at` are changed: records the old bytes, or refuses.
 fn about_to_change(fd: c_int, at: u64, len: u64, effect: Effect) -> Result<Fate, c_int> {
     let Some(file) = file_of(fd) else { return Ok(Fate::Done) };
     step(file.machine);
@@ -89,7 +89,7 @@ pub(in super::super) unsafe fn write(fd: c_int, data: *const c_void, len: size_t
         // SAFETY: a part of the caller's buffers.
         return unsafe { write_parts(fd, &[iovec { iov_len: len, ..part }]) };
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { write_parts(fd, &[part]) }
 }
 
@@ -113,7 +113,7 @@ pub(in super::super) unsafe fn write_parts(fd: c_int, parts: &[iovec]) -> ssize_
             }
         }
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::writev(fd, parts.as_ptr(), count) }
 }
 
@@ -131,14 +131,14 @@ unsafe extern "C" fn pwrite64(fd: c_int, data: *const c_void, len: size_t, at: o
         Ok(Fate::At(other)) => other as off64_t,
         Ok(Fate::Done) => at,
     };
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::pwrite64(fd, data, len, at) }
 }
 
 /// See `pwrite(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwrite(fd: c_int, data: *const c_void, len: size_t, at: off64_t) -> ssize_t {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { pwrite64(fd, data, len, at) }
 }
 
@@ -159,14 +159,14 @@ unsafe extern "C" fn pwritev64(
         Ok(Fate::At(other)) => other as off64_t,
         Ok(Fate::Done) => at,
     };
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::pwritev64(fd, parts, count, at) }
 }
 
 /// See `pwritev(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pwritev(fd: c_int, parts: *const iovec, count: c_int, at: off64_t) -> ssize_t {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { pwritev64(fd, parts, count, at) }
 }
 
@@ -178,14 +178,14 @@ unsafe extern "C" fn ftruncate64(fd: c_int, len: off64_t) -> c_int {
     if let Err(error) = about_to_change(fd, long.min(to), cut, Effect::Resize(to)) {
         return real::fail(error);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::ftruncate64(fd, len) }
 }
 
 /// See `ftruncate(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ftruncate(fd: c_int, len: off64_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { ftruncate64(fd, len) }
 }
 
@@ -205,14 +205,14 @@ unsafe extern "C" fn fallocate64(fd: c_int, mode: c_int, at: off64_t, len: off64
     if let Err(error) = changed {
         return real::fail(error);
     }
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { real::fallocate64(fd, mode, at, len) }
 }
 
 /// See `fallocate(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fallocate(fd: c_int, mode: c_int, at: off64_t, len: off64_t) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     unsafe { fallocate64(fd, mode, at, len) }
 }
 
@@ -261,13 +261,13 @@ fn sync(fd: c_int) -> Option<c_int> {
 /// See `fsync(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fsync(fd: c_int) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     sync(fd).unwrap_or_else(|| if inside() { 0 } else { unsafe { real::fsync(fd) } })
 }
 
 /// See `fdatasync(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     sync(fd).unwrap_or_else(|| if inside() { 0 } else { unsafe { real::fdatasync(fd) } })
 }

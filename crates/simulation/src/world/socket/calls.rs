@@ -46,7 +46,7 @@ unsafe fn write_address(of: Address, address: *mut sockaddr, len: *mut socklen_t
 #[unsafe(no_mangle)]
 unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     if !inside() || domain == libc::AF_UNIX {
-        // SAFETY: passed on as it came.
+        // SAFETY: passed through unchanged.
         return unsafe { real::socket(domain, kind, protocol) };
     }
     if domain != libc::AF_INET || kind & 0xf != libc::SOCK_STREAM {
@@ -70,7 +70,7 @@ unsafe extern "C" fn bind(fd: c_int, address: *const sockaddr, len: socklen_t) -
         }
         0
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     bound.unwrap_or_else(|| unsafe { real::bind(fd, address, len) })
 }
 
@@ -83,7 +83,7 @@ unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
         }
         0
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     listening.unwrap_or_else(|| unsafe { real::listen(fd, backlog) })
 }
 
@@ -105,7 +105,7 @@ unsafe extern "C" fn accept4(
         unsafe { write_address(remote, address, len) };
         world.open(next)
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     accepted.unwrap_or_else(|| unsafe { real::accept4(fd, address, len, flags) })
 }
 
@@ -124,7 +124,7 @@ unsafe extern "C" fn connect(fd: c_int, address: *const sockaddr, len: socklen_t
         world.at(at, move |world| world.send_syn(id, 0));
         real::fail(libc::EINPROGRESS)
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     asked.unwrap_or_else(|| unsafe { real::connect(fd, address, len) })
 }
 
@@ -145,7 +145,7 @@ macro_rules! name {
                 unsafe { write_address(of, address, len) };
                 0
             });
-            // SAFETY: passed on as it came.
+            // SAFETY: passed through unchanged.
             named.unwrap_or_else(|| unsafe { real::$name(fd, address, len) })
         }
     };
@@ -174,7 +174,7 @@ unsafe extern "C" fn getsockopt(
         unsafe { value.cast::<c_int>().write_unaligned(is) };
         0
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     got.unwrap_or_else(|| unsafe { real::getsockopt(fd, level, name, value, len) })
 }
 
@@ -187,14 +187,14 @@ unsafe extern "C" fn setsockopt(
     value: *const c_void,
     len: socklen_t,
 ) -> c_int {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     with(fd, |_, _| 0).unwrap_or_else(|| unsafe { real::setsockopt(fd, level, name, value, len) })
 }
 
 /// See `send(2)`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn send(fd: c_int, data: *const c_void, len: size_t, flags: c_int) -> ssize_t {
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     with(fd, |_, id| id).map_or_else(
         || unsafe { real::send(fd, data, len, flags) },
         |id| transmit(id, &[(data.cast(), len)]),
@@ -205,7 +205,7 @@ unsafe extern "C" fn send(fd: c_int, data: *const c_void, len: size_t, flags: c_
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recv(fd: c_int, data: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
     let peek = flags & libc::MSG_PEEK != 0;
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     with(fd, |_, id| id).map_or_else(
         || unsafe { real::recv(fd, data, len, flags) },
         |id| receive(id, data.cast(), len, peek),
@@ -225,6 +225,6 @@ unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
         }
         0
     });
-    // SAFETY: passed on as it came.
+    // SAFETY: passed through unchanged.
     shut.unwrap_or_else(|| unsafe { real::shutdown(fd, how) })
 }

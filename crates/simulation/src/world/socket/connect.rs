@@ -1,4 +1,4 @@
-//! Ports, and connections that are asked for, accepted and refused.
+//! Ports, and connections that are requested, accepted and refused.
 
 use super::{Address, Socket, State, World};
 use crate::world::epoll::Kind;

@@ -3,8 +3,8 @@
 //! As with real ones: bytes sent on a cut link are retransmitted until the link is mended; a
 //! process that sends to a dead process is refused, to a machine without power gets no answer.
 //!
-//! [`connect`]: ports and connections; [`stream`]: bytes on their way; [`calls`]: the functions of
-//! the C library that stand in for the system's.
+//! [`connect`]: ports and connections; [`stream`]: bytes in flight; [`calls`]: the functions of the
+//! C library that replace the system's.
 
 mod calls;
 mod connect;
@@ -46,7 +46,7 @@ pub(super) struct Socket {
     remote: Address,
     /// Connections to accept.
     backlog: VecDeque<usize>,
-    /// The other end, once it is there.
+    /// The other end, once it exists.
     peer: Option<usize>,
     arrived: VecDeque<u8>,
     /// No more will arrive.
@@ -56,7 +56,7 @@ pub(super) struct Socket {
     out: VecDeque<(u64, Packet)>,
     /// Sent and not read by the peer.
     unread: usize,
-    /// A write was refused for want of room.
+    /// A write was refused for lack of room.
     wants_room: bool,
     /// This side has sent its end.
     shut: bool,
@@ -187,8 +187,8 @@ pub(super) fn receive(id: usize, into: *mut u8, len: usize, peek: bool) -> ssize
     count as ssize_t
 }
 
-/// The system of a machine has acknowledged what arrived, whether a process has read it or not: a
-/// sender that waits for room sends on, and is refused once the machine is up again.
+/// The system of a machine has acknowledged the arrived bytes, even if no process has read them: a
+/// sender that waits for room continues, and is refused once the machine is up again.
 fn acknowledge_arrived(world: &mut World, id: usize) {
     let Some(socket) = world.socket(id) else { return };
     let (peer, count) = (socket.peer, socket.arrived.len());

@@ -1,4 +1,4 @@
-//! Bytes on their way between two machines.
+//! Bytes in flight between two machines.
 
 use libc::c_int;
 
@@ -54,7 +54,7 @@ impl World {
         self.at(due, move |world| world.deliver(id));
     }
 
-    /// Hands over what is due, as far as the link lets it.
+    /// Delivers due bytes, if the link is open.
     pub(super) fn deliver(&mut self, id: usize) {
         loop {
             let now = self.now;
