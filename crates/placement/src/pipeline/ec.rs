@@ -59,8 +59,8 @@ impl Planning<'_> {
         Some(PipelinePlan { config, storage_type, members, leader })
     }
 
-    /// Number of missing pipelines: the larger of the configured minimum and the number for the data
-    /// directories, less the open ones.
+    /// Number of missing pipelines: the larger of the configured minimum and the number for the
+    /// data directories, less the open ones.
     pub fn missing_ec_pipelines(
         &self,
         config: ReplicationConfig,
