@@ -33,14 +33,14 @@ pub enum Op {
     Has(u64),
     /// Put this there. No value is written twice.
     Write(u64, Condition),
-    /// Let there be nothing.
+    /// Deletes the value.
     Delete(Condition),
 }
 
 /// A response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// This is there.
+    /// The value.
     Value(Option<u64>),
     /// It is not.
     No,
@@ -48,7 +48,7 @@ pub enum Answer {
     Done,
     /// The condition does not hold.
     Refused,
-    /// There is nothing, and the condition names a value.
+    /// There is no value, and the condition names one.
     Missing,
 }
 
@@ -75,15 +75,15 @@ impl Model for Conditional {
             (true, None | Some(Answer::Done)) => Some(after),
             (false, Some(Answer::Refused)) => Some(*state),
             (false, Some(Answer::Missing)) if names_a_value && state.is_none() => Some(*state),
-            // A call of unknown outcome whose condition does not hold did nothing, which is the
-            // same as that it never came.
+            // A call of unknown outcome whose condition does not hold did nothing, as if it was
+            // never executed.
             _ => None,
         }
     }
 }
 
-/// Checks a history. Reads without an answer say nothing. All else stays: a write of unknown
-/// outcome that no read returned may be what another one's condition was refused for.
+/// Checks a history. Reads without a response are ignored. All other calls remain: a write of
+/// unknown outcome that no read returned may be the reason for another one's refusal.
 pub fn verdict(mut events: Vec<Event<Op, Answer>>, most: u64) -> Verdict {
     events.retain(|event| event.answer.is_some() || !matches!(event.op, Op::Read | Op::Has(_)));
     events.sort_by_key(|event| event.asked);
@@ -162,7 +162,7 @@ mod tests {
         let again = at(8, Op::Write(2, Condition::None), Answer::Done);
         let twice = [&kept[..], &[again.clone(), read(10, None)]].concat();
         assert!(!holds(&twice));
-        // Of a condition that no longer holds nothing comes.
+        // A call whose condition no longer holds has no effect.
         let swap = lost(2, Op::Write(3, Condition::Is(1)));
         assert!(!holds(&[first, swap, again, read(10, Some(3))]));
     }

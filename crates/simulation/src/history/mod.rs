@@ -7,7 +7,7 @@ pub mod register;
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Time of an answer that never came.
+/// Time of a response that never arrived.
 pub const NEVER: u64 = u64::MAX;
 
 /// One call of one client.
@@ -17,9 +17,9 @@ pub struct Event<O, A> {
     pub op: O,
     /// The response; `None` if it is unknown whether the call was executed.
     pub answer: Option<A>,
-    /// When it was asked.
+    /// Time of the request.
     pub asked: u64,
-    /// When it was answered, [`NEVER`] without an answer.
+    /// Time of the response, [`NEVER`] without one.
     pub answered: u64,
 }
 
@@ -48,7 +48,7 @@ pub enum Verdict {
     Linearizable,
     /// There is none.
     Not,
-    /// The search was given up.
+    /// The search was stopped without a result.
     Unknown,
 }
 

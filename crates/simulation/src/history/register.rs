@@ -25,7 +25,7 @@ impl Op {
 /// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// This is there.
+    /// The value.
     Value(Option<String>),
     /// Done.
     Written,
@@ -67,8 +67,8 @@ impl Model for Register {
     }
 }
 
-/// Checks a history. Writes without an answer whose value no read returned are left out: that they
-/// did not happen explains as much.
+/// Checks a history. Writes without a response whose value no read returned are ignored: the
+/// history is explained as well without them.
 pub fn verdict(mut events: Vec<Event<Op, Answer>>, most: u64) -> Verdict {
     let mut met: Vec<String> = Vec::new();
     for event in &events {

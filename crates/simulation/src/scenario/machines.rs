@@ -2,8 +2,8 @@
 //! whose hooks do what it may, and with a loss of power at any moment.
 //!
 //! A machine loses power as its process applies entries and flushes, or right after. A second
-//! process then opens what is on the disk and applies the entries that are missing there. It must
-//! find at least what was flushed, and come to the same state as a machine that lost nothing.
+//! process then opens the disk and applies the missing entries. It must find at least the flushed
+//! state, and reach the same state as a machine that lost nothing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn crash(subject: Subject, random: &mut Random, outcome: &mut Outcome) -> Option
     finish(machine, subject.name, move |dir| (subject.recover)(dir, flushed))
 }
 
-/// Runs a process to its end; says what is wrong.
+/// Runs a process to its end; returns the defect.
 fn finish(
     machine: usize,
     name: &str,

@@ -43,7 +43,7 @@ pub struct Outcome {
     pub answered: usize,
     /// Calls whose outcome is not known.
     pub unknown: usize,
-    /// Histories whose search was given up.
+    /// Histories whose search was stopped without a result.
     pub undecided: usize,
     /// Counts of the observer's actions besides the faults, and of its observations, by name.
     pub counts: std::collections::BTreeMap<&'static str, u64>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::world::node::exit;
 use crate::world::{real, world};
 
-/// Delay before a server that ended by itself is started again, at least.
+/// Minimum delay before a server that ended by itself is restarted.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// Threads of a runtime.
 const WORKERS: usize = 2;
@@ -20,13 +20,13 @@ pub fn on_runtime<R>(work: impl Future<Output = R>) -> Option<R> {
     Some(runtime.build().ok()?.block_on(work))
 }
 
-/// A process that comes to its end says why; the nemesis starts it again.
+/// A process that ends reports the reason; the nemesis restarts it.
 pub fn ended(who: &str, number: usize, why: impl Display) {
     real::say(&format!("{who} {number} ended at {} ms: {why}\n", world().now / 1_000_000));
     exit();
 }
 
-/// A server that ended by itself is started again at once where faults are over.
+/// A server that ended by itself is restarted immediately after the faults.
 pub async fn after_delay(why: impl Display) -> String {
     tokio::time::sleep(RESTART_DELAY).await;
     why.to_string()

@@ -33,14 +33,14 @@ pub enum Absent {
     Nothing,
     /// It does not answer, or refuses to.
     Silent(String),
-    /// It has something else than it says.
+    /// Its data differs from its checksums.
     Wrong(String),
 }
 
 /// Reads a block's replica, and compares it with its checksums.
 ///
 /// # Errors
-/// When the DataNode has none, does not answer, or gives what its checksums are not of.
+/// When the DataNode has none, does not answer, or returns data that does not match its checksums.
 pub async fn read(
     pool: &ClientPool,
     node: &DatanodeDetails,

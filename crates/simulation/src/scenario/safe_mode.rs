@@ -1,10 +1,11 @@
-//! An operator that lets SCM out of safe mode, as `o3 admin safemode exit --force` does.
+//! An operator who ends SCM's safe mode, as `o3 admin safemode exit --force` does.
 
 use client::ScmClient;
 
-/// Looks after which SCM is let out. It waits for a share of all closed containers, and of a few,
-/// one whose replicas went with lost disks is more than that share. It cannot know that nothing in
-/// that one was acknowledged; what the scenario looks at afterwards shows that.
+/// Checks after which safe mode is ended. SCM waits for a share of all closed containers, and if
+/// there are few, a single one whose replicas were lost with disks is more than the remaining
+/// share. SCM cannot detect that nothing in it was acknowledged; the scenario's later checks show
+/// that.
 const PATIENCE: u32 = 60;
 
 /// Looks at SCM's safe mode, again and again.

@@ -1,4 +1,4 @@
-//! The product's servers as they are, each until it stops or is to stop; says why it did.
+//! The product's unmodified servers, each until it stops or is stopped; returns the reason.
 
 use std::future::Future;
 
@@ -34,7 +34,7 @@ pub async fn om(conf: &Configuration, bootstrap: bool, over: impl Future<Output 
     }
 }
 
-/// A DataNode, until it cannot go on.
+/// A DataNode, until it fails.
 pub async fn datanode(conf: &Configuration) -> String {
     match Datanode::start(conf, DatanodeOptions::default()).await {
         Ok(handle) => handle.failed().await.to_string(),
@@ -42,7 +42,7 @@ pub async fn datanode(conf: &Configuration) -> String {
     }
 }
 
-/// An S3 gateway, which goes on for ever.
+/// An S3 gateway, which never stops.
 pub async fn gateway(conf: &Configuration) -> String {
     let options = match GatewayOptions::from_configuration(conf) {
         Ok(options) => options,

@@ -1,8 +1,8 @@
-//! Settings that each seed draws, from ranges that are declared here and nowhere else: what changes
-//! when things happen and how much is done at a time, and nothing that is promised.
+//! Settings that each seed draws, from ranges that are declared only here: those that change times
+//! and amounts of work, and no guarantee.
 //!
 //! They come from a stream of their own, so that a run without them (`--settings usual`) is the one
-//! that a seed always had. What a kind of fault is about keeps the values that the kind has.
+//! that a seed always had. Settings that a kind of fault depends on keep the values of the kind.
 
 use config::Configuration;
 
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// With unknown keys refused, and what servers need besides.
+    /// With unknown keys refused, and the servers' required keys.
     fn with(key: &str, value: &str) -> Result<Configuration, String> {
         let usual = ["trioxide.config.unknown.keys=error", "ozone.metadata.dirs=/tmp/metadata"];
         let definitions = usual.map(str::to_owned).into_iter().chain([format!("{key}={value}")]);

@@ -78,7 +78,7 @@ impl Setup {
         self.start_without(&[])
     }
 
-    /// Starts it without these servers, which may come later, and waits until it takes keys.
+    /// Starts it without these servers, which may be started later, and waits until it takes keys.
     ///
     /// # Errors
     /// When it does not.
@@ -207,10 +207,10 @@ impl Cluster {
         ClientOptions::from_configuration(&self.layout.current())
     }
 
-    /// Has the operator do something, and waits for it.
+    /// Has the operator execute `work`, and waits for it.
     ///
     /// # Errors
-    /// When it takes longer than anything ought to.
+    /// When it exceeds the time limit.
     pub fn ask<T, F>(&mut self, work: impl FnOnce(Clients) -> F) -> anyhow::Result<T>
     where
         T: Send + 'static,

@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// many entries.
 ///
 /// # Errors
-/// When they do not come to work.
+/// When they do not start to work.
 pub fn hosts(count: usize, spares: usize, log: u64) -> anyhow::Result<Hosts> {
     let mut random = world().random.split();
     let setup = Arc::new(Setup {
@@ -152,7 +152,7 @@ impl Hosts {
         self.machines.servers().iter().copied().filter(|host| self.runs(*host)).collect()
     }
 
-    /// Puts the next value into the next list, at whichever host leads.
+    /// Puts the next value into the next list, at the leading host.
     ///
     /// # Errors
     /// When none does.
@@ -263,8 +263,8 @@ impl Hosts {
         })
     }
 
-    /// Waits until these hosts hold the same: all that was acknowledged, each value once and in
-    /// order, and nothing that was not sent.
+    /// Waits until these hosts hold the same: all acknowledged values, each once and in order, and
+    /// none that was not sent.
     ///
     /// # Errors
     /// When they do not within two minutes.

@@ -104,7 +104,7 @@ impl Cluster {
     /// Reads keys, and compares them with their written contents.
     ///
     /// # Errors
-    /// When one of them cannot be read, or is another one.
+    /// When one of them cannot be read, or differs.
     pub fn read(&mut self, keys: &[Key]) -> anyhow::Result<()> {
         for key in keys {
             let path = key.path();
@@ -128,7 +128,7 @@ impl Cluster {
     /// The containers of keys.
     ///
     /// # Errors
-    /// When OM does not say.
+    /// When OM does not answer.
     pub fn containers(&mut self, keys: &[Key]) -> anyhow::Result<BTreeSet<ContainerId>> {
         let keys = keys.to_vec();
         let found = self.ask(move |it| async move {
@@ -144,7 +144,7 @@ impl Cluster {
     /// The DataNodes that blocks of keys were written to, in order.
     ///
     /// # Errors
-    /// When OM does not say.
+    /// When OM does not answer.
     pub fn written_to(&mut self, keys: &[Key]) -> anyhow::Result<Vec<Server>> {
         let paths: Vec<KeyPath> = keys.iter().map(Key::path).collect();
         let told = self.ask(move |it| async move {
@@ -304,7 +304,7 @@ impl Writers {
     /// Checks that all have stopped, and no write failed.
     ///
     /// # Errors
-    /// How many go on, or which writes failed.
+    /// The number of those that still run, or the failed writes.
     fn ended(&self) -> anyhow::Result<()> {
         self.none_failed()?;
         let running = self.running.load(Ordering::Acquire);

@@ -23,7 +23,7 @@ struct Sent {
 }
 
 impl Ledger {
-    /// A value that was never sent before; it is to be sent now.
+    /// A new value, which is to be sent now.
     pub fn next(&self) -> String {
         let mut sent = self.0.lock();
         sent.last += 1;
@@ -54,7 +54,7 @@ impl Ledger {
     /// none twice.
     ///
     /// # Errors
-    /// What is lost, came twice, is out of order or was never sent.
+    /// Values that are lost, duplicate, out of order or were never sent.
     pub fn judge(&self, lists: &BTreeMap<u64, Vec<String>>) -> anyhow::Result<()> {
         let sent = self.0.lock();
         let none = Vec::new();
@@ -77,7 +77,7 @@ impl Ledger {
     }
 }
 
-/// The lists in what a replica holds: the position, then a line for each list.
+/// The lists in a replica's dump: the position, then a line for each list.
 pub fn lists(dump: &str) -> BTreeMap<u64, Vec<String>> {
     let line = |line: &str| {
         let (list, values) = line.split_once(' ')?;

@@ -14,7 +14,7 @@ impl Cluster {
     /// are several.
     ///
     /// # Errors
-    /// When it does not answer, or counts no such thing.
+    /// When it does not answer, or has no such metric.
     pub fn metric(&mut self, server: Server, name: &str) -> anyhow::Result<f64> {
         let port = match server {
             Server::Om(_) => 9874,

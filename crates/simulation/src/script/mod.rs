@@ -1,5 +1,5 @@
-//! Scripts: directed scenarios of the unmodified product, with its own default time-outs, on
-//! virtual time. docs/dev/testing.md says how to write one.
+//! Scripts: directed scenarios of the unmodified product, with its own default timeouts, on virtual
+//! time. docs/dev/testing.md describes how to write one.
 //!
 //! * [`stage`]: starts, ends, damages and isolates servers; lets time pass; checks expectations.
 //!   Start here.
@@ -59,7 +59,7 @@ pub struct Script {
     pub name: &'static str,
     /// Its subject, in a line.
     pub about: &'static str,
-    /// The script; an `Err` says what was not as it is to be.
+    /// The script; an `Err` has the failed expectation.
     pub run: fn() -> anyhow::Result<()>,
 }
 
@@ -123,8 +123,8 @@ pub fn find(name: &str) -> anyhow::Result<Script> {
     })
 }
 
-/// Runs a script to its end, or to where something is not as it is to be. How often threads give
-/// way is left to the seed.
+/// Runs a script to its end, or to a failed expectation. The rate at which threads yield is left to
+/// the seed.
 pub fn run(script: Script) -> Outcome {
     let once_in = *world().random.split().pick(&[0, 16, 64]);
     world().preempt_once_in(once_in);

@@ -89,7 +89,7 @@ impl<C: Clone> Operator<C> {
     /// Has something done, and calls `meanwhile` each second until it is.
     ///
     /// # Errors
-    /// When it takes longer than anything ought to.
+    /// When it exceeds the time limit.
     pub fn ask<T, F>(
         &self,
         work: impl FnOnce(C) -> F,

@@ -38,7 +38,7 @@ impl PipelineSeen {
     /// The members that do not lead.
     ///
     /// # Errors
-    /// When SCM has not heard which one does.
+    /// When no leader reported to SCM.
     pub fn followers(&self) -> anyhow::Result<Vec<Server>> {
         let leader = self.leader()?;
         Ok(self.members.iter().copied().filter(|member| *member != leader).collect())
@@ -49,7 +49,7 @@ impl Cluster {
     /// The open pipelines of three.
     ///
     /// # Errors
-    /// When SCM does not say.
+    /// When SCM does not answer.
     pub fn pipelines(&mut self) -> anyhow::Result<Vec<PipelineSeen>> {
         let all = self.ask(|it| async move { it.scm.pipelines().await })??;
         let mut found = Vec::new();
@@ -74,7 +74,7 @@ impl Cluster {
     /// The ids of the open pipelines of three.
     ///
     /// # Errors
-    /// When SCM does not say.
+    /// When SCM does not answer.
     pub fn pipeline_ids(&mut self) -> anyhow::Result<BTreeSet<PipelineId>> {
         Ok(self.pipelines()?.into_iter().map(|pipeline| pipeline.id).collect())
     }
@@ -83,7 +83,7 @@ impl Cluster {
     /// the member that leads has a replica of it.
     ///
     /// # Errors
-    /// When there is none any more, or no member is known to lead.
+    /// When there is none any more, or its leader is unknown.
     pub fn written_through(&mut self, key: &Key) -> anyhow::Result<PipelineSeen> {
         let containers = self.containers(std::slice::from_ref(key))?;
         let id = *containers.last().with_context(|| format!("key {} has no block", key.name))?;
@@ -131,7 +131,7 @@ impl Cluster {
         let lives =
             |node: &proto::hdds::Node| node.node_states().any(|state| state != NodeState::Dead);
         let of = nodes.iter().filter(|(server, _)| *server == datanode).map(|(_, node)| node);
-        // One that came with another disk is there twice.
+        // One that got another disk is registered twice.
         let node = of.clone().find(|node| lives(node)).or(of.clone().next());
         let node = node.with_context(|| format!("SCM has no {datanode}"))?;
         Ok(DatanodeDetails::from_wire(&node.node_id)?)

@@ -109,7 +109,7 @@ fn begin(many: &Many, seed: u64, place: u64) -> anyhow::Result<Running> {
     Ok(Running { seed, child: command.spawn()?, dir })
 }
 
-/// Memory, where there is a file system of it: nothing of a run is to be kept.
+/// Memory, if there is a file system of it: no file of a run is kept.
 fn usual_dir() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }

@@ -36,8 +36,8 @@ pub enum Scenario {
     Machines,
     /// An OM, an SCM, seven DataNodes and native clients whose keys are erasure coded.
     Erasure,
-    /// An OM, an SCM, DataNodes with several disks, and native clients: whole groups are away,
-    /// disks fail singly, DataNodes are parted from each other.
+    /// An OM, an SCM, DataNodes with several disks, and native clients: whole groups are down,
+    /// disks fail separately, DataNodes cannot reach each other.
     Storage,
     /// The servers of `cluster` and S3 gateways, with S3 clients.
     S3,
@@ -76,9 +76,9 @@ pub struct One {
     /// millions.
     #[arg(long)]
     picks: Option<PathBuf>,
-    /// The simulated second from which on `RUST_LOG` counts. A run that logs may go another way
-    /// than one that does not, since some hashes are of addresses. Runs with this option go the
-    /// same way up to here: look for a seed with a number that is never reached.
+    /// The simulated second from which on `RUST_LOG` counts. A run that logs may take another
+    /// course than one that does not, since some hashes are of addresses. Runs with this option
+    /// take the same course up to here: search for a seed with a number that is never reached.
     #[arg(long, default_value_t = 0)]
     log_from: u64,
     /// Directory of the simulated disks.
@@ -151,7 +151,7 @@ impl Command {
     /// Does what was asked; false when something was found.
     ///
     /// # Errors
-    /// When a run cannot be made.
+    /// When a run cannot be started.
     pub fn run(self) -> anyhow::Result<bool> {
         match self {
             Self::Run(many) => {

@@ -150,7 +150,7 @@ fn raise_limit() {
     }
 }
 
-/// Prints what came of it and ends the process: threads of dead processes are still there.
+/// Prints the outcome and ends the process: threads of dead processes still exist.
 fn report(seed: u64, outcome: &Outcome) -> bool {
     let (switches, trace) = world().trace();
     let mut counts = outcome.counts.clone();

@@ -28,9 +28,9 @@ const PAUSE: (u64, u64) = (3, 15);
 const CUT_OFF: (u64, u64) = (20, 50);
 /// Duration of a read, in seconds: an OM waits 60 s for its readers.
 const READ_TIME: (u64, u64) = (62, 110);
-/// Until the snapshot has come and waits for the reader, in seconds.
+/// Time until the snapshot has arrived and waits for the reader, in seconds.
 const ARRIVAL_TIME: (u64, u64) = (3, 40);
-/// Until it is given up, from then on that the OM is heard again, in seconds.
+/// Time until it is abandoned, since the OM is reachable again, in seconds.
 const INSTALL_TIME: u64 = 72;
 /// Time for the missing entries to arrive from another OM, in seconds.
 const CATCH_UP_TIME: (u64, u64) = (5, 30);
@@ -49,7 +49,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 false => others[0],
             };
             let leads = client.submit(lead(leader)).await.is_ok();
-            tracing::info!(om, leader, leads, "an OM is heard by no other one");
+            tracing::info!(om, leader, leads, "OM cut off from the others");
             part(om, &others);
             board.pass(random.range(CUT_OFF.0, CUT_OFF.1)).await;
             let machine = om_machine(om);
@@ -59,11 +59,11 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
                 let _ = tokio::time::timeout(Duration::from_secs(200), copies::get(om)).await;
             });
             board.pass(2).await;
-            tracing::info!(om, "it is heard again, and a reader has its tables");
+            tracing::info!(om, "OM reachable again; a reader holds its tables");
             join(om, &others);
             let arrives = random.range(ARRIVAL_TIME.0, ARRIVAL_TIME.1);
             board.pass(arrives).await;
-            // Else the leader sends the next snapshot when the first one is given up.
+            // Else the leader sends the next snapshot after the first one is abandoned.
             if !random.one_in(4) {
                 tracing::info!(om, leader, "the leader does not reach it");
                 part(om, &[leader]);

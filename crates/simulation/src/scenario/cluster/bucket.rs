@@ -7,7 +7,7 @@ use crate::history::Model;
 /// Operations. Keys are numbers, and so are contents; no content is written twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Write a key, over what is there.
+    /// Writes a key, replacing its content.
     Put(u8, u64),
     /// Read a key.
     Get(u8),
@@ -17,7 +17,7 @@ pub enum Op {
     Rename(u8, u8),
     /// Lists the keys.
     List,
-    /// Keep what is there.
+    /// Takes a snapshot.
     Snapshot,
 }
 

@@ -71,7 +71,7 @@ pub fn bytes_of(content: u64) -> Bytes {
     text.bytes().cycle().take(len).collect::<Vec<u8>>().into()
 }
 
-/// The content that bytes are; nothing when they are none.
+/// The content of these bytes; `None` if they are none.
 pub fn content_of(bytes: &Bytes) -> Option<u64> {
     let content = std::str::from_utf8(bytes.get(..8)?).ok()?.parse().ok()?;
     (bytes_of(content) == *bytes).then_some(content)
@@ -164,7 +164,7 @@ pub fn read_all(layout: &Layout, board: &Board, buckets: u64, done: &AtomicBool)
     });
 }
 
-/// Makes a call and notes it; nothing when it was not answered.
+/// Makes a call and records it; `None` without a response.
 async fn call(client: &Client, board: &Board, bucket: u64, op: Op) -> Option<Answer> {
     let asked = now();
     let answer = match &op {

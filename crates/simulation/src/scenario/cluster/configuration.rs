@@ -25,12 +25,12 @@ pub const PATIENT_OM: usize = OMS - 1;
 /// HTTP port of OMs, if enabled.
 pub const OM_HTTP_PORT: u16 = 9874;
 
-/// The machine of an SCM; the spare one is behind the DataNodes and the spare OM.
+/// The machine of an SCM; the spare one comes after the DataNodes and the spare OM.
 pub fn scm_machine(number: usize) -> usize {
     if number < SCMS { 1 + number } else { 2 + SCMS + OMS + DATANODES }
 }
 
-/// The machine of an OM; the spare one is behind the DataNodes.
+/// The machine of an OM; the spare one comes after the DataNodes.
 pub fn om_machine(number: usize) -> usize {
     if number < OMS { 1 + SCMS + number } else { 1 + SCMS + OMS + DATANODES }
 }

@@ -1,5 +1,5 @@
-//! Copies of the tables of any OM, as Recon takes them (`/dbCheckpoint`): one that comes as a whole
-//! must be of one moment.
+//! Copies of the tables of any OM, as Recon takes them (`/dbCheckpoint`): a complete one must be of
+//! one moment.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const MAX_INTERVAL: u64 = 4;
 /// The entry that ends a whole archive.
 const COMPLETE: &str = "OZONE_RATIS_SNAPSHOT_COMPLETE";
 
-/// Takes them until clients come to an end.
+/// Takes copies until clients stop.
 pub fn work(_: &Layout, mut random: Random, board: &Board) {
     on_runtime(async {
         while !board.stop.load(Ordering::Acquire) {
@@ -46,7 +46,7 @@ pub fn work(_: &Layout, mut random: Random, board: &Board) {
     });
 }
 
-/// The body of an answer, as far as it came.
+/// The body of a response, as far as it arrived.
 pub async fn get(om: usize) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect((address(om_machine(om)), OM_HTTP_PORT)).await?;
     stream.write_all(b"GET /dbCheckpoint HTTP/1.0\r\nHost: om\r\n\r\n").await?;

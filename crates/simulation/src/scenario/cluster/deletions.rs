@@ -1,5 +1,5 @@
-//! Looks at the disks of the DataNodes all the time: a replica may be deleted only while as many
-//! others as its container is to have are on nodes that SCM can hear.
+//! Watches the disks of the DataNodes all the time: a replica may be deleted only while the
+//! container's required number of others are on nodes that reach SCM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use crate::world::{node, world};
 
 /// Between two scans.
 const SCAN_INTERVAL: u64 = SECOND;
-/// A node that no SCM heard for so long is one that SCM must not count on. It is stale after 20 s;
-/// the rest is for a deletion that was decided before and comes late.
+/// Isolation after which SCM must not count on a node. It is stale after 20 s; the rest is for a
+/// deletion that was decided before and arrives late.
 const SILENCE: u64 = 60 * SECOND;
 /// Replicas of a container that is not erasure coded.
 pub const COPIES: usize = 3;
@@ -26,9 +26,9 @@ pub struct Deletion {
     /// Seconds since the beginning.
     at: u64,
     from: usize,
-    /// Nodes with another replica that can be heard.
+    /// Reachable nodes with another replica.
     heard: Vec<usize>,
-    /// Nodes with another replica that no SCM heard for long.
+    /// Nodes with another replica that reached no SCM for long.
     unheard: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ fn machine(datanode: usize) -> usize {
     1 + SCMS + OMS + datanode
 }
 
-/// Begins to look, until the world ends.
+/// Watches until the world ends.
 pub fn begin(deletions: Arc<Mutex<Deletions>>) {
     let next = world().now + SCAN_INTERVAL;
     world().at(next, move |_| {
@@ -72,7 +72,7 @@ impl Deletions {
         let world = world();
         for datanode in 0..DATANODES {
             let here = machine(datanode);
-            // It may have been heard between two scans.
+            // It may have been reachable between two scans.
             let ran_until = |machine: usize| {
                 let of_machine = world.processes.iter().filter(|p| p.machine == machine);
                 of_machine.map(|p| p.ended.unwrap_or(world.now)).max().unwrap_or(0)

@@ -28,7 +28,7 @@ const PAUSE: (u64, u64) = (10, 30);
 const CUT_OFF: (u64, u64) = (48, 60);
 /// Keys that are open then.
 const KEYS: u64 = 48;
-/// When the first of them comes to its end, and how long after it the next one, in milliseconds.
+/// Time at which the first of them is completed, and interval of the next ones, in milliseconds.
 const FINISH_SCHEDULE: (u64, u64) = (32_000, 250);
 /// Until the replicas that it lost are made again, in seconds.
 const REPAIR_TIME: u64 = 90;
@@ -51,7 +51,7 @@ pub fn work(layout: &Layout, mut random: Random, board: &Board) {
             }
             let machine = *random.pick(&leaders);
             frail = Some(machine);
-            tracing::info!(machine, "a leader is heard by no SCM");
+            tracing::info!(machine, "leader cut off from all SCMs");
             let keys = open(&client, board).await;
             sever(machine);
             let cut_off = board.pass(random.range(CUT_OFF.0, CUT_OFF.1));
@@ -92,7 +92,7 @@ async fn open(client: &Client, board: &Board) -> Vec<Open> {
     keys
 }
 
-/// Has them come to their ends one after the other, each at its time.
+/// Completes them one after the other, each at its time.
 async fn finish(keys: Vec<Open>, board: &Board) {
     let ends = keys.into_iter().enumerate().map(|(number, open)| async move {
         tokio::time::sleep(Duration::from_millis(

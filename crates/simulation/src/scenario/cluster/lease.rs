@@ -22,9 +22,9 @@ const BUCKET: &str = "lease";
 /// Writes and reads of the key, whose content is counted up by its only writer.
 #[derive(Default)]
 pub struct Seen {
-    /// Number, when it was asked for, when it was acknowledged.
+    /// Number, time of the request, time of the acknowledgement.
     writes: Vec<(u64, u64, Option<u64>)>,
-    /// Number, when it was asked for, when it came.
+    /// Number, time of the request, time of the response.
     reads: Vec<(u64, u64, u64)>,
 }
 

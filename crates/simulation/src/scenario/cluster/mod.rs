@@ -111,17 +111,17 @@ pub struct Board {
     corrupt: Mutex<BTreeSet<String>>,
     /// Erasure coding of keys, if any.
     coding: Option<EcConfig>,
-    /// The layout of buckets; nothing for that of OM.
+    /// The layout of buckets; `None` for OM's default.
     bucket_layout: Option<BucketLayoutProto>,
     snapshots: Mutex<snapshots::Snapshots>,
-    /// Copies of OMs' tables that came as a whole.
+    /// Complete copies of OMs' tables.
     copies: AtomicU64,
     /// Ranges of tables that OMs compacted since they started for the last time.
     compacted: AtomicU64,
     /// Disks tell of everything that they lose: no replica may lack at the end what it once had
     /// durably.
     honest: bool,
-    /// Blocks that lack replicas, when they were last looked at.
+    /// Blocks that lacked replicas in the last check.
     lacking: Mutex<Vec<String>>,
     violations: Mutex<Vec<String>>,
 }

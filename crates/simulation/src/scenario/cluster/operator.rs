@@ -1,4 +1,4 @@
-//! An operator who takes DataNodes out of service and back while faults go on.
+//! An operator who takes DataNodes out of service and back during faults.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -17,7 +17,7 @@ use crate::scenario::process::on_runtime;
 use crate::scenario::replica::{Absent, read, striped};
 use crate::scenario::safe_mode::Operator;
 
-/// Replicas that a block is to have.
+/// Required number of a block's replicas.
 const REPLICAS: usize = 3;
 
 /// A block that was acknowledged.
@@ -35,7 +35,7 @@ struct Wanted {
 enum Found {
     /// All of it, of this index; 0 for a full copy.
     Good(u32),
-    /// It says that it has nothing of that name.
+    /// It returns that the block does not exist.
     Nothing,
     /// It does not answer, or not yet.
     Silent(String),
@@ -51,7 +51,7 @@ impl Found {
     }
 }
 
-/// Looks until every block of every key has as many good replicas as it is to have, and no wrong
+/// Checks until every block of every key has its required number of good replicas, and no wrong
 /// one.
 pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
     on_runtime(async {
@@ -80,7 +80,7 @@ pub fn count(layout: &Layout, board: &Board, done: &AtomicBool) {
                 }
                 let is_rotten = |host: &String| board.corrupt.lock().contains(host);
                 let wrong = |(host, found): &&(String, Found)| found.is_wrong() && !is_rotten(host);
-                // A node that came with a new disk is known under two ids.
+                // A node that got a new disk is registered under two ids.
                 let good = all.iter().filter_map(|(host, found)| match found {
                     Found::Good(index) => Some((host, *index)),
                     _ => None,

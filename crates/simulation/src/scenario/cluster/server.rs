@@ -8,12 +8,12 @@ use crate::scenario::process::{ended, on_runtime};
 use crate::scenario::servers;
 use crate::world::disk::damage::LOG;
 
-/// The directory of a node's term: one that comes back has an empty disk.
+/// The directory of a node's term: one that rejoins has an empty disk.
 fn of_term(dir: &Path, term: u64) -> PathBuf {
     if term == 0 { dir.to_owned() } else { dir.join(format!("term-{term}")) }
 }
 
-/// The node of a process, where members of its service come and go; and its term.
+/// The node of a process, where members of its service join and leave; and its term.
 async fn node(layout: &Layout, kind: Kind, number: usize) -> (Option<&Node>, u64) {
     match layout.services() {
         Some((services, _)) => {

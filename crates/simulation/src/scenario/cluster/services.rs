@@ -1,10 +1,10 @@
-//! An operator who lets OMs and SCMs join their services and decommissions them, leaders too, while
-//! faults go on.
+//! An operator who lets OMs and SCMs join their services and decommissions them, leaders too,
+//! during faults.
 //!
-//! A service begins with three members and has one spare node. The operator adds the node that is
-//! out, as Ozone's documentation has it: its name goes into the configuration file of all, and it
-//! is started with `--bootstrap`. When there are four, any of them is decommissioned. One that
-//! comes back has an empty disk: it has another directory for each of its terms.
+//! A service begins with three members and has one spare node. The operator adds the spare one, as
+//! Ozone's documentation describes: its name is added to the configuration file of all, and it is
+//! started with `--bootstrap`. When there are four, any of them is decommissioned. One that rejoins
+//! has an empty disk: it has another directory for each of its terms.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::world::random::Random;
 const MAX_INTERVAL: u64 = 20;
 /// Time limit for OMs' responses to the operator.
 const TIMEOUT: Duration = Duration::from_secs(4);
-/// Delay before something is asked again.
+/// Delay before a retry.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The service.
@@ -98,7 +98,7 @@ impl Services {
 }
 
 impl Node {
-    /// Waits until it is to run; gives its term.
+    /// Waits until it should run; returns its term.
     pub async fn is_in(&self) -> u64 {
         self.runs.store(false, Ordering::Release);
         while self.out.load(Ordering::Acquire) {
@@ -125,7 +125,7 @@ pub fn name(kind: Kind, number: usize) -> String {
     }
 }
 
-/// Writes the file that all read at their starts, and again when they do not know a member.
+/// Writes the file that all read at their starts, and again when a member is unknown.
 pub fn write_file(path: &Path, services: &Services) -> std::io::Result<()> {
     let property = |key: &str, value: &str| {
         format!("<property><name>{key}</name><value>{value}</value></property>\n")

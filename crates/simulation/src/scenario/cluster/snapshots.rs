@@ -1,8 +1,8 @@
 //! An operator who makes snapshots of the bucket in use, reads them, has them compared and deletes
 //! them, while clients change the bucket and OMs take apart what was deleted.
 //!
-//! The creation of a snapshot is a call on its bucket like those of clients: what the snapshot
-//! holds must be what the bucket held at one moment of it. From then on it must hold the same.
+//! The creation of a snapshot is a call on its bucket like those of clients: the snapshot's
+//! contents must be the bucket's at one moment of it, and never change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ const PAGE: u32 = 2;
 /// The keys of a bucket with their contents.
 type Contents = BTreeMap<u8, u64>;
 
-/// A snapshot that is there.
+/// An existing snapshot.
 #[derive(Debug, Clone)]
 struct Snapshot {
     bucket: u64,
@@ -56,7 +56,7 @@ pub struct Snapshots {
     pub compared: u64,
 }
 
-/// Does it until clients come to an end.
+/// Creates, compares and deletes until clients stop.
 pub fn work(layout: &Layout, random: Random, board: &Board) {
     on_runtime(async {
         let Ok(client) = connect(layout, Reads::Leader) else { return };
@@ -78,7 +78,7 @@ pub fn work(layout: &Layout, random: Random, board: &Board) {
     });
 }
 
-/// Reads every snapshot that is left, until all of it can be read.
+/// Reads every remaining snapshot, until all of it can be read.
 pub async fn read_all(client: &Client, board: &Board) {
     let kept = board.snapshots.lock().kept.clone();
     for snapshot in kept {

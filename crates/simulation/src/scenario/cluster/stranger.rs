@@ -1,5 +1,5 @@
-//! A process that sends what no client of ours sends: bytes that are no message, frames that say
-//! nothing, and requests with absurd numbers. No client may be worse off for it.
+//! A hostile process: it sends bytes that are no message, empty frames, and requests with absurd
+//! numbers. Other clients must not be affected.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -30,9 +30,9 @@ const COUNTED: [&str; 3] = ["keyTable", "fileTable", "directoryTable"];
 /// Applied position of an OM: each may have entries of its own leadership after the last change.
 const POSITION: &str = "transactionInfoTable";
 
-/// Answers of writes that may come again: each replica has them in rows of its own making.
+/// Responses for retries: each replica writes its own rows.
 const ANSWERS: &str = "trioxideRetryTable";
-/// Bytes of a call in front of its answer there; then comes the answer's length.
+/// Bytes of a call before its response; followed by the response's length.
 const CALL: usize = 20;
 
 /// Defective tables.
@@ -62,8 +62,8 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 /// Tables by their names.
 type Tables = BTreeMap<String, Rows>;
 
-/// Reads all snapshots once more, has all OMs come to the same entry, ends them, and compares their
-/// tables. Gives what is wrong.
+/// Reads all snapshots once more, has all OMs reach the same entry, ends them, and compares their
+/// tables. Returns the differences.
 pub fn compare(
     fleet: &mut Fleet,
     layout: &Layout,

@@ -29,7 +29,7 @@ pub fn keep(board: &Board, key: u8, content: u64) {
     board.kept.lock().insert((board.write_once, key), content);
 }
 
-/// Writes one key, if there is a number left for it.
+/// Writes one key, if a number is left for it.
 pub async fn put(client: &Client, board: &Board, size: Size) {
     let Some((key, content)) = next(board, size) else { return };
     let create = CreateKey::new(path(board.write_once, key));

@@ -18,7 +18,7 @@ use crate::world::random::Random;
 pub const VOLUME: &str = "volume";
 /// The bucket.
 pub const BUCKET: &str = "bucket";
-/// Between two calls of a client at most, in milliseconds, where nothing else is said.
+/// Default of the maximum pause between two calls of a client, in milliseconds.
 const THINK: u64 = 3_000;
 /// Unit of a key's length where keys are not erasure coded.
 const UNIT: u64 = 128 << 10;
@@ -62,7 +62,7 @@ pub struct Board {
     pub replication: ReplicationConfig,
     /// Between two calls of a client at most, in milliseconds.
     pub think: AtomicU64,
-    /// Keys that are left where nothing can be written, at least.
+    /// Minimum of keys to keep while nothing can be written.
     pub least: AtomicU64,
     /// Containers that hold bytes of a key that was acknowledged, and of which index; 0 for full
     /// copies.
@@ -83,7 +83,7 @@ pub struct Board {
     pub answered: AtomicU64,
     /// Calls that were not.
     pub failed: AtomicU64,
-    /// Replicas that were begun and left alone.
+    /// Replicas that were begun and abandoned.
     pub idle: AtomicU64,
     /// Sets of replicas that a block was decoded from.
     pub decoded: AtomicU64,
@@ -123,7 +123,7 @@ impl Board {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Waits while nothing is to be written.
+    /// Waits while nothing may be written.
     pub async fn while_quiet(&self) {
         while self.is_quiet.load(Ordering::Acquire) {
             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -158,7 +158,7 @@ impl Board {
         self.think.load(Ordering::Relaxed)
     }
 
-    /// The indexes of replicas that each container is to have, 0 for full copies; and how many
+    /// The required indexes of each container's replicas, 0 for full copies; and the number of
     /// replicas.
     pub fn replicas(&self) -> (BTreeSet<u32>, usize) {
         match self.replication {

@@ -12,7 +12,7 @@ use super::layout::Layout;
 use crate::scenario::process::on_runtime;
 use crate::world::random::Random;
 
-/// Keys that are there at a time, at most.
+/// Maximum of keys at a time.
 const KEYS: usize = 48;
 /// Stripes of a key at most.
 const STRIPES: u64 = 5;

@@ -1,7 +1,7 @@
-//! Erasure-coded keys on seven DataNodes, whose disks are lost, spoiled and cut off in rounds: in
-//! each of them as many DataNodes as there are parities lose or damage what they have, any other
-//! server is killed, cut off, slow or full besides, coordinators and clients end in the middle, and
-//! nodes come back with replicas that were rebuilt elsewhere meanwhile.
+//! Erasure-coded keys on seven DataNodes, whose disks are lost, damaged and cut off in rounds: in
+//! each of them as many DataNodes as there are parities lose or damage their data, in addition any
+//! other server is killed, cut off, slow or full, coordinators and clients fail halfway, and nodes
+//! come back with replicas that were rebuilt elsewhere meanwhile.
 //!
 //! After each round everything must be whole again: SCM has every index of each container, and
 //! every set of replicas with the number of data indexes, among those that SCM reports as healthy,

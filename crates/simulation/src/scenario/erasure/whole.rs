@@ -21,7 +21,7 @@ use crate::scenario::process::on_runtime;
 use crate::scenario::replica::{Absent, read};
 use crate::scenario::safe_mode::Operator;
 
-/// Between two looks.
+/// Interval of checks.
 const INTERVAL: Duration = Duration::from_secs(3);
 
 /// A block of a key that was acknowledged.
@@ -279,7 +279,7 @@ fn sets(count: usize, of: usize) -> Vec<Vec<usize>> {
     all.map(|set| (0..count).filter(|at| set & 1 << at != 0).collect()).collect()
 }
 
-/// Replicas that are still RECOVERING, as their container files say.
+/// Replicas that are still RECOVERING by their container files.
 fn recovering(layout: &Layout) -> Vec<String> {
     let all = (0..layout.datanodes()).flat_map(|datanode| {
         layout.containers(datanode).into_iter().map(move |found| (datanode, found))

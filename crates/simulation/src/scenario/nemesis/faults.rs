@@ -22,7 +22,7 @@ pub enum Kind {
     SlowLinks,
     /// Syncs of a machine take long.
     SlowDisk,
-    /// A disk takes nothing more.
+    /// A disk is full.
     FullDisk,
     /// A calendar jumps.
     Calendar,
@@ -30,7 +30,7 @@ pub enum Kind {
     LongCut,
     /// A disk is lost and replaced by an empty one.
     LostDisk,
-    /// The directory of a Raft log is lost, and nothing else.
+    /// Only the directory of a Raft log is lost.
     LostLog,
     /// All is lost but the Raft log.
     LostState,
@@ -56,17 +56,17 @@ pub enum Kind {
     WrongWrites,
     /// A hostile client sends garbage, and requests with absurd numbers.
     Stranger,
-    /// An operator takes servers out of service, and back; members of Raft groups come and go.
+    /// An operator takes servers out of service, and back; members of Raft groups join and leave.
     Leave,
-    /// Bytes between servers flip, are lost, or come twice, at once or seconds later.
+    /// Bytes between servers flip, are lost, or are duplicated, immediately or seconds later.
     Mangle,
     /// A machine is suspended, for longer than any lease.
     Suspend,
-    /// The leader of a pipeline is heard by no SCM for a while, and then loses its disk.
+    /// The leader of a pipeline is cut off from all SCMs for a while, and then loses its disk.
     IsolatedLeader,
     /// Syncs of blocks and segments fail on a DataNode, and the unsynced data is dropped.
     BlockSyncErrors,
-    /// A server comes back into service while another one is heard by no SCM.
+    /// A server returns to service while another one is cut off from all SCMs.
     RecommissionBesideStale,
     /// OMs and SCMs join their services and are decommissioned.
     ServiceMembers,
@@ -175,7 +175,7 @@ pub enum Faults {
     /// Keys are erasure coded; disks are lost, links are cut for minutes, servers are taken out of
     /// service and back.
     Erasure,
-    /// Bytes between servers change on the way, and whole messages come again much later.
+    /// Bytes between servers change in transit, and whole messages are repeated much later.
     Mangled,
     /// Machines are suspended.
     Suspends,
@@ -183,9 +183,9 @@ pub enum Faults {
     Hooks,
     /// Each seed has some of all.
     Any,
-    /// All members of a group are away while SCM starts, and come back a few at a time.
+    /// All members of a group are down while SCM starts, and come back a few at a time.
     Absent,
-    /// Disks of DataNodes fail singly, and come back.
+    /// Disks of DataNodes fail separately, and come back.
     Volumes,
     /// Links between DataNodes are cut, and no others.
     Apart,

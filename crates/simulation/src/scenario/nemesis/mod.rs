@@ -53,7 +53,7 @@ enum Repair {
     ReconnectWithoutDisk(usize, Vec<(usize, usize)>),
 }
 
-/// The faults of one run, those that go on and those that are to come.
+/// The faults of one run, active and future ones.
 pub struct Nemesis<'a> {
     fleet: &'a mut Fleet,
     plan: FaultPlan,
@@ -94,7 +94,7 @@ impl<'a> Nemesis<'a> {
     }
 
     fn end_faults(&mut self, until: u64) -> std::io::Result<()> {
-        // A machine that came down by itself, at a write, comes back as well.
+        // A machine that stopped at a write comes back as well.
         for number in 0..self.fleet.members.len() {
             let awaited =
                 |(_, repair): &(u64, Repair)| matches!(repair, Repair::Start(n) if *n == number);

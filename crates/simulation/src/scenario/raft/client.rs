@@ -33,7 +33,7 @@ pub fn block_on<R>(work: impl Future<Output = R>) -> Option<R> {
     Some(runtime.block_on(work))
 }
 
-/// All that a replica holds of a group.
+/// All data of a replica of a group.
 pub fn dump(group: u64, host: usize) -> Option<String> {
     block_on(async {
         let client = Client::new(host_address(host), ClientOptions::default());

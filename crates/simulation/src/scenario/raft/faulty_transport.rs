@@ -1,5 +1,5 @@
-//! Messages between hosts that come twice, late, out of order or not at all. (A connection alone
-//! keeps their order.)
+//! Messages between hosts that are duplicated, late, reordered or lost. (A connection alone keeps
+//! their order.)
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::world::random::Random;
 const FAULT_RATE: u64 = 12;
 /// Maximum delay of a frame, in milliseconds.
 const MAX_DELAY: u64 = 1500;
-/// And one that was kept to come once more, when its call is long over.
+/// Maximum delay of a repeated frame, long after its call is over.
 const MAX_REPLAY_DELAY: u64 = 40_000;
 
 /// A transport that loses, repeats, delays and reorders the messages of another one.
@@ -24,7 +24,7 @@ pub struct FaultyTransport<T> {
     inner: Arc<T>,
     random: Mutex<Random>,
     runtime: Handle,
-    /// Frames come again much later, and cut off.
+    /// True if frames are repeated much later, and truncated.
     replays: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::world::random::Random;
 /// The limits of one run.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// When logs are trimmed.
+    /// Thresholds of log trimming.
     pub trim: TrimOptions,
     extremes: Option<Extremes>,
 }

@@ -4,13 +4,13 @@ use crate::history::register::{Answer, Op};
 
 /// The method of a client's call.
 pub const CALL: u16 = 10;
-/// The method that shows all a replica holds.
+/// The method that returns all data of a replica.
 pub const DUMP: u16 = 11;
 /// The method by which an operator asks the leader of a group for a change of its members.
 pub const CHANGE: u16 = 12;
 /// The method that returns the members of a group, as this host has them.
 pub const MEMBERS: u16 = 13;
-/// The method by which an operator starts a group on a host that was added to it; the payload says
+/// The method by which an operator starts a group on a host that was added to it; the payload has
 /// its members.
 pub const JOIN: u16 = 14;
 /// The method that returns the state of a replica, and the host's counters since it started: a line

@@ -113,7 +113,7 @@ pub fn run(plan: Plan) -> std::io::Result<Outcome> {
         seen.values().filter(|events| fresh(events)).count() == all
     };
     let healed = within(RECOVERY_TIMEOUT, || {
-        // A host that had given up on a full disk is started again, as an operator would.
+        // A host that stopped on a full disk is restarted, as an operator would.
         fleet.start_all().is_ok() && worked(&seen)
     });
     if !healed {

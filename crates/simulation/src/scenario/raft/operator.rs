@@ -1,6 +1,6 @@
-//! An operator who adds hosts to groups and removes others while faults go on.
+//! An operator who adds hosts to groups and removes others during faults.
 //!
-//! A host is removed only when there are more that vote than in the beginning, so that those whose
+//! A host is removed only when there are more voters than in the beginning, so that those whose
 //! disks may be lost stay fewer than half.
 
 use std::sync::Arc;

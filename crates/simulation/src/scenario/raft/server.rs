@@ -196,8 +196,7 @@ async fn change(text: &str, served: &Served) -> Result<Reply, Status> {
     let [group, kind, host] = words[..] else { return Err(Status::invalid("not a change")) };
     let group = group.parse().ok().and_then(|group| served.find(group));
     let (Some((group, _)), Ok(host)) = (group, host.parse()) else { return Err(not_here()) };
-    // Never fewer members than there were in the beginning, or those whose disks are lost are too
-    // many.
+    // Never fewer members than in the beginning, or those whose disks are lost are too many.
     let change = match kind {
         "add" => Change::Add(peer(host)),
         _ if group.membership().voters().count() <= served.setup.hosts => return Err(not_here()),

@@ -61,12 +61,12 @@ impl Board {
         *self.counts.lock().entry(what).or_default() += 1;
     }
 
-    /// Notes a call that was asked for at a moment, and has come to its end now.
+    /// Records a call that began at a moment, and has ended now.
     pub fn note(&self, object: Object, op: Op, asked: u64, came: Came) {
         self.note_until(object, op, asked, now(), came);
     }
 
-    /// The same of a call that came to its end at a moment.
+    /// The same of a call that ended at a moment.
     pub fn note_until(&self, object: Object, op: Op, asked: u64, until: u64, came: Came) {
         let (answer, answered) = match came {
             Came::Answer(answer) => (Some(answer), until),
@@ -86,7 +86,7 @@ impl Board {
         self.seen.lock().get(&object).is_some_and(|events| events.iter().any(is_of))
     }
 
-    /// Makes a content known that is about to be written, by its number.
+    /// Registers a content that is about to be written, by its number.
     pub fn content(&self, make: impl FnOnce(u64) -> Content) -> Content {
         let mut contents = self.contents.lock();
         let content = make(contents.number());

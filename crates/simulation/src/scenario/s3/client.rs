@@ -106,7 +106,7 @@ impl Client {
         self.met.get(&object).map_or(Condition::Absent, |(number, _)| Condition::Is(*number))
     }
 
-    /// Remembers what an object holds.
+    /// Records the content of an object.
     pub fn meet(&mut self, object: Object, content: &Content) {
         self.met.insert(object, (content.number, content.e_tag.clone()));
     }
@@ -296,7 +296,7 @@ impl Client {
         self.saw(object, asked);
     }
 
-    /// The content whose ETag an answer names, and the answer; nothing when it says nothing.
+    /// The content whose ETag a response names, and the response; `None` if it is unknown.
     fn read<'a>(
         &mut self,
         object: Object,
@@ -345,7 +345,7 @@ impl Client {
         self.board.count("lists");
     }
 
-    /// The objects of a bucket, with their ETags; nothing when that is not answered.
+    /// The objects of a bucket, with their ETags; `None` without a response.
     pub async fn objects(&mut self, number: u64) -> Option<Vec<(String, String)>> {
         let list = Request::new("GET", format!("/{}?list-type=2", bucket(number)));
         let Outcome::Answer(answer) = self.send(&list).await else { return None };

@@ -115,8 +115,8 @@ impl Request {
         let exchange = self.exchange(socket, &head);
         let answer = tokio::time::timeout(TIMEOUT, exchange).await.ok().flatten();
         match answer {
-            // It may have been carried out although the gateway had no answer in time. A body that
-            // comes slowly is given up, perhaps after the gateway had read all of it.
+            // It may have been executed although the gateway had no response in time. A slow body
+            // is abandoned, perhaps after the gateway had read all of it.
             Some(answer) if answer.status >= 500 || answer.code() == "RequestTimeout" => {
                 tracing::debug!(request = ?self.target, status = answer.status, code = answer.code(), "no outcome");
                 Outcome::Unknown
@@ -140,7 +140,7 @@ impl Request {
         self.headers.iter().fold(request, add).head(at, &signer)
     }
 
-    /// Nothing when the answer did not come as a whole.
+    /// `None` if the response is incomplete.
     async fn exchange(&self, mut socket: TcpStream, head: &[u8]) -> Option<Answer> {
         // A gateway may answer and close before it has read all.
         let sent = async {
@@ -177,7 +177,7 @@ impl Request {
     }
 }
 
-/// The body of `Transfer-Encoding: chunked`; nothing when it breaks off.
+/// The body of `Transfer-Encoding: chunked`; `None` if it is truncated.
 fn without_chunks(mut coded: &[u8]) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

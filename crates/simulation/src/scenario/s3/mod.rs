@@ -3,9 +3,9 @@
 //! and upload some in parts.
 //!
 //! Every bucket is used for a while by all clients. Each object's history must be that of one value
-//! whose writes and deletions heed their conditions ([`conditional`]): of many writers that need
-//! nothing there, one wins. In the end, when all is well again, and once more after all machines
-//! lost power at once, everything is read ([`settle`]).
+//! whose writes and deletions obey their conditions ([`conditional`]): of several writers that
+//! require its absence, one wins. In the end, after all faults were healed, and once more after all
+//! machines lost power at once, everything is read ([`settle`]).
 
 mod board;
 mod client;

@@ -24,10 +24,10 @@ use crate::world::random::Random;
 const VOLUME: &str = "s3v";
 /// Replicas of a block.
 const REPLICAS: u64 = 3;
-/// Between two looks.
+/// Interval of checks.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Looks at all buckets until each is as it is to be.
+/// Checks all buckets until each has settled.
 pub fn look(layout: &Layout, board: &Arc<Board>, random: Random, buckets: u64, done: &AtomicBool) {
     on_runtime(async {
         let Ok(om) = connect(layout, Reads::Leader) else { return };

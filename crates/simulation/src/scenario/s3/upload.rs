@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// One upload in this many has two parts, the first of which is large.
 const WITH_TWO_PARTS: u64 = 12;
 
-/// An upload under way.
+/// An upload in progress.
 struct Upload {
     object: Object,
     id: String,
@@ -104,8 +104,8 @@ impl Client {
         }
     }
 
-    /// Makes an upload with its parts; nothing when that does not succeed: it is aborted in the
-    /// end, as by the rule of a bucket.
+    /// Creates an upload with its parts; `None` if that fails: it is aborted in the end, as by the
+    /// rule of a bucket.
     async fn begin(&mut self, object: Object) -> Option<Upload> {
         let create = Request::new("POST", format!("{}?uploads", path(object)));
         let Outcome::Answer(answer) = self.send(&create).await else { return None };
@@ -151,7 +151,7 @@ impl Client {
         Piece::of_number(self.board.contents.lock().number())
     }
 
-    /// Puts a part until that is acknowledged; says whether it is.
+    /// Puts a part until that is acknowledged; returns `true` if it is.
     async fn put_part(&mut self, upload: &mut Upload, number: u32, piece: Piece) -> bool {
         let request = upload.part(number, piece);
         for _ in 0..ATTEMPTS {
@@ -260,7 +260,7 @@ impl Client {
         let asked = now();
         let end = self.try_to_complete(upload, Condition::None).await;
         match (is_completed, end) {
-            // It says that the object is there, and is what the upload became.
+            // The object exists, with the content of the upload.
             (true, End::Done) => {
                 let value = Answer::Value(Some(upload.content.number));
                 self.board.note(upload.object, Op::Read, asked, Came::Answer(value));
@@ -270,7 +270,7 @@ impl Client {
             (true, End::Refused | End::OtherPart) => {
                 self.lost(upload, "is refused although it was completed");
             }
-            // The outcome of the first time is noted as unknown: that holds.
+            // The outcome of the first attempt is recorded as unknown: that is correct.
             _ => {}
         }
     }
@@ -387,7 +387,7 @@ impl Client {
         }
     }
 
-    /// Sends two requests at a time, each to any gateway, and says when each came to its end.
+    /// Sends two requests at a time, each to any gateway, and returns the time of each response.
     async fn send_both(
         &mut self,
         one: &Request,

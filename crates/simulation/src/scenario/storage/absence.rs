@@ -13,7 +13,7 @@ use crate::scenario::erasure::layout::Shape;
 use crate::scenario::process::on_runtime;
 use crate::world::node;
 
-/// Twice as many DataNodes as the largest scheme has replicas: with a whole group away, others make
+/// Twice as many DataNodes as the largest scheme has replicas: with a whole group down, others form
 /// a group.
 pub const KIND: Kind = Kind {
     shape: Shape { datanodes: 10, disks: 1 },
@@ -38,16 +38,16 @@ const ABSENCES: [u64; 6] = [4, 15, 45, 100, 100, 400];
 /// time after which a node is dead.
 const PAUSES: [u64; 4] = [1, 5, 12, 80];
 
-/// When SCM starts.
+/// Time of SCM's restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     /// It ends with the group, and starts at once.
     WithGroup,
-    /// It ends before the group, and starts when the group is away.
+    /// It stops before the group, and starts while the group is down.
     AfterGroup,
-    /// It starts again while the group is away.
+    /// It restarts while the group is down.
     Meanwhile,
-    /// It stays.
+    /// It is not restarted.
     Never,
 }
 
@@ -125,7 +125,7 @@ fn group(cluster: &mut Cluster) -> Vec<usize> {
     holders[random.pick(from)].iter().copied().collect()
 }
 
-/// An operator lets SCM out of safe mode, as `o3 admin safemode exit --force` does.
+/// An operator ends SCM's safe mode, as `o3 admin safemode exit --force` does.
 fn leave_safe_mode(cluster: &mut Cluster) {
     cluster.count("end of safe mode by force");
     let layout = cluster.layout.clone();

@@ -1,7 +1,6 @@
 //! Links between DataNodes are cut, and no others: SCM and clients reach all. A member of a
-//! pipeline is behind in its log, healthy as SCM has it, and SCM has the containers copied to it
-//! that it lacks, from a member that reaches it. Copies are slow: the log comes while they are on
-//! their way.
+//! pipeline lags in its log, is healthy for SCM, and SCM has its missing containers copied to it,
+//! from a member that reaches it. Copies are slow: the log arrives while they are in flight.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +45,7 @@ const PAUSE: (u64, u64) = (1, 20);
 
 /// A round.
 fn round(cluster: &mut Cluster) -> std::io::Result<()> {
-    // With three, a copy goes to the member of the pipeline that is behind.
+    // With three, a copy is made on the lagging member of the pipeline.
     let down = cluster.random.one_in(2).then(|| cluster.random.below(4) as usize);
     if let Some(down) = down {
         cluster.count("three DataNodes");
@@ -98,7 +97,7 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Copies that are on their way: where they go, and their containers.
+/// Copies in flight: their targets, and their containers.
 fn arrivals(cluster: &Cluster, there: &[usize]) -> BTreeSet<(usize, u64)> {
     let layout = &cluster.layout;
     let of = |datanode: &usize| {
@@ -108,8 +107,8 @@ fn arrivals(cluster: &Cluster, there: &[usize]) -> BTreeSet<(usize, u64)> {
     there.iter().flat_map(of).collect()
 }
 
-/// Links between a DataNode and one or several of those that are there, one way or both. One is
-/// left that a copy may come from, mostly.
+/// Links between a DataNode and one or several of the running ones, one way or both. Mostly one is
+/// left as a source of copies.
 fn links(cluster: &mut Cluster, one: usize, there: &[usize]) -> Vec<(usize, usize)> {
     let mut others: Vec<usize> = there.iter().copied().filter(|other| *other != one).collect();
     let leaves = if cluster.random.one_in(6) { 0 } else { 1 };

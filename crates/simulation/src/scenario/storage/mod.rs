@@ -1,13 +1,13 @@
 //! One OM, one SCM and DataNodes with one or several disks each, and native clients whose keys are
-//! erasure coded or replicated. It goes in rounds of one kind of fault, and the kinds are those
-//! that a nemesis of single faults does not come to:
+//! erasure coded or replicated. Each round has one kind of fault; the kinds are those that a
+//! nemesis of single faults does not reach:
 //!
-//! * [`absence`]: all members of a group are away, for longer than any interval, while SCM starts,
+//! * [`absence`]: all members of a group are down, for longer than any interval, while SCM starts,
 //!   and come back a few at a time;
-//! * [`volumes`]: disks of a DataNode fail singly and come back;
+//! * [`volumes`]: disks of a DataNode fail separately and come back;
 //! * [`apart`]: DataNodes do not reach each other, and all others reach them, while containers are
 //!   copied slowly;
-//! * [`tiers`]: disks are of three types, storage policies change, and the mover is at work.
+//! * [`tiers`]: disks are of three types, storage policies change, and the mover runs.
 //!
 //! In half of the seeds an operator works, too ([`upkeep`]). After each round everything must be
 //! whole again, as in the scenario `erasure`; and the disks are watched all the time ([`watch`]).
@@ -48,7 +48,7 @@ const FIRST_DATANODE: usize = 2;
 const START_TIMEOUT: u64 = 300;
 /// Time limit after a round until everything is whole again, in simulated seconds.
 const WHOLE_TIMEOUT: u64 = 600;
-/// Between two looks at the disks.
+/// Interval of scans of the disks.
 const SCAN_INTERVAL: u64 = 2 * SECOND;
 /// Bytes of a disk: keys fill some hundredths of it, which the balancers see.
 const CAPACITY: u64 = 1 << 30;
@@ -212,7 +212,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until something holds, with an eye on the disks; says whether it did in time.
+    /// Waits until a condition holds, and watches the disks; returns `true` if it did in time.
     fn within(&mut self, seconds: u64, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
         let until = now() + seconds * SECOND;
         while !holds(self) {

@@ -1,6 +1,5 @@
-//! An operator at work while faults go on: starts and stops the container balancer, takes
-//! DataNodes out of service, at times point to point, and back, has replicas reconciled and
-//! containers closed.
+//! An operator during faults: starts and stops the container balancer, takes DataNodes out of
+//! service, at times point to point, and back, has replicas reconciled and containers closed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
-//! DataNodes have two disks, which fail singly, as they work or at a start, for longer than it
-//! takes to rebuild what was there: on the other disk of the same DataNode, too, since no other one
-//! is without a replica. They come back with all that they had. DataNodes are down meanwhile. No
-//! more DataNodes have trouble at a time than the code makes up for, and nothing is lost.
+//! DataNodes have two disks, which fail separately, in operation or at a start, for longer than it
+//! takes to rebuild their replicas: on the other disk of the same DataNode, too, since all others
+//! have a replica. They come back with all their data. DataNodes are down meanwhile. At any time at
+//! most as many DataNodes have faults as the code can recover, and nothing is lost.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub const KIND: Kind = Kind {
 const BEFORE: (u64, u64) = (15, 40);
 /// Steps of a round.
 const STEPS: (u64, u64) = (3, 8);
-/// Between two steps, in seconds: at once, a few looks of SCM, longer than a node needs to be dead
-/// and its replicas to be rebuilt.
+/// Pauses between two steps, in seconds: none, a few checks of SCM, longer than a node needs to be
+/// dead and its replicas to be rebuilt.
 const PAUSES: [u64; 4] = [2, 15, 60, 90];
 
 /// Time until a node is dead and its replicas are rebuilt, in seconds.
@@ -86,9 +86,9 @@ fn round(cluster: &mut Cluster) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A DataNode has been down for so long that what it had is wanted elsewhere, and no other one is
-/// without a replica. Then a disk of another one fails: that one can take a replica, of either
-/// index. The disk comes back while the first is still down.
+/// A DataNode has been down until its replicas have to be rebuilt elsewhere, and all others have
+/// one. Then a disk of another one fails: that one can take a replica, of either index. The disk
+/// comes back while the first is still down.
 fn displaced(cluster: &mut Cluster) -> std::io::Result<()> {
     cluster.count("displaced index");
     let datanodes = cluster.layout.datanodes() as u64;
@@ -109,7 +109,7 @@ fn displaced(cluster: &mut Cluster) -> std::io::Result<()> {
     end(cluster, down, Trouble::Down)
 }
 
-/// Something goes wrong with a DataNode.
+/// Begins a fault of a DataNode.
 pub fn begin(cluster: &mut Cluster, datanode: usize) -> std::io::Result<Trouble> {
     let server = FIRST_DATANODE + datanode;
     if cluster.random.one_in(3) {

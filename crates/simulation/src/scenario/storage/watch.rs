@@ -42,7 +42,7 @@ impl Replica {
 /// A DataNode, and a directory below its home.
 type Place = (usize, PathBuf);
 
-/// When a file was changed, and how long it is.
+/// Time of a file's last change, and its length.
 type Stamp = (SystemTime, u64);
 
 /// Observations.
@@ -55,7 +55,7 @@ pub struct Watch {
     damaged: BTreeSet<(usize, u64)>,
     /// Copies that arrived somewhere, or began to: DataNodes and containers.
     copies: BTreeSet<(usize, u64)>,
-    /// Those that were beside a replica of the same container.
+    /// Those that were next to a replica of the same container.
     met: BTreeSet<(usize, u64)>,
 }
 
@@ -130,7 +130,7 @@ impl Watch {
         told.collect()
     }
 
-    /// Reads what is there; returns what was before.
+    /// Reads the current replicas; returns the previous ones.
     fn read(&mut self, layout: &Layout) -> BTreeMap<Place, (Stamp, Replica)> {
         let mut now = BTreeMap::new();
         for datanode in 0..layout.datanodes() {

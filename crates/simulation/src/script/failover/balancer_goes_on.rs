@@ -18,7 +18,7 @@ fn running(c: &mut Cluster) -> Result<Option<ContainerBalancerConfigurationProto
     Ok(status.container_balancer_status_info.and_then(|info| info.configuration))
 }
 
-/// Kills the SCM that leads, waits for the next one, and starts the killed one again.
+/// Kills the leading SCM, waits for the next leader, and restarts the killed one.
 fn another_leads(c: &mut Cluster) -> Result<()> {
     let leader = c.expect("an SCM leads", minutes(1), |c| c.scm_leader())?;
     c.kill([leader])?;
@@ -30,7 +30,7 @@ fn another_leads(c: &mut Cluster) -> Result<()> {
 }
 
 fn run() -> Result<()> {
-    // No move is decided before all replicas are known, so no iteration comes to its end.
+    // No move is decided before all replicas are known, so no iteration ends.
     let setup = cluster(3, 1, 3).with("hdds.scm.wait.time.after.safemode.exit", "1h");
     let mut c = setup.start()?;
     let start = StartContainerBalancerRequestProto {

@@ -1,4 +1,4 @@
-//! A member of a pipeline is heard by SCM and clients, and not by the other members.
+//! A member of a pipeline reaches SCM and clients, but not the other members.
 
 use crate::script::prelude::*;
 

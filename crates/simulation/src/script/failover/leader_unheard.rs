@@ -1,5 +1,5 @@
-//! The leader of a pipeline is heard by clients and the other members, and not by SCM; then its
-//! disk is lost.
+//! The leader of a pipeline reaches clients and the other members, but not SCM; then its disk is
+//! lost.
 
 use proto::hdds::NodeState;
 

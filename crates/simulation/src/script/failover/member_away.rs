@@ -1,4 +1,4 @@
-//! A member of a pipeline is away for a moment: shorter than it takes until SCM closes the
+//! A member of a pipeline is down for a moment: shorter than it takes until SCM closes the
 //! pipeline.
 
 use crate::script::prelude::*;

@@ -1,4 +1,4 @@
-//! A member of a pipeline is away for a moment in which the others trim the pipeline's log.
+//! A member of a pipeline is down for a moment in which the others trim the pipeline's log.
 
 use crate::script::prelude::*;
 

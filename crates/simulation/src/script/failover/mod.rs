@@ -1,5 +1,5 @@
-//! A server that leads, or that clients write through, goes: others go on with all that was
-//! acknowledged.
+//! A server that leads, or that clients write through, fails: others continue with all acknowledged
+//! data.
 
 mod balancer_goes_on;
 mod datanode_back;

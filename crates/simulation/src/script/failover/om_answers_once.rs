@@ -1,4 +1,4 @@
-//! A call that comes again at another leader is not carried out twice.
+//! A call that is retried at another leader is not executed twice.
 
 use bytes::Bytes;
 use proto::ozone::{CreateVolumeRequest, OmRequest, Status, Type, VolumeInfo};
@@ -52,7 +52,7 @@ fn run() -> Result<()> {
             ensure!(c.om_leader()? != leader, "{leader} is killed");
             Ok(())
         })?;
-        // Another answer than OK would say that it was done twice.
+        // Another response than OK would mean that it was executed twice.
         for number in 0..CALLS {
             call(&mut c, number)?;
         }

@@ -69,8 +69,8 @@ struct Told {
 }
 
 impl Told {
-    /// Sends a call until it is answered. Names are used once, so another answer than OK says that
-    /// it was done twice.
+    /// Sends a call until it gets a response. Names are used once, so another response than OK
+    /// means that it was executed twice.
     async fn call(&self, om: &Client, request: OmRequest) -> bool {
         let answer = om.submit(request.clone()).await;
         let is_done = answer.as_ref().is_ok_and(|answer| answer.status() == Status::Ok);

@@ -28,7 +28,7 @@ struct Found {
 }
 
 impl Found {
-    /// Makes a bucket now and then, and looks for it and for the first one without an end.
+    /// Creates a bucket now and then, and reads it and the first one without an end.
     async fn work(self, om: Client, volume: &'static str) {
         for count in 0.. {
             if self.is_over.load(Ordering::Acquire) {

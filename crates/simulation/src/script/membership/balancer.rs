@@ -1,4 +1,4 @@
-//! A DataNode that came later gets its share of the containers; it and another one are killed
+//! A DataNode that joined later gets its share of the containers; it and another one are killed
 //! meanwhile.
 
 use proto::container_location::StartContainerBalancerRequestProto;

@@ -1,4 +1,4 @@
-//! Members of services and DataNodes come and go.
+//! Members of services and DataNodes join and leave.
 
 mod balancer;
 mod decommission;

@@ -1,4 +1,4 @@
-//! An OM is away for longer than the log reaches back, and another one loses its log alone.
+//! An OM is down for longer than the log reaches back, and another one loses only its log.
 
 use crate::script::prelude::*;
 

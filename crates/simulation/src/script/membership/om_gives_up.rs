@@ -1,5 +1,5 @@
 //! An OM gets a snapshot of its leader while a reader has its tables for longer than it waits for
-//! readers. It goes on from its tables, and gets what it missed from another one's log.
+//! readers. It continues with its tables, and gets the missing entries from another one's log.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// The OM that is away.
+/// The OM that is isolated.
 const AWAY: Server = Om(0);
 /// The one that leads, and trims its log often.
 const LEADER: Server = Om(1);
@@ -51,7 +51,7 @@ fn run() -> Result<()> {
     c.advance(seconds(2))?;
     c.mend(&[AWAY], &[LEADER, PATIENT])?;
     c.advance(seconds(20))?;
-    // The snapshot waits for the reader. No other one comes when it is given up.
+    // The snapshot waits for the reader. No other one arrives after it is abandoned.
     c.cut(&[AWAY], &[LEADER])?;
     for number in 0..60 {
         keys.push(c.put(&format!("meanwhile-{number}"), 100)?);

@@ -41,7 +41,7 @@ fn run() -> Result<()> {
     let (is_done, _) = c.decommission_om(Om(8), "192.0.2.1")?;
     ensure!(!is_done, "there is no om9");
 
-    // The fourth counts: with one more down two of three go on.
+    // The fourth counts: with one more down two of three continue.
     let next = c.expect("another one leads", minutes(1), |c| c.om_leader())?;
     let down = voters.into_iter().find(|om| *om != Om(3) && (*om == next || next == Om(3)));
     let down = down.context("one is left")?;

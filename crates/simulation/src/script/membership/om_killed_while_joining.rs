@@ -53,7 +53,7 @@ fn run() -> Result<()> {
     c.expect("it has all", minutes(2), |c| c.om_is_even(Om(3)))?;
     ensure!(!note.exists(), "the note is left");
 
-    // The fourth counts: with another one down three of four go on.
+    // The fourth counts: with another one down three of four continue.
     c.kill([Om(0)])?;
     let before = writers.keys().len();
     c.expect("clients go on", minutes(2), |_| writers.reached(before + 10))?;

@@ -1,4 +1,4 @@
-//! An OM's disk is lost and replaced by an empty one, after other members have come and gone.
+//! An OM's disk is lost and replaced by an empty one, after other members have joined and left.
 
 use crate::script::prelude::*;
 

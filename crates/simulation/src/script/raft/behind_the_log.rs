@@ -1,4 +1,4 @@
-//! A host is away for longer than the logs of the others reach back.
+//! A host is down for longer than the logs of the others reach back.
 
 use crate::script::prelude::*;
 
@@ -27,7 +27,7 @@ fn run() -> Result<()> {
     h.agree(&all)?;
     let restored = h.number(away, "snapshots_restored")?;
     ensure!(restored == 1, "it restored {restored} snapshots");
-    // It goes on with entries.
+    // It continues with entries.
     h.write_all(20)?;
     h.agree(&all)?;
     let restored = h.number(away, "snapshots_restored")?;

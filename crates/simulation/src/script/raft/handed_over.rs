@@ -1,4 +1,4 @@
-//! A leader is asked to hand over.
+//! A leader transfers its leadership on request.
 
 use crate::history::register::Op;
 use crate::scenario::raft::server::node_id;

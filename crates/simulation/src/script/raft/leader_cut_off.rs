@@ -19,7 +19,7 @@ fn run() -> Result<()> {
     let rest: Vec<Server> = all.into_iter().filter(|host| *host != old).collect();
     h.cut(&[old], &rest)?;
     let branch = h.at(old, 5, Op::Append("lost".to_owned()));
-    // It says so when it steps down.
+    // It reports that it stepped down.
     let why = branch.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
     ensure!(why.contains("its outcome is unknown"), "{old} answers {branch:?} alone");
     h.another_leader(&[old])?;

@@ -1,4 +1,4 @@
-//! A host loses its log and nothing else.
+//! A host loses only its log.
 
 use crate::script::prelude::*;
 

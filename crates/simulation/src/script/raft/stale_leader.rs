@@ -16,7 +16,7 @@ const BY_LEASE: usize = 10;
 fn run() -> Result<()> {
     let all = [Host(0), Host(1), Host(2)];
     let mut h = hosts(3, 0, 1_000)?;
-    // At each host by itself, a hundred times a second, until the end.
+    // At each host separately, a hundred times a second, until the end.
     let watch = h.watch();
     for round in 0..6 {
         let old = h.expect("a host leads", minutes(1), Hosts::leader)?;

@@ -11,7 +11,7 @@ pub const SCRIPT: Script = Script {
 };
 
 fn run() -> Result<()> {
-    // A copy is on its way for as long as those before it would have taken.
+    // A copy is in flight for as long as those before it would have taken.
     let setup = cluster(1, 1, 3).with("trioxide.datanode.replication.bandwidth", "1KB");
     let mut c = setup.with("ozone.datanode.pipeline.limit", "1").start()?;
     let (leader, members) = c.expect("a pipeline has a leader", minutes(2), |c| {
@@ -36,7 +36,7 @@ fn run() -> Result<()> {
         Ok(())
     })?;
     c.mend(&[behind], &[leader])?;
-    // The copies come to their ends, and the next start finds what is left of them.
+    // The copies end, and the next start finds their leftovers.
     c.advance(minutes(2))?;
     c.kill([behind])?;
     c.start([behind])?;

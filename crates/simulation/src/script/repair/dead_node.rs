@@ -53,7 +53,7 @@ fn run() -> Result<()> {
     })?;
     c.read(&keys)?;
 
-    // With its own there are too many.
+    // With its own there is a surplus.
     c.are_on_disks(&stale, 4)?;
     c.start([victim])?;
     c.expect("it is back", minutes(2), |c| c.node_is(victim, NodeState::Healthy))?;

@@ -1,4 +1,4 @@
-//! A key is written and deleted while a member of its pipeline is away, which then comes to its
+//! A key is written and deleted while a member of its pipeline is down, which then reaches its
 //! block in the log.
 
 use proto::datanode::container_data_proto::State;
@@ -13,7 +13,7 @@ pub const SCRIPT: Script = Script {
 };
 
 fn run() -> Result<()> {
-    // Deletions come to DataNodes before SCM closes the pipeline of a member that is away.
+    // Deletions reach DataNodes before SCM closes the pipeline of a member that is down.
     let setup = cluster(1, 1, 3).with("trioxide.om.deleted.blocks.kept", "0s");
     let setup = setup.with("trioxide.om.key.deleting.service.interval", "1s");
     let mut c = setup.with("ozone.block.deleting.service.interval", "500ms").start()?;

@@ -1,4 +1,4 @@
-//! All replicas of containers are away, while SCM starts, for longer than any of its intervals.
+//! All replicas of containers are down, while SCM starts, for longer than any of its intervals.
 
 use crate::script::prelude::*;
 

@@ -1,4 +1,5 @@
-//! Replicas that are lost, spoiled or away are made again, and none that is needed is removed.
+//! Replicas that are lost, damaged or unreachable are recreated, and none that is needed is
+//! removed.
 
 mod all_dead;
 mod coordinator_killed;

@@ -1,4 +1,4 @@
-//! A DataNode comes back with less than the others have, and there is no other one to get a copy.
+//! A DataNode comes back with less data than the others have, and no other one can get a copy.
 
 use proto::hdds::NodeState;
 

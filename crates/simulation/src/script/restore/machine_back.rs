@@ -1,4 +1,4 @@
-//! All of a machine goes back in time, as when a snapshot of a virtual machine is restored.
+//! A whole machine is set back in time, as when a snapshot of a virtual machine is restored.
 
 use crate::script::prelude::*;
 

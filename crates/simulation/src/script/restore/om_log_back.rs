@@ -1,4 +1,4 @@
-//! The log of an OM goes back in time, and its tables do not.
+//! The log of an OM is set back in time, and its tables are not.
 
 use crate::script::prelude::*;
 

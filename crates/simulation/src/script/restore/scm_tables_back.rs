@@ -11,7 +11,7 @@ pub const SCRIPT: Script = Script {
     run,
 };
 
-/// Has an SCM lead, and looks that all containers of keys are there.
+/// Makes an SCM the leader, and checks that it has all containers of keys.
 fn leads_and_has_all(c: &mut Cluster, scm: Server, keys: &[Key]) -> Result<()> {
     c.expect(&format!("{scm} leads"), minutes(2), |c| {
         let name = scm.to_string();
