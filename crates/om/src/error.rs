@@ -27,7 +27,7 @@ pub enum Error {
     /// A row cannot be read.
     #[error(transparent)]
     View(#[from] ViewError),
-    /// Raft did not start, or this OM does not lead, or was not let into its service.
+    /// Raft did not start, or this OM does not lead, or was not admitted to its service.
     #[error("OM: {0}")]
     Replicated(#[from] replicated::Error),
     /// A thread of blocking work ended early.
@@ -76,7 +76,7 @@ pub enum Error {
     /// No directory is configured.
     #[error("set ozone.om.db.dirs or ozone.metadata.dirs: OM needs a directory")]
     NoDirectory,
-    /// The cluster is not known yet and SCM cannot be asked.
+    /// The cluster id is unknown, and SCM cannot be reached.
     #[error("cannot get the cluster id from SCM at {address}: {cause}; start SCM first")]
     NoCluster {
         /// Address of SCM.

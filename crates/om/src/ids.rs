@@ -33,7 +33,7 @@ impl UniqueIds {
 }
 
 /// The UUID that Java's `UUID.nameUUIDFromBytes` gives a name: version 3 without a namespace.
-/// Raft groups and nodes of OM are known by it.
+/// Raft groups and nodes of OM have it as their id.
 pub(crate) fn name_uuid(name: &str) -> Uuid {
     let digest: [u8; 16] = Md5::digest(name.as_bytes()).into();
     uuid::Builder::from_md5_bytes(digest).into_uuid()

@@ -90,7 +90,7 @@ fn refused(me: &Member, reason: impl Into<String>) -> Error {
     replicated::Error::NotJoined { node, reason: reason.into() }.into()
 }
 
-/// Asks to be let in until a leader answers.
+/// Requests admission until a leader answers.
 async fn join(setup: &Setup, note: &JoinNote, force: bool) -> Result<Membership, Error> {
     let (me, others) = (&setup.members.me, setup.members.others());
     let request = BootstrapOmRequest {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::error::Error;
 use crate::ids::name_uuid;
 
-/// The service id of an OM that is given none, Ozone's.
+/// The default service id of an OM, Ozone's.
 const DEFAULT_SERVICE_ID: &str = "omServiceIdDefault";
 
 /// One OM of the service.

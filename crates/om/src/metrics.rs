@@ -11,7 +11,7 @@ use service::MetricsRegistry;
 use crate::dispatch::Dispatcher;
 use crate::state::{DirectoryCacheStats, MachineEvents};
 
-/// Registers everything that is worked out when it is asked for.
+/// Registers all metrics that are computed at their collection.
 pub(crate) fn register(
     registry: &MetricsRegistry,
     dispatcher: &Arc<Dispatcher>,

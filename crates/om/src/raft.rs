@@ -20,7 +20,7 @@ pub(crate) const LEADERSHIP_TIMEOUT: Duration = Duration::from_secs(120);
 /// Bytes of log after which the tables are flushed and the log trimmed: bounds the replay after a
 /// crash.
 const TRIM_BYTES: u64 = 64 << 20;
-/// Entries kept in a trimmed log for replicas that were away for a moment.
+/// Entries kept in a trimmed log for replicas that were down for a moment.
 const KEEP_ENTRIES: u64 = 5_000;
 
 /// The replicated state, running.

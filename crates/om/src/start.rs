@@ -238,7 +238,7 @@ impl Listeners {
         Ok(Self { framed, framed_address, grpc, raft })
     }
 
-    /// Lets the other OMs in.
+    /// Opens the endpoint of the other OMs.
     fn open_raft(&mut self, setup: &Setup, host: &RaftHost) -> Result<Option<Server>, Error> {
         let Some(listener) = self.raft.take() else { return Ok(None) };
         let at = listener.local_addr();
@@ -280,7 +280,7 @@ impl Listeners {
         .to_vec()
     }
 
-    /// Lets requests in.
+    /// Opens the endpoints of clients.
     fn open(
         self,
         setup: &Setup,

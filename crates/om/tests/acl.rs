@@ -1,4 +1,4 @@
-//! Requests judged by user, over the endpoints.
+//! Requests authorized by user, over the endpoints.
 
 use bytes::Bytes;
 use hadoop_rpc::{Client, ClientOptions, Identity};

@@ -119,7 +119,7 @@ async fn places_are_asked_once_and_again_when_the_client_says_so() {
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "k", 10).await;
     om.handle.shutdown().await;
-    // A new process remembers no places.
+    // A new process has no cached locations.
     let om = world.start().await;
     let asked = || world.scm.locate_calls.load(Ordering::Relaxed);
     om.info("vol", "bkt", "k").await;

@@ -18,7 +18,7 @@ fn info(n: usize) -> OmRequest {
     info_bucket("vol", &format!("bucket-{n}"))
 }
 
-/// Waits until an OM has what the leader has.
+/// Waits until an OM has the same entries as the leader.
 async fn caught_up(service: &Service, n: usize) {
     testkit::until(format!("{n} to catch up"), async || {
         let client = service.client();
@@ -70,7 +70,7 @@ async fn an_om_that_was_away_past_the_log_or_lost_its_disk_comes_back() {
     write(&client, 150..160).await;
     service.revive(wiped).await;
     caught_up(&service, wiped).await;
-    // A snapshot alone does not make it count in elections: what the leader sends next does.
+    // A snapshot alone does not make it count in elections: the leader's next message does.
     has_all(&service, wiped, 160).await;
 
     // The disk of the leader itself, too.

@@ -1,4 +1,4 @@
-//! Copies of the tables over HTTP, and the updates that follow one: what Recon does.
+//! Copies of the tables over HTTP, and the updates that follow one, as for Recon.
 
 use std::io::Read;
 
@@ -79,7 +79,7 @@ async fn a_copy_has_the_keys_and_its_updates_the_later_ones() {
     assert_eq!(some.latest_sequence_number, Some(some.sequence_number));
     let holds = |text: &[u8]| some.data.iter().any(|b| b.windows(text.len()).any(|w| w == text));
     assert!(holds(b"/vol/bkt/k2") && !holds(b"/vol/bkt/k1"));
-    // Each batch says how many changes it has: a copy that applies them has that number then.
+    // Each batch has its number of changes: a copy that applies them has that number then.
     let changes: u64 = some
         .data
         .iter()

@@ -139,7 +139,7 @@ async fn lists_go_over_deleted_keys() {
         om.ok(delete_key("vol", "bkt", &format!("k{i:03}"))).await;
     }
     assert_eq!(om.names("vol", "bkt", "").await.len(), 10);
-    // More than one, when the service looked for them while keys were being deleted.
+    // More than one, if the service searched for them while keys were being deleted.
     until("a gap is known", async || {
         let metrics = om.handle.metrics().encode();
         let line = metrics.lines().find(|line| line.starts_with("om_rocksdb_gaps")).unwrap_or("");

@@ -1,4 +1,4 @@
-//! Counters of buckets are what their rows add up to, whatever happened to the OMs meanwhile.
+//! Counters of buckets equal the sums of their rows after any failure of OMs.
 
 use std::sync::Arc;
 

@@ -76,7 +76,7 @@ async fn a_client_cannot_ask_for_what_om_does_by_itself() {
     om.bucket("vol", "bkt").await;
     let kept = blocks(&om.put("vol", "bkt", "kept", 10).await);
     let info = om.info("vol", "bkt", "kept").await;
-    // The blocks of a key that is there, as if it had been deleted.
+    // The blocks of a live key, as if it had been deleted.
     let update = SnapshotMoveKeyInfos {
         key: Some("/vol/bkt/kept".to_owned()),
         key_infos: vec![info],

@@ -83,7 +83,7 @@ async fn blocks_are_kept_for_readers_for_a_while() {
     assert!(world.scm.deleted_blocks.lock().unwrap().is_empty(), "they are not an hour old");
     om.handle.shutdown().await;
 
-    // An OM that starts does not know how old they are: it counts from its start.
+    // An OM that starts has no age of them: it counts from its start.
     let world = world.with(KEPT, "1s");
     let began = std::time::Instant::now();
     let om = world.start().await;

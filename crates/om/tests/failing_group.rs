@@ -1,4 +1,4 @@
-//! An OM whose Raft group fails: it comes back, or stops and says why.
+//! An OM whose Raft group fails: it recovers, or stops with the reason.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -10,7 +10,7 @@ use crate::support::requests::*;
 use crate::support::service::{Service, ok};
 use crate::support::{TIMEOUT, World};
 
-/// A request that says how much its answer must show.
+/// A request with a bound on the staleness of its answer.
 fn hinted(asked: OmRequest, consistency: ReadConsistencyProto) -> OmRequest {
     let hint = ReadConsistencyHint {
         read_consistency: Some(consistency as i32),

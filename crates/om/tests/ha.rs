@@ -1,4 +1,4 @@
-//! Several OMs as one: which one answers, and what survives when leaders go.
+//! Several OMs as one: the OM that answers, and the state after failures of leaders.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ async fn followers_send_clients_to_the_leader_and_the_leader_names_all() {
 async fn all_oms_have_one_root_key_pair_and_the_volume_of_s3() {
     let mut service = Service::start(World::new().await).await;
     let client = service.client();
-    // The first leader answers before it has made what a cluster begins with.
+    // The first leader answers before it has created the initial state of a cluster.
     let made = async || {
         client.submit(info_volume("s3v")).await.is_ok_and(|answer| answer.status() == Status::Ok)
     };

@@ -37,7 +37,7 @@ enum Op {
 enum Answer {
     Status(Status),
     IsDirectory(bool),
-    /// Paths in order, those of directories with a slash behind.
+    /// Paths in order, those of directories with a slash at the end.
     Names(Vec<String>),
 }
 

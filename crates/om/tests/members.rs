@@ -34,7 +34,7 @@ async fn roles(client: &Client) -> Vec<(String, String)> {
     roles
 }
 
-/// Writes volumes until told to stop; each must be acknowledged.
+/// Writes volumes until it is stopped; each must be acknowledged.
 fn writer(
     client: Client,
     stop: Arc<AtomicBool>,
@@ -125,7 +125,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     service.stop().await;
 }
 
-/// Has the leader let an OM in that does not run: as if it had ended before it heard the answer.
+/// Makes the leader admit a stopped OM: as if it had stopped before it received the answer.
 async fn let_in(service: &Service, new: usize) {
     let conf = service.conf(new);
     let node = service.node(new);
@@ -198,7 +198,7 @@ async fn an_om_joins_while_another_one_is_still_to_join() {
     let mut service = Service::start(World::new().await).await;
     let (fourth, _fifth) = (service.grow("om4"), service.grow("om5"));
     service.write_file(&[]);
-    // A member has to say what its configuration is.
+    // A member has to report its configuration.
     let silent = (0..3).find(|n| !service.om(*n).is_leader()).unwrap();
     service.kill(silent).await;
     let bootstrap =
@@ -226,7 +226,7 @@ async fn a_wiped_om_does_not_count_those_that_the_file_names_and_nobody_let_in()
     std::fs::remove_dir_all(service.dir(wiped)).unwrap();
     service.revive(wiped).await;
     service.settled().await;
-    // With one more down two of three go on; two of five would not.
+    // With one more down two of three continue; two of five would not.
     let leader = service.leader().await;
     service.kill(leader).await;
     service.leader().await;

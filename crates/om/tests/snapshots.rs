@@ -85,7 +85,7 @@ async fn snapshots_are_the_same_after_a_crash() {
     let again = world.start_in(image.path()).await;
     assert_eq!(snapshots(&again).await, before);
     assert_eq!(shown(&again).await, all);
-    // And it goes on there.
+    // It continues there.
     again.ok(delete_snapshot("old")).await;
     let only = |found: Vec<SnapshotInfo>| found.len() == 1 && found[0].exclusive_size() == 7;
     until("the snapshot to go", async || {

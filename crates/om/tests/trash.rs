@@ -15,7 +15,7 @@ async fn bucket(om: &TestOm, name: &str, layout: BucketLayoutProto) {
     om.ok(create).await;
 }
 
-/// Waits until what is in the trash of `ann`, checkpoints called `T`, is as expected.
+/// Waits until the trash of `ann`, checkpoints called `T`, is as expected.
 async fn trash(om: &TestOm, bucket: &str, expected: &[&str]) {
     let mut names = Vec::new();
     for _ in 0..3000 {

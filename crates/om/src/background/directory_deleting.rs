@@ -232,7 +232,7 @@ impl Purge {
 }
 
 impl Deleted {
-    /// A child, as far as the write needs to know it.
+    /// The parts of a child that the write needs.
     fn child(&self, name: &str, object_id: u64, is_file: bool) -> KeyInfo {
         KeyInfo {
             volume_name: self.info.volume_name.clone(),

@@ -190,7 +190,7 @@ impl KeyDeletingService {
         Ok(())
     }
 
-    /// Hands rows over to SCM; gives back those it took.
+    /// Hands rows over to SCM; returns those it accepted.
     async fn hand_over(&self, rows: Vec<Row>) -> Result<Vec<Taken>, BackgroundError> {
         let (mut taken, mut calls, mut asked) = (Vec::new(), Vec::new(), FxHashMap::default());
         for Row { key, blocks, frees } in rows {

@@ -91,6 +91,6 @@ pub(crate) struct CleanupOptions {
     pub(crate) interval: Duration,
     /// Age from which on something counts as abandoned.
     pub(crate) expire: Duration,
-    /// Most things given up in one run.
+    /// Most abandoned entries removed in one run.
     pub(crate) limit: usize,
 }

@@ -21,7 +21,7 @@ use super::{CleanupOptions, Resume};
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
-/// Gives up multipart uploads that are older than the threshold.
+/// Aborts multipart uploads that are older than the threshold.
 pub(crate) struct MultipartUploadCleanupService {
     dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,

@@ -21,7 +21,7 @@ use super::{CleanupOptions, Resume};
 use crate::dispatch::Dispatcher;
 use crate::ids::now_ms;
 
-/// Gives up open keys that are older than the threshold.
+/// Cleans up open keys that are older than the threshold.
 pub(crate) struct OpenKeyCleanupService {
     dispatcher: Arc<Dispatcher>,
     options: CleanupOptions,

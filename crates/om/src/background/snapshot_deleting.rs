@@ -35,7 +35,7 @@ pub(crate) struct SnapshotDeletingService {
     keep: Duration,
     deleted_rows: DeletedRows,
     at: Mutex<Option<Position>>,
-    /// Since when this leader has known of which deleted snapshots.
+    /// Time since which this leader has each deleted snapshot in its list.
     known: Mutex<BTreeMap<u64, Instant>>,
 }
 
@@ -114,7 +114,7 @@ impl SnapshotDeletingService {
     }
 }
 
-/// The deleted snapshots that have been known as such for as long as `keep`.
+/// The deleted snapshots that have been in the list for at least `keep`.
 fn due(
     known: &mut BTreeMap<u64, Instant>,
     deleted: &[Layer],

@@ -47,7 +47,7 @@ impl TablesCopy {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}_{number}", now_ms());
         let path = parent.join(&name);
-        // From here on it is removed, whatever happens.
+        // From here on every path removes it.
         let mut copy = Self { path, name, sequence: 0, index: 0, files: Vec::new() };
         let tables = current.get().ok_or(Error::Closed)?;
         tables.store().checkpoint(&copy.path)?;

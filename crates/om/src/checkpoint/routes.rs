@@ -162,7 +162,7 @@ fn stream(
             }
             Err(e) => {
                 tracing::warn!(copy = copy.name(), error = %e, "sending a copy of the tables failed");
-                // Without it the archive would look whole to HTTP.
+                // Without it the archive would be complete for HTTP.
                 let _ = failed.try_send(Err(io::Error::other(e.to_string())));
             }
         }

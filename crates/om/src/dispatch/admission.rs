@@ -18,13 +18,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// that waits for an answer does not.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
-    /// Reads at once. Most never wait; the bound is for those that ask SCM or the leader.
+    /// Concurrent reads. Most never wait; the bound is for those that call SCM or the leader.
     pub(crate) reads: usize,
-    /// Writes on their way through the log at once.
+    /// Concurrent writes in the log.
     pub(crate) writes: usize,
     /// Lists on threads of their own at once.
     pub(crate) lists: usize,
-    /// Requests of each kind that may wait for a place.
+    /// Requests of each kind that may queue.
     pub(crate) waiting: usize,
     /// OM's own writes at once.
     pub(crate) background: usize,
@@ -87,7 +87,7 @@ impl Admission {
         self.identity
     }
 
-    /// Waits for a place of a client's request.
+    /// Waits for a permit for a client's request.
     pub(crate) async fn enter(
         &self,
         route: Route,
@@ -98,18 +98,18 @@ impl Admission {
         queue.enter(asks).await.map(Place::Client).map_err(refused)
     }
 
-    /// Waits for the place of a long list, on top of that of a read.
+    /// Waits for a permit for a long list, in addition to that of a read.
     pub(crate) async fn enter_list(&self, asks: Asks<'_>) -> Result<Permit, Status> {
         self.lists.enter(asks).await.map_err(refused)
     }
 
-    /// Waits for the place of a request of OM itself.
+    /// Waits for a permit for a request of OM itself.
     pub(crate) async fn enter_own(&self) -> Result<Place<'_>, Status> {
         let stopping = |_| Status::unavailable("OM is shutting down");
         self.own.acquire().await.map(Place::Own).map_err(stopping)
     }
 
-    /// Writes of clients on their way.
+    /// Writes of clients in flight.
     pub(crate) fn writing(&self) -> usize {
         self.writes.taken()
     }
@@ -162,7 +162,7 @@ impl Admission {
         self.reads.taken().saturating_add(self.writing())
     }
 
-    /// Requests that wait for a place, for metrics.
+    /// Queued requests, for metrics.
     pub(crate) fn waiting(&self) -> usize {
         self.queues().iter().map(|(_, queue)| queue.waiting().iter().sum::<usize>()).sum()
     }

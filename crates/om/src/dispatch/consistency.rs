@@ -26,7 +26,7 @@ const OWN_WRITES_TIMEOUT: Duration = Duration::from_secs(1);
 /// Conditions for answers of an OM that does not lead from its own tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalReads {
-    /// At all.
+    /// True if such reads are allowed.
     pub(crate) enabled: bool,
     /// Entries that it may lack.
     pub(crate) entries: u64,

@@ -1,4 +1,4 @@
-//! The leader: asked for, and changed by request.
+//! The leader: reads of its state, and leader transfers.
 
 use std::time::Duration;
 

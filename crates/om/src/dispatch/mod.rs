@@ -69,7 +69,7 @@ pub(crate) struct Caller {
     pub(crate) call: Option<CallKey>,
     /// When it was received.
     pub(crate) received: Instant,
-    /// When the client gives up.
+    /// Deadline of the client.
     pub(crate) deadline: Option<Instant>,
     /// It is OM itself.
     pub(crate) is_om: bool,
@@ -170,7 +170,7 @@ impl Dispatcher {
             let work = Box::pin(self.carry_out(request, caller, &mut timer));
             return telemetry::stage(name, work).await;
         }
-        // It would go to the log and into answers that are kept.
+        // Otherwise it would be in the log and in stored answers.
         request.trace_id.take_if(|id| id.len() > telemetry::MAX_TRACE_ID);
         let trace_id = request.trace_id.as_deref();
         let mut span = self.parts.edge.request(name, trace_id, caller.received);

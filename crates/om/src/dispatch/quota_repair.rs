@@ -32,7 +32,7 @@ enum RepairError {
     Panicked(#[from] tokio::task::JoinError),
 }
 
-/// The last repair, and the one that is running.
+/// The last repair, and the running one.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaRepairs(Mutex<Status>);
 

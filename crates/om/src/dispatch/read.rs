@@ -89,7 +89,7 @@ impl Dispatcher {
         let settings = &self.parts.settings;
         if is_list(request) || namespace::reads_snapshot(request) {
             // Files and directories are in two tables, and keys being created count, too. The state
-            // of a snapshot is in the layers or in the row, and moves from one to the other.
+            // that a snapshot shows is in the layers or in the row, and moves between them.
             let snapshot = SnapshotView::of(&tables);
             return Ok(read(&ReadContext { view: &snapshot, user, groups: &groups, settings }));
         }

@@ -27,7 +27,7 @@ pub(crate) struct ServerFacts {
     pub(crate) members: Members,
     /// RPC port that it is bound to; its configured address may differ.
     pub(crate) rpc_port: u16,
-    /// Known once the status page is served.
+    /// Set once the status page is served.
     pub(crate) http_port: OnceLock<u16>,
     pub(crate) scm_host: String,
     pub(crate) scm_port: u16,

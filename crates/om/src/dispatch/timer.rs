@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 /// A part of a request's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// From its receipt until it was let in.
+    /// From its receipt to its admission.
     Queue,
     /// Authorization: groups, ACLs.
     Auth,
     /// Reads of the tables: the answer of a read, the leader's decision on a write.
     Prepare,
-    /// Waiting for SCM: blocks, places of containers.
+    /// Waiting for SCM: blocks, locations of containers.
     Scm,
     /// The log: until a majority has the write durably. Of a read, the proof that nothing
     /// acknowledged is missing.

@@ -151,7 +151,7 @@ impl Dispatcher {
         }
     }
 
-    /// Carries out a request of OM's own that is decided already.
+    /// Carries out a prepared request of OM's own.
     ///
     /// # Errors
     /// When it is not applied here, or refused: the status has the reason.

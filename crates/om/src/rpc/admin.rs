@@ -84,7 +84,7 @@ pub(super) async fn answer(
     Ok(Bytes::from(answer))
 }
 
-/// The same over the framed transport, where OMs let others into the service, too.
+/// The same over the framed transport, by which OMs also join the service.
 pub(super) async fn answer_framed(dispatcher: &Dispatcher, call: Bytes) -> Result<Reply, Status> {
     let call: OmAdminCall = framed::message::decode(call)?;
     if call.method == "bootstrap" {
@@ -102,7 +102,7 @@ pub(super) async fn answer_framed(dispatcher: &Dispatcher, call: Bytes) -> Resul
         return Ok(framed::message::reply(&response));
     }
     if call.method == "getOMConfiguration" {
-        // OMs ask each other for it, as no particular user.
+        // OMs send it to each other, as no particular user.
         return Ok(framed::message::reply(&configuration(dispatcher)));
     }
     let answered = answer(dispatcher, &call.method, call.body, &call.user).await;

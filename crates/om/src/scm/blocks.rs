@@ -1,4 +1,4 @@
-//! Blocks held ready, so that creating a key needs no call to SCM.
+//! Preallocated blocks, so that creating a key needs no call to SCM.
 //!
 //! There is one queue of preallocated blocks per replication and list of storage types. A queue
 //! that runs low is refilled in the background, and holds more the faster it is emptied; blocks
@@ -51,7 +51,7 @@ struct ReadyBlock {
 
 struct PreallocatedBlocks {
     ready: Mutex<BlockQueue>,
-    /// Held while SCM is asked.
+    /// Held during a call to SCM.
     fetching: tokio::sync::Mutex<()>,
 }
 

@@ -71,7 +71,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Longest wait for one SCM of several: longer than SCM itself waits for a pipeline.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// An answer that takes longer makes the other SCMs be asked, too, and again after as long.
+/// After this time without an answer the other SCMs are called, too, and again after the same time.
 const HEDGE_DELAY: Duration = Duration::from_millis(500);
 
 /// Connections to the SCMs.
@@ -293,9 +293,9 @@ impl ScmClient {
         }
     }
 
-    /// Asks the SCM that answered last, then the others, as long as there is time: all requests may
-    /// be repeated. The others are asked, too, when it takes long: it may hang, or be cut off from
-    /// the rest. An SCM that is alone is asked once.
+    /// Calls the SCM that answered last, then the others, as long as there is time: all requests
+    /// may be repeated. The others are called, too, after a delay: the first may hang, or be
+    /// partitioned from the rest. A single SCM is called once.
     async fn call<Q: Message, A: Message + Default>(
         &self,
         protocol: ScmProtocol,
@@ -336,7 +336,7 @@ impl ScmClient {
     }
 }
 
-/// Asks all SCMs but one, a little later, until one of them answers; only the one that leads does.
+/// Calls all SCMs but one, a little later, until one of them answers; only the leader does.
 async fn others<Q: Message, A: Message + Default>(
     targets: &[Arc<Target>],
     but: usize,

@@ -80,7 +80,7 @@ impl Locations {
         self.known.entry_count()
     }
 
-    /// Notes where a container being written is, unless something is known of it.
+    /// Caches the location of a container being written, unless there is an entry for it.
     pub(crate) fn learn(&self, container: i64, pipeline: &Arc<hdds::Pipeline>) {
         match self.known.get(&container) {
             Some(known) if known.id == pipeline.id => {}

@@ -82,7 +82,7 @@ impl UpdateFeed {
         self.inner.lock().is_some()
     }
 
-    /// Adds a round that is written.
+    /// Adds a written round.
     pub(crate) fn push(&self, round: Round) {
         let mut inner = self.inner.lock();
         let Some(kept) = inner.as_mut() else { return };
@@ -91,7 +91,7 @@ impl UpdateFeed {
             return;
         }
         if kept.rounds.back().is_some_and(|last| last.index != round.after) {
-            // Something was not kept in between.
+            // A round in between was not kept.
             kept.rounds.clear();
             kept.bytes = 0;
         }

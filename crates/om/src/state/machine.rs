@@ -37,8 +37,8 @@ use crate::state::column_families::{RETRY_TABLE, stored};
 /// Answers to calls that clients may retry.
 const RETRIES: metastore::Table = metastore::Table::named(RETRY_TABLE);
 
-/// Number of the field `leaderOMNodeId` of an answer. Fields of a message may stand in any order,
-/// so it is appended to an answer that is encoded already.
+/// Number of the field `leaderOMNodeId` of an answer. Fields of a message may be in any order, so
+/// it is appended to an encoded answer.
 const LEADER_FIELD: u32 = 6;
 
 /// Number of the field `writtenAt` of an answer.
@@ -85,9 +85,9 @@ impl Eq for Round {}
 /// Events of the machine for other parts of OM.
 #[derive(Debug, Default)]
 pub(crate) struct MachineEvents {
-    /// Blocks came into the deletedTable.
+    /// Blocks were added to the deletedTable.
     pub(crate) deleted: Notify,
-    /// Directories came into the deletedDirectoryTable.
+    /// Directories were added to the deletedDirectoryTable.
     pub(crate) deleted_directories: Notify,
     /// Snapshots were made or deleted.
     pub(crate) snapshots: Notify,
@@ -99,7 +99,7 @@ pub(crate) struct MachineEvents {
     pub(crate) flushes: AtomicU64,
     /// Entries whose application panicked.
     pub(crate) panics: AtomicU64,
-    /// Entries that do not decode, or whose command this release does not know.
+    /// Entries that do not decode, or whose command is unknown to this release.
     pub(crate) unknown: AtomicU64,
     /// Entry after which writes are refused while OM is prepared for another version.
     pub(crate) prepared: watch::Sender<Option<u64>>,

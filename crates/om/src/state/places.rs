@@ -29,7 +29,7 @@ use crate::state::column_families::{self, stored};
 
 /// Name of the database within OM's directory.
 pub(super) const DATABASE: &str = "om.db";
-/// A snapshot that is not in place. One that a start finds is of no use.
+/// A snapshot that is not in place. A start discards one.
 const STAGED: &str = "om.db.partial";
 /// The same of earlier releases.
 const INCOMING: &str = "om.db.incoming";
@@ -69,7 +69,7 @@ impl Places {
     ) -> Result<(), Error> {
         let staged = self.dir.join(STAGED);
         self.remove(STAGED)?;
-        // Another one comes: that the last one did not open is in the log.
+        // A new one follows: the failure of the last one is in the log.
         if let Err(error) = self.remove_all(UNOPENED) {
             tracing::warn!(%error, "cannot remove a snapshot that did not open; the next installation will");
         }

@@ -62,7 +62,7 @@ impl State {
         self.rows.push_back((row, calls));
     }
 
-    /// The rows that the round comes to: one for each span that has entries of it.
+    /// The rows of the round: one for each span that has entries of it.
     fn rows_of_round(&self) -> impl Iterator<Item = (u64, Vec<CallKey>)> + use<> {
         let mut spans = BTreeMap::<u64, (u64, Vec<CallKey>)>::new();
         for (call, (index, _)) in &self.round {

@@ -103,7 +103,7 @@ fn a_command_that_panics_is_refused_and_the_others_of_its_round_are_applied() {
     assert_eq!(leader.events.panics.load(Ordering::Relaxed), 1);
     assert_eq!(leader.machine.applied().index, 3);
 
-    // A replica that gets the entries one by one, and out of the log, comes to the same.
+    // A replica that gets the entries one by one, and from the log, reaches the same state.
     let elsewhere = tempfile::tempdir().unwrap();
     let mut follower = Replica::open(elsewhere.path());
     for (index, volume) in [(1, "one"), (2, BUG), (3, "three")] {

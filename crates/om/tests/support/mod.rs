@@ -111,7 +111,7 @@ fn copy_files(from: &Path, to: &Path) {
     }
 }
 
-/// All files below a directory, with what shows that one was written to.
+/// All files below a directory, with attributes that change at a write.
 fn listing(dir: &Path) -> BTreeSet<(PathBuf, u64, Option<SystemTime>)> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -135,7 +135,7 @@ impl TestOm {
         Self { client: Client::new(address, ClientOptions::default()), handle }
     }
 
-    /// The answer, whatever it says.
+    /// The answer, success or not.
     pub async fn ask(&self, request: OmRequest) -> OmResponse {
         self.try_ask(request, TIMEOUT).await.unwrap()
     }

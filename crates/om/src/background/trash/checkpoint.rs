@@ -8,7 +8,7 @@ pub(super) const CURRENT: &str = "Current";
 /// Most checkpoints of one second.
 const MOST_ALIKE: usize = 1000;
 
-/// A name for a checkpoint made at `now` that none in `taken` has; `None` when there is none.
+/// An unused name for a checkpoint made at `now`; `None` if all are in `taken`.
 pub(super) fn name(now: DateTime<Utc>, taken: impl Fn(&str) -> bool) -> Option<String> {
     let name = now.with_timezone(&Local).format("%y%m%d%H%M%S").to_string();
     if !taken(&name) {

@@ -15,7 +15,7 @@ use crate::state::SnapshotView;
 
 /// Directory of the trash in a bucket.
 const TRASH: &str = ".Trash";
-/// Entries of a directory asked for at once.
+/// Entries of a directory in one request.
 const PAGE: u64 = 1000;
 
 /// A user's trash.

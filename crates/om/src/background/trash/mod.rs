@@ -26,8 +26,8 @@ pub(crate) struct TrashOptions {
 }
 
 impl TrashOptions {
-    /// From minutes, as Hadoop has them; `None` when nothing is kept, and so nothing is emptied.
-    /// Checkpoints are at most as far apart as they are kept.
+    /// From minutes, as Hadoop has them; `None` if checkpoints are not kept, and the trash not
+    /// emptied. The interval of checkpoints is at most the time for which they are kept.
     pub(crate) fn of(keep: f64, every: f64) -> Option<Self> {
         let duration = |minutes: f64| Duration::try_from_secs_f64(minutes * 60.0).ok();
         let some = |duration: &Duration| *duration >= Duration::from_millis(1);

@@ -11,9 +11,9 @@ use proto::ozone::snapshot_diff_response::JobStatusProto;
 use proto::ozone::{DiffReportEntryProto, SnapshotDiffJobProto};
 use tokio::sync::watch;
 
-/// Entries kept over all finished jobs; the oldest ones go, never the last.
+/// Most entries of all finished jobs; the oldest jobs are dropped, never the last.
 const MOST_ENTRIES: usize = 5_000_000;
-/// Jobs kept; the oldest finished ones go.
+/// Most jobs; the oldest finished ones are dropped.
 const MOST_JOBS: usize = 1_000;
 
 /// Settings of diffs.
@@ -53,7 +53,7 @@ pub(super) struct Job {
     stop: Arc<AtomicBool>,
 }
 
-/// A job that is being made.
+/// A running job.
 pub(super) struct Making {
     id: String,
     stop: Arc<AtomicBool>,
@@ -194,7 +194,7 @@ impl DiffJobs {
     }
 }
 
-/// Lets finished jobs go, the oldest first, until the rest is within the bounds.
+/// Drops finished jobs, the oldest first, until the rest is within the bounds.
 fn forget_many(jobs: &mut BTreeMap<String, Job>, newest: &str) {
     loop {
         let entries: usize = jobs.values().map(|job| job.entries.len()).sum();

@@ -173,7 +173,7 @@ impl Dispatcher {
         if found.ends.from == found.ends.to {
             return Ok(answer::done(&found.ends, &[], &page));
         }
-        // Clients of old make a job by asking for its report.
+        // Old clients create a job by the request for its report.
         let makes = wanted.force_full_diff.is_some() || wanted.disable_native_diff.is_some();
         if makes && self.diffs.get(&found.key, now_ms()).is_none() && !self.make_diff(found) {
             return Ok(answer::unfinished(

@@ -60,7 +60,7 @@ pub(crate) struct OmCompactor {
 }
 
 impl OmCompactor {
-    /// With places that are kept in `dir`.
+    /// With positions that are stored in `dir`.
     pub(crate) fn new(options: CompactionOptions, dir: &Path) -> Self {
         let ranges = RangeCompactor::new(options.limits, Some(dir.join(PLACES))).patient(PATIENCE);
         Self { ranges, options, asked: AtomicBool::new(false) }
@@ -72,7 +72,7 @@ impl OmCompactor {
     /// When files cannot be listed or memory cannot be flushed.
     pub(crate) fn look(&self, tables: &Tables) -> Result<usize, metastore::Error> {
         let plans = groups::all()
-            // The buckets are read for tables only that have something to look at.
+            // The buckets are read only for tables with ranges to check.
             .filter(|table| has_deletions(tables, *table, &self.options.limits))
             .map(|table| groups::plan(tables, table));
         self.ranges.look(tables.store(), plans)

@@ -1,4 +1,4 @@
-//! A snapshot of the leader takes the place of the tables, or it does not: at once and as a whole.
+//! A snapshot of the leader replaces the tables, or it does not: at once and as a whole.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Replica {
     }
 }
 
-/// Names in the directory that a replacement leaves when it has come to its end.
+/// Names in the directory after a finished replacement.
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
@@ -215,7 +215,7 @@ fn what_a_crash_cut_short_counts_for_nothing() {
     assert_eq!(names(&home), ["om.db"]);
 }
 
-/// Whatever lies under the names, and cannot be removed, keeps no OM from starting and no snapshot
+/// Files with these names that cannot be removed do not keep an OM from starting, or a snapshot
 /// from its place.
 #[test]
 fn what_cannot_be_removed_keeps_no_snapshot_out() {
