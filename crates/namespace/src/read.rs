@@ -1,4 +1,4 @@
-//! Commands that only look: answered from the tables, without the log.
+//! Commands that only read: answered from the tables, without the log.
 
 use bytes::Bytes;
 use prost::Message;

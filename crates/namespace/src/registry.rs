@@ -30,10 +30,10 @@ pub enum Route {
     Unsupported,
 }
 
-/// The command that `request` asks for.
+/// The command of `request`.
 ///
 /// # Errors
-/// When this release does not know it.
+/// When it is unknown to this release.
 pub(crate) fn command_of(request: &OmRequest) -> Result<Type, OmError> {
     Type::try_from(request.cmd_type).map_err(|_| OmError::unsupported(request.cmd_type))
 }

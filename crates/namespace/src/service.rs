@@ -8,7 +8,7 @@ use crate::command::{Command, Decision, Read, ReadOrWrite, Rights, Write, reques
 use crate::error::OmError;
 use crate::state::context::{ApplyContext, ReadContext};
 
-/// Largest payload that an echo gives back, as in Ozone.
+/// Largest payload that an echo returns, as in Ozone.
 const ECHO_MAX_BYTES: usize = 2_097_151;
 
 pub(crate) struct EchoRpc;
@@ -41,7 +41,7 @@ impl Read for EchoRpc {
     }
 }
 
-/// A payload of the size the client asked for: the request's own, repeated or cut.
+/// A payload of the requested size: the request's own, repeated or cut.
 fn echo(request: &EchoRpcRequest) -> OmResponse {
     let wanted = usize::try_from(request.payload_size_resp.unwrap_or(0)).unwrap_or(0);
     let wanted = wanted.min(ECHO_MAX_BYTES);

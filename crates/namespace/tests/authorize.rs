@@ -1,4 +1,4 @@
-//! The native authorizer: rights of users, and how a refusal reads.
+//! The native authorizer: rights of users, and the texts of refusals.
 
 use namespace::Authorization;
 use prost::Message;
@@ -399,7 +399,7 @@ fn secrets_are_their_users_and_the_s3_administrators() {
 fn what_is_not_named_or_not_known_is_refused_to_strangers() {
     let mut om = guarded();
     om.be("bob", "users");
-    // Their own volumes, and what says nothing about anything stored.
+    // Their own volumes, and requests without stored data.
     let harmless = [Type::EchoRpc, Type::GetS3VolumeContext, Type::ListVolume];
     for command in 0..=300 {
         let nothing = OmRequest { cmd_type: command, ..request(Type::InfoVolume) };

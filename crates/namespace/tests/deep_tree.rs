@@ -116,7 +116,7 @@ fn a_page_of_long_names_ends_early() {
     assert_eq!((found, pages), (101, 3));
 }
 
-/// Ozone's file system takes a short page for the last one: it would miss what was cut off.
+/// Ozone's file system takes a short page for the last one: it would miss the cut entries.
 #[test]
 fn a_page_of_long_paths_is_refused() {
     let mut om = Om::with_paths();

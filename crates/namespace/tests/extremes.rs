@@ -212,7 +212,7 @@ fn sizes_at_their_limits_do_not_stop_later_commits() {
                 let (id, mut blocks) = om.open(bucket, "huge", 10);
                 blocks.iter_mut().for_each(|block| block.length = size);
                 submit(&mut om, commit(bucket, "huge", id, size, blocks), admitted);
-                // Another key beside it, then over it, then all of it away.
+                // Another key next to it, then over it, then all of it removed.
                 for key in ["next", "huge", "next"] {
                     let put = om.put_in(bucket, key, 10);
                     assert_eq!(status(&put), Status::Ok, "{size} {admitted} {bucket} {key}");

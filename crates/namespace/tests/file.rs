@@ -21,7 +21,7 @@ fn page(bucket: &str, path: &str, start: &str, most: u64) -> ListStatusRequest {
     }
 }
 
-/// Names of a list, directories with a slash; the light form says the same.
+/// Names of a list, directories with a slash; the light form has the same.
 fn names(om: &mut Om, request: ListStatusRequest) -> Vec<String> {
     let light = om.ok(list_status_light(request.clone())).list_status_light_response.unwrap();
     let full = om.ok(list_status(request)).list_status_response.unwrap();
@@ -140,7 +140,7 @@ fn a_legacy_directory_is_a_key_with_a_slash() {
     }
     assert_eq!(status(&om.submit(mkdir(args(LEGACY, "a/b")))), Status::DirectoryAlreadyExists);
 
-    // Ordinary keys make no directories, unless the cluster says so.
+    // Ordinary keys make no directories, unless the cluster is configured so.
     om.put_in(LEGACY, "k//l", 1);
     assert!(om.rows(Table::KeyTable).contains(&key("k//l")));
     om.settings.filesystem_paths = true;

@@ -350,7 +350,7 @@ fn a_full_namespace_quota_takes_neither_new_keys_nor_overwrites() {
     om.put("k", 0);
     assert_eq!(om.refused(create_key(args(BUCKET, "j"))), Status::QuotaExceeded);
     assert_eq!(om.refused(commit(BUCKET, "late", late, 0, vec![])), Status::QuotaExceeded);
-    // As in Ozone: the old key would count beside the new one until it is purged.
+    // As in Ozone: the old key would count in addition to the new one until it is purged.
     assert_eq!(om.refused(create_key(args(BUCKET, "k"))), Status::QuotaExceeded);
 }
 

@@ -19,7 +19,7 @@ fn list(start: &str, prefix: &str, count: i32) -> ListKeysRequest {
     }
 }
 
-/// Names on a page, and whether there are more; both commands must agree.
+/// Names on a page, and `true` if there are more; both commands must agree.
 fn page(om: &mut Om, r: ListKeysRequest) -> (Vec<String>, bool) {
     let light = om.ok(list_keys_light(r.clone())).list_keys_light_response.unwrap();
     let full = om.ok(list_keys(r)).list_keys_response.unwrap();

@@ -52,7 +52,7 @@ proptest! {
         let mut expected = BTreeSet::new();
         for path in paths {
             let path = path.join("/");
-            // A name that is a directory already, or that goes through a file, is refused.
+            // A name that is a directory already, or that has a file in its path, is refused.
             let r = om.submit(create_key(args(TREE, &path)));
             if status(&r) != Status::Ok {
                 continue;

@@ -109,7 +109,7 @@ fn the_etag_of_a_multipart_key_is_made_of_digests_and_that_of_earlier_entries_of
     assert_eq!(told.as_deref(), Some(of_digests));
     assert!(om.key("k").unwrap().metadata.contains(&entry("ETag", of_digests)));
 
-    // An entry of a release before says nothing of how it is made.
+    // An entry of an earlier release does not specify how it is made.
     let (upload, parts) = tagged(&mut om, "before", &tags);
     let mut logged = om.prepared(complete(of_upload("before", &upload), parts)).unwrap();
     let request = logged.complete_multi_part_upload_request.as_mut().unwrap();

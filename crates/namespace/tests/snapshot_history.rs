@@ -1,5 +1,5 @@
-//! Random histories of two buckets with snapshots, against copies of all that was there: what each
-//! snapshot shows, what changed between any two, and which blocks are given back.
+//! Random histories of two buckets with snapshots, against copies of all their contents: the
+//! contents of each snapshot, the changes between any two, and the freed blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ enum Step {
     Delete(bool, String),
     Touch(bool, String),
     SetAcl(bool, String),
-    /// A key that is synced, and its session goes on.
+    /// A key that is synced, and its session continues.
     Sync(bool, String, u64),
     /// A session ends: with more blocks, or given up.
     Close(usize, bool),
@@ -257,7 +257,7 @@ impl World {
         self.abandon(session.tree, session.id);
     }
 
-    /// OM gives up what sessions of that id have.
+    /// OM closes or removes the sessions of that id.
     fn abandon(&mut self, tree: bool, id: u64) {
         let table = if tree { Table::OpenFileTable } else { Table::OpenKeyTable };
         let end = format!("/{}", id.cast_signed());
@@ -403,7 +403,7 @@ impl World {
         }
     }
 
-    /// Every snapshot shows what was copied, and the differences are those of the copies.
+    /// Every snapshot shows the copied contents, and the differences are those of the copies.
     fn check_snapshots(&mut self) {
         let snapshots = std::mem::take(&mut self.snapshots);
         for snapshot in &snapshots {

@@ -380,7 +380,7 @@ fn times_acls_and_tags_are_of_files_and_directories() {
         });
         assert!(r.get_acl_response.unwrap().acls.contains(&bob), "{path}");
     }
-    // What the directory hands on goes to what is made in it.
+    // The inherited ACLs of the directory apply to new entries in it.
     om.put_in(TREE, "d/sub/new", 1);
     let acls = |om: &mut Om, path: &str| {
         let r = om.ok(file_status(tree(path))).get_file_status_response.unwrap();

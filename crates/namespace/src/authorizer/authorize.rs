@@ -132,7 +132,7 @@ impl Guard<'_> {
         }
     }
 
-    /// The names of the bucket proper. Access through a link needs READ on the link.
+    /// The names of the source bucket. Access through a link needs READ on the link.
     pub fn resolve(&self, volume: &str, bucket: &str) -> Result<(String, String), OmError> {
         let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
         let mut found = bucket::find(self.view, &volume, &bucket)?;
@@ -219,7 +219,7 @@ impl Guard<'_> {
         Ok(self.grants(&source.acls, right))
     }
 
-    /// The bucket that a link stands for, if it is there.
+    /// The source bucket of a link, if it exists.
     fn source(&self, volume: &str, bucket: &str) -> Result<Option<Bucket>, OmError> {
         let (mut volume, mut bucket) = (volume.to_owned(), bucket.to_owned());
         match bucket::resolve(self.view, &mut volume, &mut bucket) {

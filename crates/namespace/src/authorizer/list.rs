@@ -50,7 +50,7 @@ pub(crate) fn append_defaults(acls: &mut Vec<OzoneAclInfo>, ctx: &PrepareContext
     }
 }
 
-/// The same with the defaults of `owner`, whose groups are known when it is the request's user.
+/// The same with the defaults of `owner`, whose groups are available if it is the request's user.
 pub(crate) fn add_defaults_of(acls: &mut Vec<OzoneAclInfo>, owner: &str, ctx: &PrepareContext<'_>) {
     let group = ctx.groups.first().filter(|_| owner == ctx.user).map(String::as_str);
     let given = std::mem::replace(acls, defaults_of(owner, group));

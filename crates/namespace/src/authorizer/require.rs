@@ -58,7 +58,7 @@ impl Guard<'_> {
     pub fn require_object(&self, obj: &OzoneObj, right: Right) -> Result<(), OmError> {
         match Path::of(obj)? {
             Path::Volume { volume } => self.require(Target::volume(volume), right),
-            // ACLs of a link are changed at its source, and read where they stand.
+            // ACLs of a link are changed at its source, and read at the link.
             Path::Bucket { volume, bucket } if right == Right::WriteAcl => {
                 let (volume, bucket) = self.resolve(volume, bucket)?;
                 self.require(Target::bucket(&volume, &bucket), right)

@@ -15,7 +15,7 @@ pub(crate) enum Right {
     WriteAcl = 6,
 }
 
-/// The bit that stands for all rights.
+/// The bit for all rights.
 const ALL: usize = 7;
 /// The bit that takes every right away.
 const NONE: usize = 8;
@@ -93,7 +93,7 @@ mod tests {
     fn an_entry_counts_for_whom_it_is_about() {
         use OzoneAclType::{Anonymous, ClientIp, Group, User, World};
         let groups = ["staff".to_owned(), "wheel".to_owned()];
-        // Entry, the right asked for, the answer for user ann of the groups above.
+        // Entry, the required right, the answer for user ann of the groups above.
         let cases: [(OzoneAclInfo, Right, bool); 12] = [
             (acl(User, "ann", &[0x01]), Right::Read, true),
             (acl(User, "ann", &[0x01]), Right::Write, false),

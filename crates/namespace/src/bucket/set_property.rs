@@ -31,7 +31,7 @@ impl Command for SetBucketProperty {
     }
 }
 
-/// Owner and administrators change a bucket's properties, whatever its ACLs say.
+/// Owner and administrators change a bucket's properties, regardless of its ACLs.
 fn rights(request: &SetBucketPropertyRequest, guard: &Guard<'_>) -> Result<(), OmError> {
     let args = request.bucket_args.as_ref().ok_or_else(|| OmError::missing("BucketArgs"))?;
     let (volume, bucket) = (&args.volume_name, &args.bucket_name);

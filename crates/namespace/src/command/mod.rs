@@ -25,7 +25,7 @@ pub(crate) trait Command {
     /// Its part of the request. `request_part!` writes this type, the name and the functions.
     type Request;
 
-    /// Its part of `request`, if that is there.
+    /// Its part of `request`, if present.
     fn part(request: &OmRequest) -> Option<&Self::Request>;
 
     /// The same, to change it.

@@ -111,7 +111,7 @@ pub fn delete_orphaned_file(
     bucket.used_namespace = bucket.used_namespace.saturating_sub(1);
     let mut changes = vec![(Table::FileTable, row, RowChange::Deleted)];
     if has_blocks {
-        // Its path is not known, its name is.
+        // Its path is unknown, its name is known.
         let named = tables::object_key(&bucket.volume_name, &bucket.bucket_name, &file.key_name);
         let key = tables::deleted_key(&named, file.object_id.unwrap_or_default());
         let update_id = file.update_id.unwrap_or_default();

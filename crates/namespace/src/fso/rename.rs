@@ -1,4 +1,4 @@
-//! Renaming in a tree: one row moves, whatever is below it.
+//! Renaming in a tree: one row moves, regardless of its children.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(crate) fn rename(
             false => format!("Failed to get parent dir {to}, {parent} doesn't exist"),
         }));
     };
-    // Into a directory that is there, under the name that it has.
+    // Into an existing directory, under its current name.
     let target = match tree.directory(parent_id, target.leaf)? {
         Some(directory) if pair.from != pair.to => Target {
             parent_id: directory.object_id,

@@ -151,7 +151,7 @@ fn inherit(key: &mut KeyInfo, existing: &KeyInfo) {
     key.owner_name.clone_from(&existing.owner_name);
 }
 
-/// Counts the key in its bucket; gives back the key it replaces, whose blocks are garbage now.
+/// Counts the key in its bucket; returns the key it replaces, whose blocks are garbage now.
 fn account(
     bucket: &mut Bucket,
     key: &KeyInfo,

@@ -75,7 +75,7 @@ pub(crate) fn encode(request: &OmRequest, cx: &ReadContext<'_>) -> Result<Bytes,
     })
 }
 
-/// The volume that is meant, and the answer without the key.
+/// The requested volume, and the answer without the key.
 fn context<'a>(
     get: &'a GetKeyInfoRequest,
     request: &OmRequest,

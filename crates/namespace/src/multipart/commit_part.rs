@@ -73,7 +73,7 @@ impl Write for CommitMultiPartUpload {
         let open = key_row.open(cx.view, &open_key)?.ok_or_else(|| not_open(&open_key))?;
 
         let e_tag = metadata::get(&args.metadata, ETAG).map(str::to_owned);
-        // Empty when there is none: rows of an earlier release say nothing of it.
+        // Empty if there is none: rows of an earlier release have no checksum.
         let checksum = metadata::get(&args.metadata, CHECKSUM);
         let checksum = checksum.filter(|text| text.len() <= LONGEST_CHECKSUM).unwrap_or_default();
         let checksum = checksum.to_owned();

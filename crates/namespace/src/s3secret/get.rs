@@ -1,4 +1,4 @@
-//! GetS3Secret: makes the secret of an access id, once, or shows one that is there.
+//! GetS3Secret: creates the secret of an access id, once, or returns the existing one.
 
 use proto::ozone::{
     GetS3SecretRequest, GetS3SecretResponse, OmRequest, OmResponse, S3Secret, Type,
@@ -31,7 +31,7 @@ impl Command for GetS3Secret {
 }
 
 impl ReadOrWrite for GetS3Secret {
-    /// A look at an existing secret need not go through the log.
+    /// A read of an existing secret need not go through the log.
     fn is_read(request: &OmRequest) -> bool {
         asked(request).is_ok_and(|get| get.create_if_not_exist == Some(false))
     }

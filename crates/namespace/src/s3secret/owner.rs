@@ -1,4 +1,4 @@
-//! Whose a secret is.
+//! Owner of a secret.
 
 use crate::authorizer::Guard;
 use crate::error::OmError;

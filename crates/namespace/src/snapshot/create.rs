@@ -1,4 +1,4 @@
-//! CreateSnapshot: one row, whatever is in the bucket.
+//! CreateSnapshot: one row, regardless of the bucket's contents.
 
 use proto::ozone::{
     CreateSnapshotRequest, CreateSnapshotResponse, OmResponse, SnapshotInfo, SnapshotStatusProto,

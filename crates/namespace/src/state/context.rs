@@ -26,9 +26,9 @@ pub struct PrepareContext<'a> {
     pub now_ms: u64,
     /// The tables. May lag behind the log: checks here spare work, those of `apply` count.
     pub view: &'a dyn View,
-    /// The user that asks.
+    /// The requesting user.
     pub user: &'a str,
-    /// The groups of the user that asks, the primary one first.
+    /// The groups of the requesting user, the primary one first.
     pub groups: &'a [String],
     /// Settings.
     pub settings: &'a Settings,
@@ -96,9 +96,9 @@ impl ApplyContext<'_> {
 pub struct ReadContext<'a> {
     /// The tables.
     pub view: &'a dyn View,
-    /// The user that asks.
+    /// The requesting user.
     pub user: &'a str,
-    /// The groups of the user that asks.
+    /// The groups of the requesting user.
     pub groups: &'a [String],
     /// Settings.
     pub settings: &'a Settings,

@@ -1,4 +1,4 @@
-//! Key-value lists of keys and buckets, and the names in them that rules know.
+//! Key-value lists of keys and buckets, and the names in them that the rules use.
 
 use proto::hdds::KeyValue;
 

@@ -45,9 +45,9 @@ impl RowChange {
 pub struct Overlay<V> {
     base: V,
     rows: [FxHashMap<Vec<u8>, RowChange>; Table::ALL.len()],
-    /// Buckets of the base that were asked for, decoded once.
+    /// Buckets of the base that were read, decoded once.
     buckets: RefCell<FxHashMap<Vec<u8>, Option<Bucket>>>,
-    /// The snapshots of all buckets, once they were asked for.
+    /// The snapshots of all buckets, after their first read.
     snapshots: RefCell<Option<Arc<Chains>>>,
 }
 

@@ -31,7 +31,7 @@ impl Read for GetS3VolumeContext {
     }
 }
 
-/// On whose behalf an S3 request is made: its access id, else the user of the connection.
+/// User of an S3 request: its access id, else the user of the connection.
 pub(crate) fn principal<'a>(request: &'a OmRequest, cx: &'a ReadContext<'_>) -> &'a str {
     request.s3_authentication.as_deref().and_then(|a| a.access_id.as_deref()).unwrap_or(cx.user)
 }

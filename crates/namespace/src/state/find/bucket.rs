@@ -8,7 +8,7 @@ use crate::tables::{Table, bucket_key, volume_key};
 /// Links may point to links, but not for ever.
 pub(crate) const MAX_LINKS: usize = 32;
 
-/// The bucket of that name, be it a link.
+/// The bucket or link of that name.
 pub(crate) fn find(view: &dyn View, volume: &str, bucket: &str) -> Result<Bucket, OmError> {
     at(view, &bucket_key(volume, bucket), volume, bucket)
 }
@@ -29,7 +29,7 @@ pub(crate) fn at(
     }
 }
 
-/// The bucket that the names stand for once links are followed; the names become its own.
+/// The bucket of these names after following links; the names become its own.
 pub(crate) fn resolve(
     view: &dyn View,
     volume: &mut String,
@@ -47,7 +47,7 @@ pub(crate) fn resolve(
     Err(OmError::LinkLoop { volume: volume.clone(), bucket: bucket.clone() })
 }
 
-/// Volume and name of the bucket that `bucket` stands for once links are followed.
+/// Volume and name of the source of `bucket` after following links.
 ///
 /// # Errors
 /// When a bucket on the way does not exist, or links lead to each other.

@@ -5,7 +5,7 @@ use proto::ozone::{KeyArgs, KeyInfo};
 use crate::error::OmError;
 use crate::state::metadata::{self, ETAG};
 
-/// The generation that stands for "there must be no such key".
+/// The generation for "there must be no such key".
 const MUST_NOT_EXIST: u64 = 0;
 
 /// Returns `true` if `args` has conditions; if not, the existing key need not be read.

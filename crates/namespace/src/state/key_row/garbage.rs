@@ -1,4 +1,4 @@
-//! Blocks that no key needs any more, on their way to the deletedTable.
+//! Unused blocks of keys, on their way to the deletedTable.
 
 use proto::ozone::{KeyInfo, KeyLocation, KeyLocationList, RepeatedKeyInfo};
 

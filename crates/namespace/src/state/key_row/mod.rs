@@ -125,7 +125,7 @@ impl KeyRow {
         if self.node.is_some() { KeyTables::Tree } else { KeyTables::Flat }
     }
 
-    /// `/volume/bucket/key`, whatever the row is named after.
+    /// `/volume/bucket/key`, independent of the name of the row.
     pub fn object_key(&self) -> &[u8] {
         self.node.as_ref().map_or(&self.key, |node| &node.object_key)
     }
@@ -241,7 +241,7 @@ impl KeyRow {
         cx.delete(self.key_tables().open(), open_key);
     }
 
-    /// Gives a key out of a row the name that requests know it by.
+    /// Gives a key from a row its name in requests.
     fn name(&self, key: &mut KeyInfo) {
         if let Some(path) = self.path() {
             key.key_name = String::from_utf8_lossy(path).into_owned();

@@ -139,7 +139,7 @@ impl<V: View> View for AsOf<V> {
     }
 }
 
-/// Rows of the store with those of `kept` in their place.
+/// Rows of the store, replaced by those of `kept`.
 fn merged(
     base: &impl View,
     table: Table,

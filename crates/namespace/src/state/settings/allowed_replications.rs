@@ -1,4 +1,4 @@
-//! The replications that users may ask for.
+//! The replications that users may request.
 
 use regex::Regex;
 use types::ReplicationConfig;

@@ -9,11 +9,11 @@ use crate::error::OmError;
 
 /// The existing and missing parts of a path.
 pub(crate) struct PathLookup<'p> {
-    /// The deepest directory on the way that there is; `None` when it is the bucket itself.
+    /// The deepest existing directory on the path; `None` if it is the bucket itself.
     pub nearest: Option<Arc<DirectoryInfo>>,
     /// Its object id.
     pub nearest_id: u64,
-    /// Directories on the way that there are not, from above.
+    /// Missing directories on the path, from above.
     pub missing: Vec<&'p str>,
     /// The last name; empty when the path is the bucket itself.
     pub leaf: &'p str,
