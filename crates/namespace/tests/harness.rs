@@ -147,7 +147,7 @@ impl Om {
         };
         let response = read(request, &cx);
         let encoded = read_encoded(request, &cx);
-        assert_eq!(encoded, response.encode_to_vec(), "the fast form says the same");
+        assert_eq!(encoded, response.encode_to_vec(), "the fast form is equal");
         response
     }
 

@@ -326,7 +326,7 @@ fn a_space_quota_is_enforced_at_create_and_commit() {
     om.ok(commit(BUCKET, "k", id, 100, used(blocks, 100)));
     assert_eq!(om.used().0, 300);
     let one_more = allocate_block(args(BUCKET, "j"), 1);
-    assert_eq!(om.refused(one_more), Status::KeyNotFound, "found out before any block is asked");
+    assert_eq!(om.refused(one_more), Status::KeyNotFound, "refused before any block is requested");
     assert_eq!(
         om.refused(create_key(KeyArgs { data_size: Some(1), ..args(BUCKET, "j") })),
         Status::QuotaExceeded

@@ -111,7 +111,7 @@ fn a_key_makes_the_directories_it_needs() {
     let info = om.ok(get_key_info(tree("a/b"), false)).get_key_info_response.unwrap();
     let info = info.key_info.unwrap();
     assert_eq!((info.key_name.as_str(), info.is_file), ("a/b/", Some(false)));
-    assert_eq!(info.key_location_list.len(), 1, "Java's client wants a version, be it empty");
+    assert_eq!(info.key_location_list.len(), 1, "Java's client needs a version, even an empty one");
     assert_eq!(om.refused(lookup_key(tree("a/x/f"))), Status::KeyNotFound);
     assert_eq!(om.refused(lookup_file(tree("a/b"))), Status::NotAFile);
     assert_eq!(om.refused(lookup_file(tree("a/c"))), Status::FileNotFound);
@@ -248,7 +248,7 @@ fn a_deleted_directory_is_taken_apart_in_portions() {
     assert_eq!(om.effects.len(), 3, "two rows and the bucket");
     assert_eq!(is_directory(&mut om, "d"), None);
     assert_eq!(is_directory(&mut om, "d/e/f"), None);
-    assert_eq!(om.used_in(TREE), (120, 6, 0, 0), "what is in it still counts");
+    assert_eq!(om.used_in(TREE), (120, 6, 0, 0), "its children still count");
     assert_eq!(om.refused(delete_bucket(TREE)), Status::BucketNotEmpty, "there is `keep`");
     while purge_all_directories(&mut om, 1) > 0 {}
     assert_eq!(om.used_in(TREE), (30, 1, 90, 3));
@@ -442,7 +442,7 @@ fn parts_of_an_upload_survive_the_move_of_their_directory() {
     assert_eq!(listed[0].key_name, "d/big");
     let of_upload = KeyArgs { multipart_upload_id: Some(upload), ..tree("d/big") };
     om.ok(complete(of_upload, parts));
-    assert_eq!(is_directory(&mut om, "d/big"), Some(false), "its directory was made anew");
+    assert_eq!(is_directory(&mut om, "d/big"), Some(false), "its directory was recreated");
     assert!(om.rows(Table::OpenFileTable).is_empty());
     assert!(om.rows(Table::MultipartInfoTable).is_empty());
     assert_eq!(om.used_in(TREE).1, 3);

@@ -47,7 +47,7 @@ pub(crate) async fn membership(
 ) -> Result<Option<Membership>, Error> {
     let me = &setup.members.me;
     if me.decommissioned {
-        return Err(refused(me, "the configuration says that it is decommissioned"));
+        return Err(refused(me, "the configuration lists it as decommissioned"));
     }
     // If its log has the group, that has more than the others' responses.
     if !setup.members.shared || log.holds(group) {

@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(members.first().len(), 2, "a and c");
         std::fs::write(&file, "<configuration>").unwrap();
         members.reload();
-        assert_eq!(members.all().len(), 4, "as before: what is there now is no configuration");
+        assert_eq!(members.all().len(), 4, "as before: the file is no valid configuration");
     }
 
     #[test]

@@ -24,11 +24,7 @@ async fn blocks_come_from_a_pool_and_never_twice() {
     assert_eq!(seen.len(), 300);
     let calls = world.scm.allocate_calls.load(Ordering::Relaxed);
     assert!(calls <= 20, "{calls} calls to SCM for 300 blocks");
-    assert_eq!(
-        world.scm.locate_calls.load(Ordering::Relaxed),
-        0,
-        "places were told with the blocks"
-    );
+    assert_eq!(world.scm.locate_calls.load(Ordering::Relaxed), 0, "locations came with the blocks");
     om.handle.shutdown().await;
 }
 
@@ -57,7 +53,7 @@ async fn blocks_are_asked_of_an_scm_that_came_while_om_runs() {
     *new.places.lock().unwrap() = places(7, vec![place.clone()]);
     *world.scm.places.lock().unwrap() = places(7, vec![place]);
     let mut keys = 0..;
-    testkit::until("the new SCM to be asked", async || {
+    testkit::until("a call to the new SCM", async || {
         // As soon as OM has received it.
         om.put("vol", "bkt", &format!("k{}", keys.next().unwrap()), 10).await;
         new.allocate_calls.load(Ordering::Relaxed) > 0

@@ -53,10 +53,10 @@ async fn a_copy_has_the_keys_and_its_updates_the_later_ones() {
     let leftover = world.dir.path().join("db.checkpoints/om.db_checkpoint_1_0");
     std::fs::create_dir_all(&leftover).unwrap();
     let om = world.start().await;
-    assert!(!leftover.exists(), "what the last run left is removed");
+    assert!(!leftover.exists(), "leftovers of the last run are removed");
     om.bucket("vol", "bkt").await;
     om.put("vol", "bkt", "k1", 10).await;
-    assert_eq!(updates(&om, 1).await.db_update_success, Some(false), "nobody has a copy");
+    assert_eq!(updates(&om, 1).await.db_update_success, Some(false), "no client has a copy");
 
     let copy = tempfile::tempdir().unwrap();
     let (head, archive) = get(&om, "/dbCheckpoint?flushBeforeCheckpoint=true").await;

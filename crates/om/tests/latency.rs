@@ -57,7 +57,7 @@ async fn the_stages_of_each_verb_add_up_to_its_time() {
     assert!(text.contains(at_once), "no {at_once} in {text}");
     latencies(&om, true).await;
     assert!(!latencies(&om, false).await.contains_key("CreateKey"), "a new period began");
-    assert!(om.handle.metrics().encode().contains(apply), "for Prometheus it goes on");
+    assert!(om.handle.metrics().encode().contains(apply), "the counters of Prometheus continue");
     om.handle.shutdown().await;
 }
 
@@ -75,6 +75,6 @@ async fn the_stages_of_what_is_refused_and_of_oms_own_work_are_told() {
     .await;
     let told = latencies(&om, false).await;
     assert_eq!(told["DeleteKey"].total.buckets.iter().sum::<u64>(), 2);
-    assert!(!stages(&told["DeleteKey"]).contains(&"auth"), "nobody looked at rights");
+    assert!(!stages(&told["DeleteKey"]).contains(&"auth"), "rights were not checked");
     om.handle.shutdown().await;
 }

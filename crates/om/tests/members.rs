@@ -77,7 +77,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     };
     testkit::until("it votes", async || member(&roles(&client).await, "FOLLOWER")).await;
     assert_eq!(roles(&client).await.len(), 4);
-    testkit::until("all know of it", async || {
+    testkit::until("all have it as a member", async || {
         let known = client.om_configurations().await;
         known.iter().all(|(_, answer)| {
             let answer = answer.as_ref().unwrap();
@@ -98,7 +98,7 @@ async fn a_fourth_om_joins_while_clients_write_and_the_leader_is_decommissioned(
     let left = roles(&client).await;
     assert!(left.len() == 3 && !left.iter().any(|(node, _)| *node == gone), "{left:?}");
     let again = Om::start(&service.conf(leader), OmOptions::default()).await;
-    assert!(again.is_err(), "the configuration says that it is gone");
+    assert!(again.is_err(), "it is decommissioned in the configuration");
     let unknown = client.decommission_om("om9", "127.0.0.1").await.unwrap();
     assert!(!unknown.success);
     // All that were acknowledged are there, whichever OM leads.
@@ -163,7 +163,7 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
     let options = OmOptions { bootstrap: Some(Bootstrap { force: true }), ..OmOptions::default() };
     let conf = service.conf(fourth);
     tokio::select! {
-        started = Om::start(&conf, options) => panic!("nobody leads: {:?}", started.err()),
+        started = Om::start(&conf, options) => panic!("no OM leads: {:?}", started.err()),
         () = testkit::until("it asks", async || note.exists()) => {}
     }
     for n in majority {
@@ -177,7 +177,7 @@ async fn an_om_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
         roles.len() == count && roles.iter().all(|(_, role)| role != "LEARNER")
     };
     testkit::until("the fourth votes", async || votes(4).await).await;
-    assert!(!note.exists(), "its log knows the members now");
+    assert!(!note.exists(), "its log has the members now");
     // It was let in, and ended when its log was there and nothing in it.
     let_in(&service, fifth).await;
     std::fs::create_dir_all(service.dir(fifth).join("om/ratis")).unwrap();

@@ -78,7 +78,7 @@ async fn snapshots_are_the_same_after_a_crash() {
     om.ok(delete_key("vol", "bkt", "between")).await;
     let (before, all) = (snapshots(&om).await, shown(&om).await);
     let sizes: Vec<_> = before.iter().map(|s| (s.name(), s.exclusive_size())).collect();
-    assert_eq!(sizes, [("new", 7), ("old", 110)], "`new` shows none of what was gone before it");
+    assert_eq!(sizes, [("new", 7), ("old", 110)], "`new` shows no key deleted before it");
     assert_eq!(all.len(), 20 + 11 + 10);
 
     let image = world.crash_image();
@@ -218,7 +218,7 @@ async fn a_snapshot_is_taken_apart_by_one_leader_after_the_other() {
     }
     let gone = || service.world.scm.deleted_blocks.lock().unwrap().clone();
     until("all blocks are deleted", async || gone() == written).await;
-    testkit::until("the snapshot has gone", async || {
+    testkit::until("the snapshot is deleted", async || {
         let listed = ok(&client, list_snapshots()).await.list_snapshot_response.unwrap();
         listed.snapshot_info.is_empty()
     })

@@ -173,7 +173,8 @@ async fn nobody_else_may_enter_the_directories_of_tables_and_log() {
 async fn a_group_that_is_to_be_kept_out_must_be_known() {
     let world = World::new().await.with("ozone.acl.enabled", true);
     let conf = world.conf(world.dir.path()).with("ozone.blacklist.groups", "no-such-group");
-    let refused = Om::start(&conf, OmOptions::default()).await.err().expect("nobody is in it");
+    let refused =
+        Om::start(&conf, OmOptions::default()).await.err().expect("the group does not exist");
     let text = refused.to_string();
     assert!(text.contains("ozone.blacklist.groups") && text.contains("no-such-group"), "{text}");
     let conf = conf.with("hadoop.user.group.static.mapping.overrides", "eve=no-such-group");

@@ -155,7 +155,7 @@ mod tests {
             }
             for (parent, reach) in wanted {
                 assert_eq!(reaches.of_entry_in(parent), reach, "in {parent}");
-                assert_eq!(reaches.of_entry_in(parent), reach, "in {parent}, asked again");
+                assert_eq!(reaches.of_entry_in(parent), reach, "in {parent}, a second time");
             }
         }
     }

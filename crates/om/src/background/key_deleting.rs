@@ -375,6 +375,6 @@ mod tests {
         assert!(Due::All.has(&row));
         let due = [None, Some(3), Some(6), Some(7), Some(8)].map(|last| Due::UpTo(last).has(&row));
         assert_eq!(due, [false, false, false, true, true]);
-        assert!(Due::UpTo(None).has(&of(&[None])), "nobody knows when");
+        assert!(Due::UpTo(None).has(&of(&[None])), "the time is unknown");
     }
 }

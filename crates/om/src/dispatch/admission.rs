@@ -238,7 +238,7 @@ mod tests {
         for route in [Route::Write, Route::Read] {
             let gate = Admission::new(&limits());
             let work = gate.begin_own();
-            assert!(!gate.makes_way(now, 12), "there is nobody to rest for");
+            assert!(!gate.makes_way(now, 12), "there is no client to pause for");
             let request = gate.enter(route, asks(None)).await.unwrap();
             let took = work.took();
             assert!(gate.makes_way(now, 12) && gate.made_way());
@@ -248,7 +248,7 @@ mod tests {
                 let _request = gate.enter(route, asks(None)).await.unwrap();
             }
             assert!(gate.makes_way(now + second, 12), "it has its answer, and others will come");
-            assert!(!gate.makes_way(now + second * 2, 12), "nobody came for long");
+            assert!(!gate.makes_way(now + second * 2, 12), "no client came for a while");
         }
         let conf = config::Configuration::default();
         let conf = conf.with("trioxide.block.deleting.off-peak.hour", "22-5");
