@@ -22,21 +22,21 @@ pub(crate) fn register(
         move || count(&events).load(Ordering::Relaxed)
     };
     registry.counter_fn("applied_entries", "Log entries applied", of(|e| &e.entries));
-    registry.counter_fn("applied_rounds", "Batches they were written in", of(|e| &e.rounds));
-    registry.counter_fn("table_flushes", "Times the tables were made durable", of(|e| &e.flushes));
+    registry.counter_fn("applied_rounds", "Batches of applied log entries", of(|e| &e.rounds));
+    registry.counter_fn("table_flushes", "Flushes of the tables", of(|e| &e.flushes));
     let name = "apply_panics";
     registry.counter_fn(name, "Log entries refused because of a bug", of(|e| &e.panics));
     let name = "unknown_entries";
-    registry.counter_fn(name, "Log entries this release does not know", of(|e| &e.unknown));
+    registry.counter_fn(name, "Log entries unknown to this release", of(|e| &e.unknown));
 
-    gauge(registry, dispatcher, "block_pool_ready", "Blocks held ready", |dispatcher| {
+    gauge(registry, dispatcher, "block_pool_ready", "Preallocated blocks", |dispatcher| {
         dispatcher.parts().pool.ready() as f64
     });
     gauge(
         registry,
         dispatcher,
         "container_locations",
-        "Containers whose place is remembered",
+        "Containers with a cached location",
         |dispatcher| dispatcher.parts().locations.len() as f64,
     );
     gauge(
@@ -62,7 +62,7 @@ pub(crate) fn register(
     for (name, help, count) in [
         (
             "directory_cache_hits",
-            "Directories found decoded",
+            "Directories read from the cache",
             (|s| &s.hits) as fn(&DirectoryCacheStats) -> &AtomicU64,
         ),
         ("directory_cache_misses", "Directories read from the tables", |s| &s.misses),
@@ -109,12 +109,10 @@ pub(crate) fn register(
             "Bytes written by compactions since the tables were opened",
             |m| m.compaction_written_bytes,
         ),
-        (
-            "rocksdb_failed_compactions",
-            "Compactions that failed; their files stayed as they were",
-            |m| m.failed_compactions,
-        ),
-        ("rocksdb_gaps", "Ranges of tombstones that lists go over at once", |m| m.gaps as u64),
+        ("rocksdb_failed_compactions", "Failed compactions; their files are unchanged", |m| {
+            m.failed_compactions
+        }),
+        ("rocksdb_gaps", "Ranges of tombstones that lists skip", |m| m.gaps as u64),
     ] {
         gauge(registry, dispatcher, name, help, move |dispatcher| {
             store(dispatcher).map_or(0.0, |m| count(&m) as f64)
@@ -126,8 +124,8 @@ pub(crate) fn register(
 fn register_queues(registry: &MetricsRegistry, dispatcher: &Arc<Dispatcher>) {
     type Count = fn(&CallQueueStats) -> &AtomicU64;
     let counts: [(&str, &str, Count); 3] = [
-        ("admission_at_once", "Requests that found a place at once", |s| &s.at_once),
-        ("admission_waited", "Requests that waited for a place", |s| &s.waited),
+        ("admission_at_once", "Requests admitted at once", |s| &s.at_once),
+        ("admission_waited", "Requests admitted after waiting", |s| &s.waited),
         ("admission_refused", "Requests refused because too many waited", |s| &s.refused),
     ];
     for (name, help, count) in counts {
@@ -142,13 +140,13 @@ fn register_queues(registry: &MetricsRegistry, dispatcher: &Arc<Dispatcher>) {
     }
     let taken = Arc::downgrade(dispatcher);
     let name = "admission_taken";
-    registry.gauges_fn(name, "Requests that have a place", "kind", move || {
+    registry.gauges_fn(name, "Admitted requests in progress", "kind", move || {
         let Some(dispatcher) = taken.upgrade() else { return Vec::new() };
         let queues = dispatcher.parts().admission.queues();
         queues.map(|(kind, queue)| (kind.to_owned(), queue.taken() as f64)).to_vec()
     });
     let top = Arc::downgrade(dispatcher);
-    let help = "Shares of all requests of the users who ask for most";
+    let help = "Shares of all requests of the users with the most requests";
     registry.gauges_fn("user_share", help, "user", move || {
         top.upgrade().map_or_else(Vec::new, |d| d.parts().admission.top_users())
     });
@@ -164,13 +162,17 @@ pub(crate) fn register_hadoop(registry: &MetricsRegistry, server: &hadoop_rpc::S
     let name = "hadoop_rpc_connections";
     registry.gauge_fn(name, "Open connections of Hadoop RPC", move || connections() as f64);
     let flying = server.clone();
-    registry.gauge_fn("hadoop_rpc_in_flight", "Calls of Hadoop RPC being worked on", move || {
+    registry.gauge_fn("hadoop_rpc_in_flight", "Calls of Hadoop RPC in progress", move || {
         flying.in_flight() as f64
     });
     let name = "hadoop_rpc_refused";
-    registry.counter_fn(name, "Calls refused while too many were worked on", of(|s| &s.refused));
+    registry.counter_fn(name, "Calls refused while too many were in progress", of(|s| &s.refused));
     let name = "hadoop_rpc_repeated";
-    registry.counter_fn(name, "Calls that came again, and were not repeated", of(|s| &s.repeated));
+    registry.counter_fn(
+        name,
+        "Retried calls that were answered without repetition",
+        of(|s| &s.repeated),
+    );
 }
 
 fn gauge(

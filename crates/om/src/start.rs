@@ -77,7 +77,7 @@ impl Om {
         let shutdown = Shutdown::new();
         let registry = MetricsRegistry::new(Role::new("om", &setup.members.me.node_id));
         let rpc = RpcMetrics::new(&registry, "rpc");
-        let help = "Time of requests, the total and that of each stage";
+        let help = "Time of requests and of their stages";
         let stages = StageMetrics::new(&registry, "request_stage_seconds", help, &STAGES);
         let audit = match &setup.audit {
             Some(options) => {

@@ -79,19 +79,19 @@ impl OmCompactor {
             move || count(&compactor.ranges.status())
         };
         let waiting = of(|status| status.waiting.len() as u64);
-        let help = "Ranges of tables that wait for their compaction";
+        let help = "Ranges of tables pending compaction";
         registry.gauge_fn("range_compaction_waiting", help, move || waiting() as f64);
         for (name, help, count) in [
             (
                 "range_compaction_ranges",
-                "Ranges of tables that were compacted",
+                "Compacted ranges of tables",
                 (|s| s.compacted) as fn(&RangeCompactorStatus) -> u64,
             ),
             ("range_compaction_failures", "Ranges that could not be compacted", |s| s.failed),
             ("range_compaction_skipped", "Ranges not worth it any more", |s| s.skipped),
             (
                 "range_compaction_tombstones_removed",
-                "Tombstones that went with compactions of ranges",
+                "Tombstones removed by compactions of ranges",
                 |s| s.tombstones_removed,
             ),
             (
@@ -111,9 +111,9 @@ fn facts(status: &RangeCompactorStatus, enabled: bool) -> [(&'static str, String
         status.places.iter().map(|(table, key)| format!("{table} {}", shown(key))).collect();
     [
         ("runs by itself", if enabled { "yes" } else { "no" }.to_owned()),
-        ("last look at the tables", looked),
+        ("last scan of the tables", looked),
         (
-            "next look goes on at",
+            "next scan continues at",
             if places.is_empty() { "-".to_owned() } else { places.join(", ") },
         ),
         ("ranges compacted", status.compacted.to_string()),
