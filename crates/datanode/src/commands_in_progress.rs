@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 
-/// Commands under way, by kind and subject. Cheap to clone.
+/// Commands in progress, by kind and subject. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct UnderWay {
     commands: Arc<Mutex<FxHashSet<(i32, String)>>>,
@@ -19,7 +19,7 @@ pub(crate) struct Mark {
 }
 
 impl UnderWay {
-    /// Marks a command, unless the same is under way.
+    /// Marks a command, unless the same is in progress.
     pub fn begin(&self, kind: i32, subject: String) -> Option<Mark> {
         let command = (kind, subject);
         let new = self.commands.lock().insert(command.clone());

@@ -72,7 +72,7 @@ impl Metrics {
         gauge("pipeline_restarts", "Restarts of running pipelines after a failure", |n| {
             n.pipelines.restarts() as f64
         });
-        let help = "Times that members of a pipeline to be closed were asked what they have";
+        let help = "Requests to members of a pipeline to be closed for their state";
         gauge("pipeline_censuses", help, |n| n.pipelines.censuses() as f64);
         gauge("pipelines_led", "Pipelines led from here", |n| n.pipelines.led() as f64);
         gauge("containers", "Container replicas", |n| n.store.containers().len() as f64);
@@ -171,7 +171,7 @@ impl Metrics {
         count("bytes", "Bytes that were rebuilt and sent from here", |c| &c.bytes);
         count("blocks_skipped", "Blocks that too few replicas have", |c| &c.skipped);
         let node: Weak<Node> = Arc::downgrade(node);
-        let help = "Orders to rebuild replica indexes that are under way";
+        let help = "Orders to rebuild replica indexes in progress";
         self.registry.gauge_fn("reconstruct_ec_running", help, move || {
             let node = node.upgrade();
             node.map_or(0.0, |n| n.reconstructions.running.load(Ordering::Relaxed) as f64)
@@ -274,13 +274,13 @@ impl Metrics {
         reads("refused_reads", help, blockio::Metrics::refused_reads);
         let help = "Reads dropped before their start because their caller timed out";
         reads("dropped_reads", help, blockio::Metrics::dropped_reads);
-        let help = "Workers that were started beside those that hang";
+        let help = "Workers that were started in addition to those that hang";
         reads("replaced_workers", help, blockio::Metrics::replaced_workers);
         let stuck = of_each(disks, |disk| disk.io().stuck_workers() as f64);
         let help = "Workers that hang in a read whose caller timed out";
         self.registry.gauges_fn("disk_stuck_workers", help, "disk", stuck);
         let queued = of_each(disks, |disk| disk.io().metrics().queued() as f64);
-        let help = "I/O operations queued or under way";
+        let help = "I/O operations queued or in flight";
         self.registry.gauges_fn("disk_queued_operations", help, "disk", queued);
     }
 

@@ -43,7 +43,7 @@ pub(crate) struct Node {
     pub late_reads: LateReads,
     /// Storage types of containers' disks.
     pub container_types: ContainerTypes,
-    /// SCM's commands under way.
+    /// SCM's commands in progress.
     pub under_way: UnderWay,
     /// Rate of repairs.
     pub pace: Arc<RepairPace>,

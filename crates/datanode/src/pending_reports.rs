@@ -96,7 +96,7 @@ impl Outbox {
         self.wake.notified().await;
     }
 
-    /// Takes all there is.
+    /// Takes all pending reports.
     pub fn take(&self) -> Batch {
         std::mem::take(&mut self.batch.lock())
     }

@@ -1,29 +1,29 @@
 //! Names of the background services, for callers that run one before its time.
 
-/// Gives space of deleted blocks back.
+/// Name of the service that frees the space of deleted blocks.
 pub(crate) const BLOCK_DELETING: &str = "BlockDeletingService";
 
-/// Removes abandoned RECOVERING replicas.
+/// Name of the service that removes abandoned RECOVERING replicas.
 pub(crate) const STALE_RECOVERING: &str = "StaleRecoveringContainerScrubbingService";
-/// Compacts the disks' tables after deletions.
+/// Name of the service that compacts the disks' tables after deletions.
 pub(crate) const RANGE_COMPACTION: &str = "RangeCompactionService";
 
-/// Reads replicas that are suspicious.
+/// Name of the service that reads suspicious replicas.
 pub(crate) const ON_DEMAND_SCANNER: &str = "OnDemandContainerDataScanner";
 
-/// Checks what containers are made of.
+/// Name of the service that checks the parts of containers.
 pub(crate) const METADATA_SCANNER: &str = "ContainerMetadataScanner";
 
-/// Reads the closed containers of a disk, of which it is the `index`th.
+/// Returns the name of the service that reads the closed containers of the disk with this index.
 pub(crate) fn data_scanner(index: usize) -> String {
     format!("ContainerDataScanner-disk{index}")
 }
 
-/// Tests the disks.
+/// Name of the service that tests the disks.
 pub(crate) const DISK_CHECK: &str = "DiskCheckService";
 
-/// Moves replicas from full disks to emptier ones.
+/// Name of the service that moves replicas from full disks to emptier ones.
 pub(crate) const DISK_BALANCER: &str = "DiskBalancerService";
 
-/// Works the checksums of closed replicas out.
+/// Name of the service that computes the checksums of closed replicas.
 pub(crate) const CONTAINER_CHECKSUMS: &str = "ContainerChecksumService";

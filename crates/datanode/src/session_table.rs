@@ -39,9 +39,9 @@ impl SessionTable {
         self.inner.lock().running.iter().map(|r| r.address.to_string()).collect()
     }
 
-    /// Ends sessions with SCMs that are not among `scms`, and has `begin` begin those that are
-    /// missing; it is given what ends the session. Nothing for a change of members, by its index,
-    /// that is older than the last one.
+    /// Ends sessions with SCMs that are not among `scms`, and calls `begin` for the missing ones,
+    /// which returns the session's shutdown handle and task. Does nothing for a change of members,
+    /// by its index, that is older than the last one.
     pub fn set(
         &self,
         index: u64,

@@ -87,7 +87,7 @@ fn check_disks(node: &Node, seen: &mut Seen) {
     }
 }
 
-/// Gives a disk up.
+/// Drops a disk.
 fn leave(node: &Node, disk: &Disk, reason: &str) {
     // The pipelines first: entries that the disk would store must not get this node's vote any
     // more.
@@ -95,7 +95,7 @@ fn leave(node: &Node, disk: &Disk, reason: &str) {
     let left = node.store.leave(disk);
     tracing::error!(
         disk = disk.id(), path = %disk.path().display(), containers = left.len(), reason,
-        "a disk has failed; its replicas are reported gone"
+        "disk failed; reporting its replicas as missing"
     );
     left.into_iter().for_each(|id| node.pending_reports.container_changed(id));
 }

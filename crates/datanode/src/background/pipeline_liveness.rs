@@ -26,7 +26,7 @@ const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// Timeout of a pipeline's status.
 const STATUS_TIME: Duration = Duration::from_secs(1);
 
-/// Looks within the shorter limit.
+/// Interval of checks within the shorter limit.
 const LOOKS: u32 = 10;
 
 /// The background service that reports pipelines without progress to SCM.

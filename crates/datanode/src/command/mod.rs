@@ -77,7 +77,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Its kind; `None` for one that this version does not know.
+    /// Returns its kind; `None` for one unknown to this version.
     pub fn kind(&self) -> Option<Type> {
         Type::try_from(self.request.cmd_type).ok()
     }

@@ -48,7 +48,7 @@ pub(crate) struct Counts {
     pub failures: AtomicU64,
 }
 
-/// A move that is under way.
+/// A move in progress.
 #[derive(Debug, Clone)]
 struct UnderWay {
     from: String,
@@ -182,21 +182,22 @@ impl DiskBalancer {
         drop(info.wait_for(|info| info.status != Status::Running).await);
     }
 
-    /// Notes that a replica is on its way; until [`ended`](Self::ended) it counts for both disks.
+    /// Records the start of a replica's move; until [`ended`](Self::ended) it counts for both
+    /// disks.
     pub fn begun(&self, id: ContainerId, from: &Disk, to: &Disk, bytes: u64) {
         let (from, to) = (from.id().to_owned(), to.id().to_owned());
         let begun = UnderWay { from, to, bytes, left: bytes };
         self.under_way.lock().insert(id, begun);
     }
 
-    /// Notes that bytes of a replica on its way are copied.
+    /// Records copied bytes of a moving replica.
     pub fn copied(&self, id: ContainerId, bytes: u64) {
         if let Some(found) = self.under_way.lock().get_mut(&id) {
             found.left = found.left.saturating_sub(bytes);
         }
     }
 
-    /// Notes how a move ended; one that failed is not tried again soon.
+    /// Records the outcome of a move; a failed one is not retried soon.
     pub fn ended(&self, id: ContainerId, ending: Ending) {
         self.under_way.lock().remove(&id);
         match ending {

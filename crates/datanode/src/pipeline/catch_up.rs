@@ -135,7 +135,7 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Notes how far the containers are now that all is here, closes those that are closed
+    /// Records the containers' positions now that all blocks are here, closes those that are closed
     /// elsewhere, and moves to the snapshot's position.
     fn end(&self, ends: BTreeMap<ContainerId, End>) -> Result<(), SnapshotError> {
         let mut batch = self.pipeline.begin();

@@ -10,8 +10,8 @@ use types::{PipelineId, StorageType};
 use super::registry::{PipelineError, Pipelines};
 use containerstore::Disk;
 
-/// Pipelines that are being made: their disks and the number of their members. Several may be made
-/// at once.
+/// Pipelines that are being created: their disks and the number of their members. Several may be
+/// created at once.
 #[derive(Default)]
 pub(super) struct DiskReservations {
     pipelines: Mutex<FxHashMap<PipelineId, (String, usize)>>,

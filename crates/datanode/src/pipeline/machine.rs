@@ -131,7 +131,7 @@ fn to_log(position: Position) -> LogPosition {
     LogPosition { term: position.term, index: position.index }
 }
 
-/// Puts one entry into the batch; its response is encoded. A command that fails is a response too.
+/// Puts one entry into the batch; its response is encoded. A failed command is a response too.
 ///
 /// # Errors
 /// If it failed because of this disk: the others apply it, and a replica that continued without it

@@ -5,7 +5,7 @@ use proto::scm_datanode::CreatePipelineCommandProto;
 use types::{DatanodeDetails, PipelineId, PortName, StorageType, WireError};
 use uuid::Uuid;
 
-/// A pipeline to be made.
+/// A pipeline to be created.
 #[derive(Debug, Clone)]
 pub(crate) struct Membership {
     /// Its id.

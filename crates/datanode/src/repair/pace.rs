@@ -52,7 +52,7 @@ pub(crate) struct RepairPace {
     rates: RepairRates,
     /// Load of clients.
     pub(crate) clients: ClientLoad,
-    /// All that is sent, at any time.
+    /// All sent bytes, at any time.
     most: Throttle,
     sent: Throttle,
     received: Throttle,

@@ -29,7 +29,7 @@ const MOST_CALLS: usize = 64;
 /// Longest request, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Takes Hadoop RPC calls to a DataNode.
+/// Handler of Hadoop RPC calls to a DataNode.
 pub(crate) struct HadoopService {
     /// It outlives the DataNode, and must not keep its disks open.
     daemon: Weak<Daemon>,

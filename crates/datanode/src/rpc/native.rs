@@ -16,7 +16,7 @@ use crate::daemon::{Daemon, RAFT_METHODS};
 use crate::node::Node;
 use crate::repair::push::Receiver;
 
-/// Takes calls on the NATIVE port.
+/// Handler of calls on the NATIVE port.
 pub(crate) struct NativeHandler {
     daemon: Arc<Daemon>,
 }

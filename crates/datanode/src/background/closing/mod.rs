@@ -1,9 +1,9 @@
 //! Closing containers.
 //!
-//! A replica closes at one entry of its pipeline's log (CLOSED), so that all replicas hold the
-//! same. Only without its group, which then takes no part in any decision any more, does it close
-//! as it is (QUASI_CLOSED): **under a group that lives it never does**, because the others count on
-//! what it confirms.
+//! A replica closes at one entry of its pipeline's log (CLOSED), so that all replicas have the same
+//! contents. It closes in its present state (QUASI_CLOSED) only without its group, which then takes
+//! no part in any decision any more: **never while its group exists**, because the others count on
+//! its confirmations.
 //!
 //! The leader closes a container when SCM orders it, when another member forwards that order, when
 //! the container is full, or when no SCM has responded for so long that SCM is closing the

@@ -1,4 +1,4 @@
-//! Checking what containers are made of, all of them one after the other.
+//! Checks of the parts of containers, one container after the other.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

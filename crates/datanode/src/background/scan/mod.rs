@@ -1,10 +1,10 @@
 //! Background scans: damage is found while other replicas are good, reported immediately, and
 //! replaced by SCM in its next round.
 //!
-//! * [`metadata`]: what containers are made of, all of them at intervals;
+//! * [`metadata`]: the parts of containers, all of them at intervals;
 //! * [`data`]: the bytes of closed containers, a service for each disk;
-//! * [`on_demand`]: the bytes of a container with which a read found something wrong;
-//! * [`pace`]: what of a disk they take, and when they step back.
+//! * [`on_demand`]: the bytes of a container after a failed read;
+//! * [`pace`]: their share of a disk, and their pauses for others.
 //!
 //! [`containerstore::scan`] describes the checks, and what counts as damage.
 

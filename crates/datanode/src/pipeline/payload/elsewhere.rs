@@ -71,7 +71,7 @@ impl Inner {
         deleted
     }
 
-    /// Notes that a block was deleted elsewhere, for when its entry is applied.
+    /// Records that a block was deleted elsewhere, for the apply of its entry.
     pub(super) async fn note_deleted(&self, block: BlockId) -> Result<(), Failure> {
         let store = self.store.clone();
         let noted = tokio::task::spawn_blocking(move || store.note_deleted(block)).await;

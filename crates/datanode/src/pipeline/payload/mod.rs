@@ -120,7 +120,7 @@ impl Payloads {
         Ok(self.inner.store.sync_chunks(id, block).await?)
     }
 
-    /// Chunk writes under way and done.
+    /// Chunk writes in flight and done.
     pub(crate) fn tracker(&self) -> &Tracker {
         &self.inner.tracker
     }

@@ -34,7 +34,7 @@ const KEEP: u64 = 10_000;
 /// still need them: a replica that was away longer than that takes a snapshot.
 const TRIM_BYTES: u64 = 128 << 20;
 
-/// Directory of a disk for snapshots under way.
+/// Directory of a disk for snapshots in progress.
 pub(super) const SNAPSHOTS: &str = "raft-snapshots";
 
 /// Errors of a change of pipelines.
@@ -217,7 +217,7 @@ impl Pipelines {
         let (snapshots, host, log) =
             (disk.path().join(SNAPSHOTS), self.inner.parts.host.clone(), log.clone());
         let list = move || {
-            // Snapshots that were under way are of no use any more.
+            // Snapshots in progress at the last stop are of no use any more.
             let _ = std::fs::remove_dir_all(snapshots);
             host.list_groups_on(&log)
         };

@@ -42,7 +42,7 @@ struct Slot {
 pub(crate) struct Receiver<'a> {
     /// The disks.
     pub store: &'a ContainerStore,
-    /// Copies under way.
+    /// Copies in progress.
     pub arrivals: &'a Arrivals,
     /// Receives the whole ones for SCM.
     pub pending_reports: &'a PendingReports,
@@ -50,7 +50,7 @@ pub(crate) struct Receiver<'a> {
     pub pace: &'a RepairPace,
 }
 
-/// Takes a step of a copy.
+/// Receives a step of a copy.
 pub(crate) async fn receive(receiver: Receiver<'_>, call: Call) -> Result<Reply, Status> {
     let request: PushRequest = framed::message::decode(call.header)?;
     let id = admit::container(request.container)?;

@@ -83,7 +83,7 @@ impl Pusher {
         }
     }
 
-    /// Waits until one more copy may be under way.
+    /// Waits for the permit of one more concurrent copy.
     ///
     /// # Errors
     /// When too many wait already.
@@ -179,7 +179,7 @@ impl Pusher {
             tracing::info!(
                 container = %id, target = %client.address(), blocks = reached.blocks,
                 chunks = reached.partial.map_or(0, |(_, chunks)| chunks),
-                "a copy goes on where it was cut off"
+                "resuming an interrupted copy"
             );
             export.skip_to(reached.last, reached.partial);
         }

@@ -86,7 +86,7 @@ pub struct PartProto {
     pub length: u64,
 }
 
-/// All was sent.
+/// True if all was sent.
 #[derive(Clone, PartialEq, Message)]
 pub struct FinishProto {
     /// Blocks that the copy must have.
@@ -100,10 +100,10 @@ pub struct FinishProto {
 /// The answer to a step.
 #[derive(Clone, PartialEq, Message)]
 pub struct PushResponse {
-    /// To the first step: the container is here already.
+    /// In response to the first step: the container is here already.
     #[prost(bool, tag = "1")]
     pub here: bool,
-    /// To the first step: the last block that came in an attempt before.
+    /// In response to the first step: the last block received in an earlier attempt.
     #[prost(uint64, optional, tag = "2")]
     pub last: Option<u64>,
     /// Blocks that are here by now, and their bytes.

@@ -124,7 +124,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Takes what a peer has and this replica lacks.
+    /// Fetches blocks of a peer that this replica lacks.
     async fn visit(
         &self,
         replica: &mut Reconcile<'_>,
@@ -171,7 +171,7 @@ impl Worker<'_> {
         Ok(visit)
     }
 
-    /// Takes one block.
+    /// Fetches one block.
     async fn fetch(
         &self,
         replica: &mut Reconcile<'_>,

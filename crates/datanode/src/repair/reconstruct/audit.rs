@@ -16,7 +16,7 @@ const OPERATION: &str = "RECOVER_EC_BLOCK";
 pub(crate) struct Audit(pub AuditLog);
 
 impl Audit {
-    /// Notes what became of a job.
+    /// Logs the result of a job.
     pub fn log(
         &self,
         job: &Job,

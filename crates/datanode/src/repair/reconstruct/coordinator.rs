@@ -61,7 +61,7 @@ impl Report {
 /// Counts of coordinators since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Jobs that are under way.
+    /// Jobs in progress.
     pub running: AtomicU64,
     /// Jobs of which all indexes were published.
     pub done: AtomicU64,
@@ -205,7 +205,7 @@ impl Coordinator<'_> {
         let manifest = Manifest {
             state: ContainerState::Closed,
             pipeline: None,
-            // It is made here, and is no copy of another one.
+            // It is created here, and is no copy of another one.
             origin: member.node.id.to_string(),
             replica_index: member.index.get().cast_signed(),
             max_size: largest(|size| size.max_size),
@@ -400,7 +400,7 @@ impl Sent {
     }
 }
 
-/// Counts a job that is under way.
+/// Counts a job in progress.
 struct Running<'a>(&'a Counts);
 
 impl Drop for Running<'_> {

@@ -19,7 +19,7 @@ const MIN_RATE: u64 = 4 << 10;
 pub struct ScanSettings {
     /// True if they are enabled.
     pub enabled: bool,
-    /// Between two checks of what a container is made of.
+    /// Interval between two checks of a container's parts.
     pub metadata_interval: Duration,
     /// Between two readings of a closed container.
     pub data_interval: Duration,
