@@ -1,9 +1,9 @@
-//! The containers that are being made on this node.
+//! The containers that are being created on this node.
 //!
 //! | what makes one | how long | against the others |
 //! | --- | --- | --- |
 //! | a creation | moments | one at a time; one by a pipeline's log ends a copy, others are refused |
-//! | a copy, from another node or disk | minutes | refused while anything else makes the container |
+//! | a copy, from another node or disk | minutes | refused while anything else creates the container |
 //!
 //! A replica and a copy of the same container on the same disk have rows with the same keys. So no
 //! copy writes or removes rows of a container while another thread makes it on that disk.
@@ -19,7 +19,7 @@ use types::ContainerId;
 
 use crate::lock_order::{Held, OrderedGuard, OrderedMutex, Rank};
 
-/// The containers that are being made.
+/// The containers that are being created.
 #[derive(Default)]
 pub(super) struct CreationLocks {
     state: Mutex<State>,
@@ -39,7 +39,7 @@ pub(super) struct CreationLock<'a> {
     _held: Held,
 }
 
-/// A copy that is being made.
+/// A copy in progress.
 pub(super) struct CopyState {
     /// Storage id of its disk.
     disk: String,

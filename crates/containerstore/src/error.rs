@@ -84,7 +84,7 @@ pub enum StorageError {
     /// A copy of a container that is here.
     #[error("container {0} is here already")]
     AlreadyHere(ContainerId),
-    /// A container of which a copy is being made here.
+    /// A container of which a copy is in progress here.
     #[error("container {0} is being copied to a disk of this node")]
     BeingMade(ContainerId),
     /// A copy that did not arrive whole.

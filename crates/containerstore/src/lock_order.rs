@@ -88,8 +88,8 @@ impl<T> OrderedMutex<T> {
 }
 
 impl Held {
-    /// Notes that this thread holds a lock of a container that is none of these mutexes, until what
-    /// is returned is dropped. That is to be before it waits for the lock.
+    /// Records that this thread holds a lock of a container that is not one of these mutexes, until
+    /// the returned guard is dropped. To be called before it waits for the lock.
     ///
     /// # Panics
     /// In tests and debug builds, when the thread holds a lock that comes after it.

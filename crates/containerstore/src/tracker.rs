@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use types::LocalId;
 
-/// Writes under way and done, per block of a pipeline or, where there is none, of a container.
-/// Cheap to clone.
+/// Writes in flight and done, per block of a pipeline or, without one, of a container. Cheap to
+/// clone.
 #[derive(Debug, Clone, Default)]
 pub struct Tracker {
     blocks: Arc<Mutex<FxHashMap<LocalId, Arc<Block>>>>,
@@ -39,7 +39,7 @@ struct State {
     touched: Option<Instant>,
 }
 
-/// A write under way; dropping it without [`Write::done`] means that it failed.
+/// A write in flight; dropping it without [`Write::done`] means that it failed.
 #[derive(Debug)]
 pub struct Write {
     block: Arc<Block>,
@@ -77,7 +77,7 @@ impl Tracker {
         Earlier { block, before }
     }
 
-    /// Notes bytes found or put on disk by other means than a write.
+    /// Records bytes found or put on disk by other means than a write.
     pub fn found(&self, block: LocalId, range: Range<u64>) {
         self.begin(block, range).done();
     }

@@ -275,8 +275,7 @@ impl ContainerStore {
     }
 
     /// A committed block lacks bytes, or has wrong ones, also when it is read again. Unless it was
-    /// deleted just now, or replay is still putting bytes back, the replica is not to be trusted
-    /// any more.
+    /// deleted just now, or replay is still restoring bytes, the replica counts as damaged.
     fn judge_damage<T>(
         &self,
         container: &Arc<Container>,

@@ -16,17 +16,17 @@ use crate::error::{Result, StorageError};
 use crate::lock_order::{OrderedMutex, Rank};
 use crate::scan_history::ScanTimes;
 
-/// State a container is made in.
+/// State in which a container is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InitialState {
-    /// For clients' writes.
+    /// For writes of clients.
     #[default]
     Open,
     /// To be filled from other replicas.
     Recovering,
 }
 
-/// A container to be made.
+/// A container to be created.
 #[derive(Debug, Clone, Default)]
 pub struct NewContainer {
     /// Its number.

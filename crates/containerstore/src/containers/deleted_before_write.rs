@@ -72,7 +72,7 @@ impl Container {
         self.meta.lock().deleted_early.get(&local).copied()
     }
 
-    /// Notes it in memory; the row is the caller's.
+    /// Records it in memory; the caller writes the row.
     pub(crate) fn note_deleted_early(
         &self,
         locals: impl IntoIterator<Item = LocalId>,

@@ -7,7 +7,7 @@
 //! | lock | is held |
 //! | --- | --- |
 //! | unfreed space of a disk | while space of deleted blocks is given back |
-//! | [creation lock](crate::creation_lock) | while a replica is made, removed, or replaced by a copy |
+//! | [creation lock](crate::creation_lock) | while a replica is created, removed, or replaced by a copy |
 //! | `Container::changing` | from the check of the state to the write of the `.container` file with the new one |
 //! | `Disk::flushing` | during a flush of the disk |
 //! | `Container::writing` | while queued records are written to their segments |
@@ -148,7 +148,7 @@ pub struct ContainerInfo {
     pub pending_delete: u64,
     /// Highest deletion transaction taken.
     pub delete_tx: u64,
-    /// The pipeline it was made by.
+    /// Returns the pipeline that created it.
     pub pipeline: Option<PipelineId>,
     /// Its index in an EC group, else 0.
     pub replica_index: i32,

@@ -33,7 +33,7 @@ impl Sums {
         (self != Self::default()).then_some(Sealed { bcsid, delete_tx })
     }
 
-    /// Puts the rows that differ from what the container has.
+    /// Puts the rows that differ from the container's counts.
     pub(crate) fn put_changed(&self, container: &Container, batch: &mut Batch) {
         let before = container.sums();
         let rows = [

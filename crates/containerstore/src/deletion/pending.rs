@@ -48,7 +48,7 @@ impl ContainerStore {
     /// not answer in `time`. One that hangs holds one thread, however often this is asked.
     ///
     /// # Errors
-    /// When a disk cannot be read; one that has failed is left out.
+    /// When a disk cannot be read; one that has failed is skipped.
     pub async fn pending_deletions(
         &self,
         limit: u64,

@@ -25,9 +25,8 @@ impl ContainerStore {
         Ok(trusted && past && container.block_row(block.local)?.is_none())
     }
 
-    /// Notes that the block is deleted everywhere else: its entries up to the one that its block
-    /// commit sequence id names leave nothing when they are applied. Durable when it returns.
-    /// Blocks.
+    /// Records that the block is deleted everywhere else: its entries up to that of its block
+    /// commit sequence id leave no data when they are applied. Durable when it returns. Blocks.
     ///
     /// # Errors
     /// When there is no such container, it takes no writes any more, or its disk fails.

@@ -16,7 +16,7 @@ use crate::store::ContainerStore;
 use crate::tables::{self, DELETE_TXNS};
 
 impl ContainerStore {
-    /// Takes transactions; those with an `Ok` outcome are durable and may be acknowledged. Blocks.
+    /// Stores transactions; those with an `Ok` outcome are durable and may be acknowledged. Blocks.
     pub fn delete_blocks(&self, transactions: &[DeletedBlocksTransaction]) -> Vec<DeletionResult> {
         let mut by_container: BTreeMap<ContainerId, Vec<&DeletedBlocksTransaction>> =
             BTreeMap::new();

@@ -23,11 +23,11 @@ pub(crate) trait DirtyReplica: Send + Sync {
     /// Returns `true` if the tables have a row of the block.
     fn has_row(&self, local: LocalId) -> Result<bool>;
 
-    /// Notes that segments are durable up to these ends.
+    /// Records that segments are durable up to these ends.
     fn note_durable(self: Arc<Self>, ends: &[(u32, u64)]) -> Result<()>;
 
-    /// Notes again what [`write_before_sync`](Self::write_before_sync) returned, when the sync
-    /// failed.
+    /// Marks the result of [`write_before_sync`](Self::write_before_sync) as dirty again after the
+    /// sync failed.
     fn keep_undurable(&self, undurable: Undurable);
 }
 
@@ -50,7 +50,7 @@ impl Undurable {
 }
 
 impl Disk {
-    /// Notes that a replica has bytes that a flush must make durable.
+    /// Records that a replica has bytes that a flush must make durable.
     pub(crate) fn mark_dirty<R: DirtyReplica + 'static>(&self, replica: &Arc<R>) {
         self.dirty.lock().entry(replica.id()).or_insert_with(|| {
             let replica: Weak<R> = Arc::downgrade(replica);

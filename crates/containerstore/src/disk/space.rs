@@ -76,7 +76,7 @@ impl Gauge {
         self.writes.of(self.capacity.load(Ordering::Relaxed))
     }
 
-    /// Bytes below which no containers are made: never fewer than for writes.
+    /// Bytes below which no containers are created: never fewer than for writes.
     fn floor_of_containers(&self) -> u64 {
         self.containers.of(self.capacity.load(Ordering::Relaxed)).max(self.floor_of_writes())
     }

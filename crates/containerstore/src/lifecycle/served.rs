@@ -61,8 +61,8 @@ impl ContainerStore {
         self.journal_of(new.replica_index).is_some_and(|journal| journal.has_ended(new.id))
     }
 
-    /// Takes in a container that came from another node: `move_in` puts it into its place. One that
-    /// was lost here is here again. The caller is in a step of the copy. Blocks.
+    /// Adds a container from another node: `move_in` puts it into its place. It replaces one that
+    /// was lost here. The caller is in a step of the copy. Blocks.
     pub(crate) fn publish(
         &self,
         copy: &CopyState,

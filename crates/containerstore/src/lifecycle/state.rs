@@ -11,7 +11,7 @@ use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 
 impl ContainerStore {
-    /// Takes no more new writes, but those ordered already.
+    /// Refuses new writes, except those ordered already.
     ///
     /// # Errors
     /// When its state forbids it, or the disk fails.
@@ -65,7 +65,8 @@ impl ContainerStore {
         }
     }
 
-    /// Notes that a container lacks or distrusts bytes. It is reported and takes no more writes.
+    /// Marks a container as lacking bytes, or having invalid ones. It is reported and takes no more
+    /// writes.
     ///
     /// # Errors
     /// When the disk fails.

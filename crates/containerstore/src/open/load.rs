@@ -217,7 +217,7 @@ fn load(disk: &Arc<Disk>, id: ContainerId, dir: &Path, rows: &mut Rows) -> Resul
         }
     };
     if file.state == ContainerState::Recovering {
-        // Its copy was cut off, and is made elsewhere or once more: it is no replica.
+        // Its copy was interrupted, and is repeated here or elsewhere: it is not a replica.
         tracing::info!(container = %id, "removing an abandoned RECOVERING replica");
         rows.forget(id);
         drop_rows(disk, id)?;
@@ -272,7 +272,7 @@ fn lost_rows(sealed: Sealed, counted: bool, sums: &Sums) -> Option<String> {
         return Some("its rows are missing, which were durable when it was closed".to_owned());
     }
     let fell = |name, was: u64, is: u64| {
-        (is < was).then(|| format!("its row {name} says {is}, it said {was} when it was closed"))
+        (is < was).then(|| format!("its row {name} is {is}, and was {was} when it was closed"))
     };
     fell(tables::BCSID, bcsid, sums.bcsid)
         .or_else(|| fell(tables::DELETE_TX, delete_tx, sums.delete_tx))

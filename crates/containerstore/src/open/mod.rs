@@ -107,7 +107,7 @@ fn open_journal(parts: &mut StoreParts) -> Result<()> {
         }
     });
     let (journal, lost) = EcReplicaJournal::open(path, &here)?;
-    // Nothing can be written to them any more: SCM closes those that are open.
+    // They take no more writes: SCM closes those that are open.
     parts.full.extend(&lost);
     if !lost.is_empty() {
         tracing::warn!(count = lost.len(), first = ?lost.first(), "replicas of this disk are lost");

@@ -109,15 +109,15 @@ impl<'a> ApplyBatch<'a> {
         at.index <= self.positions.seen.index
     }
 
-    /// Notes that entries up to `at` are applied, whatever they were.
+    /// Records that entries up to `at` are applied, whatever they were.
     pub fn advance(&mut self, at: Position) {
         if !self.catching_up {
             self.position = self.position.max(at);
         }
     }
 
-    /// Notes that the replica of a container has all that was put up to this block commit sequence
-    /// id.
+    /// Records that the replica of a container has all blocks that were put up to this block commit
+    /// sequence id.
     ///
     /// # Errors
     /// When there is no such container, or it takes no writes.

@@ -39,7 +39,7 @@ impl NewBlock {
         self.length
     }
 
-    /// Takes the next chunk.
+    /// Adds the next chunk.
     ///
     /// # Errors
     /// When the bytes do not have its checksums, or cannot be written.
@@ -63,7 +63,7 @@ impl NewBlock {
 }
 
 impl Reconcile<'_> {
-    /// Begins a block as another replica has it.
+    /// Begins a block with another replica's row.
     ///
     /// # Errors
     /// When its row is invalid, or leftovers of an earlier attempt cannot be removed.

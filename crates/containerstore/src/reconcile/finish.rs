@@ -35,16 +35,16 @@ pub struct Reconciled {
 pub enum Compared {
     /// Others may have what is not here.
     NotWithAll,
-    /// All that others have is here, and all of them are UNHEALTHY.
+    /// All data of the others is here, and all of them are UNHEALTHY.
     WithDamaged,
-    /// All that others have is here, one at least among them that is not UNHEALTHY: the highest
+    /// All data of the others is here, and at least one of them is not UNHEALTHY: the highest
     /// commit sequence id of those, which lack nothing up to there.
     WithSound(u64),
 }
 
 impl Reconcile<'_> {
-    /// Ends it, durably. An UNHEALTHY replica of which nothing is damaged any more is read once
-    /// more, at this pace, and counts again if all of it is good.
+    /// Ends it, durably. An UNHEALTHY replica without remaining damage is read once more, at this
+    /// pace, and counts again if all of it is good.
     ///
     /// # Errors
     /// When the disk fails, or the replica is not there any more.

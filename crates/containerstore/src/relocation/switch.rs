@@ -66,7 +66,7 @@ pub(super) fn switch(
     Ok(moved)
 }
 
-/// Brings a copy to what the replica is by now: only deletions may have changed it since. The
+/// Brings a copy to the present state of the replica: only deletions may have changed it since. The
 /// caller holds the replica's commit lock.
 fn level(source: &Source, arrival: &mut Arrival) -> Result<()> {
     let (id, old) = (source.container.id(), &source.container);
@@ -103,7 +103,7 @@ fn level(source: &Source, arrival: &mut Arrival) -> Result<()> {
     Ok(())
 }
 
-/// Takes those blocks out of a copy whose rows the replica has no more.
+/// Removes blocks from a copy whose rows the replica no longer has.
 fn leave_out_deleted(source: &Source, arrival: &mut Arrival) -> Result<()> {
     let (id, old) = (source.container.id(), &source.container);
     let mut gone: Vec<LocalId> = Vec::new();

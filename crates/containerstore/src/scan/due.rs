@@ -96,7 +96,7 @@ impl ContainerStore {
     }
 }
 
-/// Notes that a replica was found sound. Blocks.
+/// Records that a replica was found sound. Blocks.
 pub(super) fn note(container: &Container, kind: ScanKind, now: SystemTime) -> Result<()> {
     let (times, millis) = (&container.scanned, to_millis(now));
     times.set_metadata(millis);

@@ -1,13 +1,13 @@
 //! Scans of replicas, so that damage is found while others are good.
 //!
-//! | file | what |
+//! | file | subject |
 //! | --- | --- |
-//! | [`metadata`] | what a container is made of: folders, `.container` file, sums, segment files |
+//! | [`metadata`] | the parts of a container: folders, `.container` file, sums, segment files |
 //! | [`rows`] | the rows of its blocks, against its sums |
 //! | [`data`] | the bytes of its blocks, against their checksums |
-//! | [`judge`] | which errors count against a replica |
-//! | [`due`] | which one is next |
-//! | [`pace`] | how fast they go |
+//! | [`judge`] | errors that count against a replica |
+//! | [`due`] | the next replica to scan |
+//! | [`pace`] | rate of scans |
 //!
 //! # Invariants
 //! * **A healthy replica is never reported.** Blocks are deleted and moved while they are read, and
@@ -45,7 +45,7 @@ use crate::store::ContainerStore;
 /// Result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// All is as it should be.
+    /// No damage was found.
     Sound,
     /// It is damaged, and marked UNHEALTHY. The reason contains the place.
     Damaged(String),
@@ -76,7 +76,7 @@ impl ContainerStore {
         })
     }
 
-    /// Checks what a replica is made of. One that is damaged is marked UNHEALTHY.
+    /// Checks the parts of a replica. A damaged one is marked UNHEALTHY.
     ///
     /// # Errors
     /// When its state cannot be changed.
@@ -88,8 +88,8 @@ impl ContainerStore {
         self.conclude(&container, ScanKind::Metadata, found, now).await
     }
 
-    /// Reads all committed blocks of a replica, and checks what it is made of. One that is damaged,
-    /// or that the device does not give, is marked UNHEALTHY.
+    /// Reads all committed blocks of a replica, and checks its parts. One that is damaged, or whose
+    /// bytes the device does not return, is marked UNHEALTHY.
     ///
     /// # Errors
     /// When its state cannot be changed.

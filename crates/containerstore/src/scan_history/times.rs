@@ -32,7 +32,7 @@ impl ScanTimes {
         to_time(self.tried.load(Ordering::Relaxed))
     }
 
-    /// Takes the time of the last read as a whole from its row, or for it.
+    /// Takes the time of the last full read from its row, or for it.
     pub(crate) fn set_data(&self, millis: u64) {
         self.data.store(millis, Ordering::Relaxed);
     }

@@ -29,7 +29,7 @@ impl Segments {
         (number, self.infos.entry(number).or_insert_with(SegmentInfo::empty))
     }
 
-    /// Begins a segment: its header waits like a record.
+    /// Begins a segment: its header is queued like a record.
     fn begin(&mut self, container: types::ContainerId) -> u32 {
         self.highest += 1;
         let number = self.highest;
@@ -102,7 +102,7 @@ impl Container {
         }
     }
 
-    /// Takes an [`unplace`](Self::unplace) back.
+    /// Reverts an [`unplace`](Self::unplace).
     pub(crate) fn place_back(&self, packed: &Packed) {
         let len = record_len(packed.len);
         if let Some(info) = self.segments.lock().infos.get_mut(&packed.segment) {

@@ -150,7 +150,7 @@ impl Container {
         Ok(numbers)
     }
 
-    /// Notes that applying wrote a block's file, for the next flush to sync.
+    /// Records that an apply wrote a block's file, for the next flush to sync.
     pub(crate) fn needs_sync(self: &Arc<Self>, local: LocalId) {
         self.segments.lock().files.insert(local);
         self.disk().mark_dirty(self);

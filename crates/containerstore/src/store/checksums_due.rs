@@ -12,7 +12,7 @@ use crate::containers::Container;
 pub(crate) struct ChecksumsDue(Mutex<BTreeSet<ContainerId>>);
 
 impl ChecksumsDue {
-    /// Notes a replica if it has to have a checksum and has none.
+    /// Queues a replica if it must have a checksum and has none.
     pub fn note(&self, container: &Container) {
         if container.is_settled() && container.sums().checksum == 0 {
             self.0.lock().insert(container.id());

@@ -237,7 +237,7 @@ impl ContainerStore {
         self.inner.ec_replicas.as_ref().filter(|_| replica_index > 0)
     }
 
-    /// Notes that a replica is about to be here.
+    /// Records that a replica is about to be created here.
     pub(crate) fn note_begun(&self, id: ContainerId, replica_index: i32) -> Result<()> {
         self.journal_of(replica_index).map_or(Ok(()), |journal| journal.add(id))
     }
@@ -247,7 +247,7 @@ impl ContainerStore {
         &self.inner.relocations
     }
 
-    /// Containers that are being made.
+    /// Containers that are being created.
     pub(crate) fn creation_locks(&self) -> &CreationLocks {
         &self.inner.creation_locks
     }

@@ -24,7 +24,7 @@ pub(crate) struct Relocations {
     retired: Mutex<Vec<Retired>>,
 }
 
-/// A relocation that is under way, until it is dropped; or another reason for a replica to stay.
+/// A relocation in progress, until it is dropped; or another reason for a replica to stay.
 pub(crate) struct RelocationClaim<'a> {
     all: &'a Relocations,
     id: ContainerId,

@@ -132,8 +132,8 @@ impl UnfreedSpace {
         end.map(|end| end.place)
     }
 
-    /// Notes that the space of this work is not free: its transactions stay, also the one of which
-    /// it is a part.
+    /// Records that the space of this work is not free: its transactions stay, also the one of
+    /// which it is a part.
     pub(crate) fn keep(&mut self, work: &Work) {
         let id = work.container.id();
         self.may_end(work);

@@ -27,7 +27,7 @@ use crate::error::{Result, StorageError};
 use crate::store::ContainerStore;
 use crate::tables::{self, BLOCK_DATA, Packed, StoredBlock};
 
-/// Writes of a block that may be under way at a time.
+/// Limit of concurrent writes of a block.
 const AT_ONCE: usize = 4;
 
 /// A container that is arriving. Its methods block on the disk.
@@ -344,7 +344,7 @@ impl Arrival {
 
     /// Removes the file of a block of which some chunks came.
     fn remove_partial(&self, mut partial: Partial) -> Result<()> {
-        // Why a write failed is of no interest any more.
+        // The error of a failed write is no longer relevant.
         let _ = self.wait_for(&mut partial, 0);
         self.remove_file(partial.local)
     }

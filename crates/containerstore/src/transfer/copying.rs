@@ -1,5 +1,5 @@
-//! A copy that is being made: what excludes it from everything else that makes its container, and
-//! how it is removed when it is for nothing.
+//! A copy in progress: the exclusion of all else that creates its container, and its removal if it
+//! is of no use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::error::{Result, StorageError};
 use crate::lock_order::OrderedGuard;
 use crate::store::ContainerStore;
 
-/// A copy that is being made. While there is one no other copy of the container begins here.
+/// A copy in progress. While there is one no other copy of the container begins here.
 pub(crate) struct Copying {
     store: ContainerStore,
     id: ContainerId,
@@ -28,7 +28,7 @@ impl Copying {
     /// Begins a copy on a disk.
     ///
     /// # Errors
-    /// When another copy of the container is being made.
+    /// When another copy of the container is in progress.
     pub(super) fn begin(
         store: &ContainerStore,
         lock: &CreationLock<'_>,
@@ -60,7 +60,7 @@ impl Copying {
         self.state.has_ended()
     }
 
-    /// The error of a copy whose container was made by its pipeline.
+    /// Returns the error of a copy whose container was created by its pipeline.
     pub(super) fn ended(&self) -> StorageError {
         let reason = "its pipeline made the container here meanwhile".to_owned();
         StorageError::NotArrived { id: self.id, reason }
