@@ -64,7 +64,8 @@ impl Records<'_> {
         if self.containers.get(container.id).is_some() {
             return Err(Refused::ContainerExists(container.id));
         }
-        // The pipeline may have closed since the leader looked: the container is then born closing.
+        // The pipeline may have closed since the leader's decision: the container is then created
+        // in state CLOSING.
         let open = container.pipeline.is_some_and(|p| self.pipelines.is_open(p));
         let mut container = container.clone();
         if !open {
@@ -104,7 +105,7 @@ impl Records<'_> {
         Ok(vec![Touched::Container(id)])
     }
 
-    /// A pipeline goes: its members stay with the containers that are not closed.
+    /// Removes a pipeline: its members are recorded in the containers that are not closed.
     pub fn remove_pipeline(&mut self, id: PipelineId) -> Applied {
         let entry = self.pipelines.get(id).ok_or(Refused::PipelineNotFound(id))?;
         let members = entry.member_ids();
@@ -138,7 +139,7 @@ impl Records<'_> {
         Ok(vec![Touched::Container(id)])
     }
 
-    /// A container of which all replicas were seen empty comes to be deleted.
+    /// A container of which all replicas were reported as empty is about to be deleted.
     pub fn note_emptied(&mut self, id: ContainerId) {
         self.containers.update(id, |c| c.evidence.emptied = true);
     }

@@ -8,11 +8,11 @@
 //!   DataNodes: registrations, heartbeats, reports. It is lost at a restart and reported again.
 //!
 //! A rule is a function of the parts of the cluster that it reads or changes, or a method of a
-//! struct that lists them, such as [`replica`]'s `Replication` (what is read of nodes and replicas)
-//! or `Round` (what a round of repairs changes). It returns a [`Decision`]: changes to propose and
-//! orders to send to DataNodes. [`Cluster`] owns the parts and has one method for each rule that
-//! the server calls, which does no more than hand the parts over. The server proposes the changes
-//! and sends the orders; time comes in as `now` (milliseconds).
+//! struct that lists them, such as [`replica`]'s `Replication` (state of nodes and replicas to
+//! read) or `Round` (state that a round of repairs changes). It returns a [`Decision`]: changes to
+//! propose and orders to send to DataNodes. [`Cluster`] owns the parts and has one method for each
+//! rule that the server calls, which only passes the parts. The server proposes the changes and
+//! sends the orders; time is passed as `now` (milliseconds).
 //!
 //! | folder | noun | verbs |
 //! | --- | --- | --- |

@@ -87,8 +87,8 @@ pub(crate) struct Allocating<'a> {
 }
 
 impl Allocating<'_> {
-    /// Finds room for blocks. Neither slots nor shortage means that there is no pipeline to write
-    /// through. A batch goes round over the open containers from `start` on.
+    /// Finds containers for blocks. Neither slots nor shortage means that there is no pipeline to
+    /// write through. A batch iterates over the open containers from `start` on.
     pub fn allocate(&self, wish: Wish<'_>, start: usize) -> Allocation {
         // Another disk of the same type is better than another type; that is better than a pipeline
         // that a writer had trouble with.

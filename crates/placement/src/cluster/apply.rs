@@ -16,7 +16,7 @@ impl Cluster {
     /// Applies a committed change.
     ///
     /// # Errors
-    /// When the change does not fit the state; nothing is changed then.
+    /// When the change does not fit the state; it changes nothing then.
     pub fn apply(&mut self, change: &Change) -> Applied {
         match change {
             Change::AddPipeline(pipeline) => self.records().add_pipeline(pipeline),

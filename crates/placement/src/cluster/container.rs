@@ -55,8 +55,8 @@ impl Cluster {
         decision
     }
 
-    /// Has replicas deleted that are left of containers that are deleted, once all nodes had time
-    /// to come back.
+    /// Orders the deletion of leftovers of deleted containers, once all nodes had time to come
+    /// back.
     pub fn clear_left_overs(&mut self, now: Millis) -> Decision {
         let mut known = std::mem::take(&mut self.replicas.left_over);
         let decision = self.left_overs().clear_all(&mut known, now);
@@ -82,11 +82,11 @@ impl Cluster {
         self.reported().any_on_its_way(&self.containers, now)
     }
 
-    /// The container, and the pipeline to reach it through: that which it is written through while
-    /// OPEN, else one for reading made of the nodes that have a replica, the best first.
+    /// The container, and the pipeline to reach it through: while OPEN that of its writes, else one
+    /// for reads, of the nodes that have a replica, the best first.
     ///
     /// # Errors
-    /// When there is no such container, or no replica of it is known.
+    /// When there is no such container, or it has no known replica.
     pub fn locate(&self, id: ContainerId) -> Result<(&Container, Arc<Pipeline>), LocateError> {
         let (containers, pending) = (&self.containers, &self.pending);
         let in_safe_mode = self.safe_mode.is_on();

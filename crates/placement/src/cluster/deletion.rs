@@ -10,7 +10,7 @@ use crate::state::deletion::Transaction;
 use crate::time::Millis;
 
 impl Cluster {
-    /// Numbers the drafts; `None` when the leader has not enough numbers at hand.
+    /// Numbers the drafts; `None` when the leader has not reserved enough numbers.
     pub fn number_deletions(&mut self, drafts: &[Draft]) -> Option<Vec<Transaction>> {
         deletion::number(&mut self.sequences, drafts)
     }

@@ -43,11 +43,11 @@ pub struct Cluster {
     pub containers: Containers,
     /// Copies of containers on nodes (soft).
     pub replicas: Replicas,
-    /// Copies and deletions of replicas under way (soft).
+    /// Pending copies and deletions of replicas (soft).
     pub pending: PendingTasks,
-    /// Containers whose copies failed lately (soft).
+    /// Containers whose copies failed recently (soft).
     backoffs: Backoffs,
-    /// Replicas on their way to another node (soft).
+    /// Replicas that move to another node (soft).
     pub moves: Moves,
     /// The requested state of the container balancer; `None` before its first start (replicated).
     pub balancer: Option<Balancer>,
@@ -69,8 +69,8 @@ pub struct Cluster {
     pub sequences: Sequences,
     /// The wait after a start (soft).
     pub safe_mode: SafeMode,
-    /// When nodes were first looked at: a node that has not registered by then may still be on its
-    /// way (soft).
+    /// Time of the first check of all nodes: a node that has not registered by then may still do so
+    /// (soft).
     watched_since: Option<Millis>,
     /// Changes of the log that the rules never judged (soft).
     pub refused: RefusedChanges,
@@ -81,7 +81,7 @@ pub struct Cluster {
 pub struct RefusedChanges {
     /// Their application panicked.
     pub panics: u64,
-    /// This release does not know them.
+    /// Changes that this release does not support.
     pub unknown: u64,
 }
 
@@ -91,15 +91,15 @@ impl RefusedChanges {
         self.panics = self.panics.saturating_add(1);
     }
 
-    /// One is not known.
+    /// Counts an unsupported change.
     pub fn count_unknown(&mut self) {
         self.unknown = self.unknown.saturating_add(1);
     }
 }
 
 impl Cluster {
-    /// A cluster of which nothing is known yet. The server loads the replicated state into the
-    /// parts, then calls [`Cluster::begin_safe_mode`].
+    /// An empty cluster. The server loads the replicated state into the parts, then calls
+    /// [`Cluster::begin_safe_mode`].
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,

@@ -92,7 +92,7 @@ impl Cluster {
         self.serving().decommission(id, now)
     }
 
-    /// Begins to prepare a node for being away until `expiry`, in seconds since 1970; 0 is without
+    /// Begins to prepare a node for maintenance until `expiry`, in seconds since 1970; 0 is without
     /// end.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Cluster {
     /// The changes that give nodes that begin to leave together their destinations.
     ///
     /// # Errors
-    /// When the node that is asked for cannot be the destination.
+    /// When the requested node cannot be the destination.
     pub fn plan_destinations(
         &self,
         leaving: &[DatanodeId],
@@ -158,7 +158,7 @@ impl Cluster {
         self.nodes.iter().any(|n| n.leaving_since.is_some())
     }
 
-    /// Looks at all nodes that are on their way out, or whose maintenance is over.
+    /// Checks all nodes that leave service, or whose maintenance is over.
     pub fn check_leaving_nodes(&mut self, now: Millis) -> (Vec<LeavingNode>, Decision) {
         if self.safe_mode.is_on() {
             return (Vec::new(), Decision::default());

@@ -15,8 +15,8 @@ impl Cluster {
         Planning { settings, nodes, pipelines }
     }
 
-    /// The pipelines that are missing, given the nodes there are. In safe mode none of three nodes
-    /// before as many have registered as it waits for.
+    /// The missing pipelines, given the registered nodes. In safe mode none of three nodes before
+    /// the required number has registered.
     pub fn plan_pipelines(&self) -> Vec<PipelinePlan> {
         self.planning().plan_pipelines(self.more_nodes_are_coming())
     }
@@ -77,8 +77,8 @@ impl Cluster {
         report::report_broken(&self.pipelines, node, id, now)
     }
 
-    /// Looks at all pipelines: gives up those ALLOCATED for too long, repeats orders that had no
-    /// effect, erases closed ones whose containers are closed.
+    /// Checks all pipelines: gives up those ALLOCATED for too long, repeats orders without effect,
+    /// deletes closed ones whose containers are closed.
     pub fn scrub_pipelines(&mut self, now: Millis) -> Decision {
         let Self { settings, nodes, pipelines, containers, replicas, .. } = self;
         Scrubbing { settings, nodes, containers, replicas, pipelines }.scrub(now)

@@ -63,7 +63,7 @@ impl Cluster {
         report::copy_failed(pending, histories, backoffs, (id, target), now);
     }
 
-    /// Containers on their way: repeats the orders that the replicas have not followed.
+    /// Containers in transition: repeats the orders that the replicas have not followed.
     pub fn review_containers(&self, now: Millis) -> Decision {
         let (reported, in_safe_mode) = (self.reported(), self.safe_mode.is_on());
         Reconciling { reported, containers: &self.containers, in_safe_mode }.review(now)
@@ -76,8 +76,8 @@ impl Cluster {
         repair::repeat_closes(&self.replication(), &self.containers, (start, count), now)
     }
 
-    /// Looks at up to `count` containers from `start` on, and orders copies and deletions as far as
-    /// the limits on work under way allow.
+    /// Checks up to `count` containers from `start` on, and orders copies and deletions within the
+    /// limits of pending ones.
     pub fn repair_containers(&mut self, start: ContainerId, count: usize, now: Millis) -> Repairs {
         let mut round = Round {
             settings: &self.settings,
@@ -124,7 +124,7 @@ impl Cluster {
         progress::progress(&self.replication(), &self.containers, &self.repaired, now)
     }
 
-    /// The moves that ended since the last look.
+    /// The moves that ended since the last call.
     pub fn review_moves(&mut self, now: Millis) -> Vec<(Move, MoveResult)> {
         self.moves.review(&self.containers, &self.replicas, &self.pending, now)
     }

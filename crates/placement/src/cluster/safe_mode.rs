@@ -34,7 +34,7 @@ impl Cluster {
         self.safe_mode.note_ready();
     }
 
-    /// Leaves safe mode if every rule holds; true when it was left by this call.
+    /// Leaves safe mode if every rule is satisfied; true if this call left it.
     pub fn try_leave_safe_mode(&mut self) -> bool {
         if !self.safe_mode.is_on() || !self.safe_mode_rules().iter().all(|r| r.holds) {
             return false;

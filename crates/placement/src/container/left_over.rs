@@ -33,7 +33,7 @@ pub(crate) struct LeftOvers<'a> {
     pub nodes: &'a Nodes,
     pub containers: &'a Containers,
     pub replicas: &'a Replicas,
-    /// When nodes were first looked at.
+    /// Time of the first check of all nodes.
     pub watched_since: Option<Millis>,
 }
 

@@ -57,7 +57,7 @@ pub(super) fn is_acknowledged(
     let Some(container) = holders.containers.get(t.container) else { return true };
     let required = container.config.required_nodes();
     let confirmed = match container.config.is_ec() {
-        // An index that is there twice does not stand for one that is away.
+        // A duplicate of an index does not replace a missing one.
         true => {
             let on = acknowledged.iter().filter_map(|n| holders.replicas.on(t.container, *n));
             let indexes = on.map(|r| r.replica_index).filter(|i| (1..=required).contains(i));
@@ -66,7 +66,7 @@ pub(super) fn is_acknowledged(
         false => acknowledged.len(),
     };
     let all_there = confirmed >= required as usize;
-    // A replica that is being copied may still have the blocks: it is asked when it is there.
+    // A replica that is being copied may still have the blocks: it has to confirm after it arrives.
     let copied = pending.copies_of(t.container);
     all_there && !copied && holders.of(t.container).iter().all(|n| acknowledged.contains(n))
 }

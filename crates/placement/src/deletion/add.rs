@@ -49,7 +49,7 @@ impl Draft {
     }
 }
 
-/// Numbers the drafts; `None` when the leader has not enough numbers at hand.
+/// Numbers the drafts; `None` when the leader has not reserved enough numbers.
 pub(crate) fn number(sequences: &mut Sequences, drafts: &[Draft]) -> Option<Vec<Transaction>> {
     let ids = sequences.allocate(Sequence::DelTxnId, drafts.len() as u64)?;
     Some(drafts.iter().zip(ids).map(|(d, id)| Transaction { id, ..d.0.clone() }).collect())

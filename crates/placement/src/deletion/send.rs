@@ -20,8 +20,8 @@ use crate::state::order::OrderKind;
 use crate::state::pending::PendingTasks;
 use crate::time::Millis;
 
-/// Transactions looked at per round, so that a long log does not hold everything else up: as many
-/// as blocks may be sent, within these bounds.
+/// Maximum of transactions checked per round, so that a long log does not delay other work: the
+/// number of blocks to send, within these bounds.
 const ROUND_SCAN: usize = 50_000;
 const LEAST_SCAN: usize = 1_000;
 

@@ -59,7 +59,7 @@ pub enum DestinationError {
 /// The changes that give nodes that begin to leave together their destinations.
 ///
 /// # Errors
-/// When the node that is asked for cannot be the destination.
+/// When the requested node cannot be the destination.
 pub(crate) fn plan_destinations(
     on: &Replication<'_>,
     destinations: &Destinations,
@@ -150,7 +150,7 @@ fn bytes_on(replicas: &Replicas, node: DatanodeId) -> u64 {
     replicas.on_node(node).map(bytes).fold(0, u64::saturating_add)
 }
 
-/// A node does not leave any more, or has left.
+/// Removes the destination of a node that has left, or does not leave any more.
 pub(super) fn forget_destination(destinations: &Destinations, node: DatanodeId) -> Option<Change> {
     destinations.get(&node)?;
     Some(Change::SetDestination { node, destination: None })

@@ -126,7 +126,7 @@ pub(crate) fn obstacles(
     found
 }
 
-/// Looks at all nodes that are on their way out, or whose maintenance is over.
+/// Checks all nodes that leave service, or whose maintenance is over.
 pub(crate) fn check_leaving_nodes(
     on: &mut Serving<'_>,
     settings: &Settings,
@@ -161,7 +161,7 @@ pub(crate) fn check_leaving_nodes(
             decision.merge(on.set_op_state(id, to, expiry, now));
         } else {
             note_left_bytes(on.nodes, id, obstacles.bytes_left, now);
-            // A pipeline that was made before the node was on its way, and reported after.
+            // A pipeline that was created before the node began to leave, and reported after.
             decision.merge(close_pipelines_of(on.pipelines, id, now));
         }
         if state != InMaintenance || to != state {

@@ -1,4 +1,4 @@
-//! DataNodes: how they come, serve and leave.
+//! DataNodes: they register, serve and leave.
 
 pub(crate) mod destination;
 pub(crate) mod leave;

@@ -87,7 +87,7 @@ impl fmt::Display for Blocked {
             Self::NoSource(id) => {
                 write!(f, "no node that has container {id} can send it now")
             }
-            Self::Queued(id) => write!(f, "container {id} waits for its turn to be copied"),
+            Self::Queued(id) => write!(f, "container {id} is queued for copying"),
         }
     }
 }

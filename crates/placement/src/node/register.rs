@@ -19,7 +19,7 @@ use crate::time::Millis;
 pub enum Registered {
     /// A node not seen since the start.
     New,
-    /// A known node again, where it was.
+    /// A known node again, at its address.
     Reregistered,
     /// A known node at another address.
     Moved,
@@ -114,7 +114,7 @@ fn rejoin(
     now: Millis,
     decision: &mut Decision,
 ) {
-    // Of one without a group there is nothing to rejoin.
+    // A pipeline without a group has nothing to rejoin.
     let entry = pipelines.get(id).filter(|e| !e.record.config.is_ec());
     let Some(entry) = entry else { return };
     // Members that have not reported it get it when they register, or have lost it.

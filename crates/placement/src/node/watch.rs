@@ -46,7 +46,7 @@ pub(crate) struct Watching<'a> {
     pub pending: &'a mut PendingTasks,
     pub backoffs: &'a mut Backoffs,
     pub histories: &'a mut Histories,
-    /// When nodes were first looked at.
+    /// Time of the first check of all nodes.
     pub watched_since: &'a mut Option<Millis>,
 }
 

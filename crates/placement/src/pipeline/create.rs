@@ -40,9 +40,9 @@ pub struct PipelinePlan {
 }
 
 impl Planning<'_> {
-    /// The pipelines that are missing, given the nodes there are. None of three nodes while more of
-    /// them are waited for: those of the first few would soon be closed for better ones, and stay
-    /// in the way of an even choice of disks until then.
+    /// The missing pipelines, given the registered nodes. None of three nodes while more nodes are
+    /// expected: those of the first few would soon be closed for better ones, and prevent an even
+    /// choice of disks until then.
     pub fn plan_pipelines(&self, wait: bool) -> Vec<PipelinePlan> {
         let mut plans = Vec::new();
         for storage_type in StorageType::ALL {
@@ -124,7 +124,7 @@ pub(crate) fn build(nodes: &Nodes, plan: &PipelinePlan, id: PipelineId, now: Mil
         id,
         config: plan.config,
         storage_type: plan.storage_type,
-        // Nodes need not know of a pipeline that has no group.
+        // Nodes are not involved in a pipeline without a group.
         state: if ec { PipelineState::Open } else { PipelineState::Allocated },
         members: members.map(|n| n.details.clone()).collect(),
         replica_indexes: if ec { (1..=plan.config.required_nodes()).collect() } else { vec![] },

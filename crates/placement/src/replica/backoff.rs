@@ -97,7 +97,7 @@ pub(crate) fn end_backoff(
     }
 }
 
-/// Has the containers looked at again whose pause has passed.
+/// Marks the containers whose pause has passed to be checked again.
 pub(crate) fn watch_backoffs(backoffs: &mut Backoffs, pending: &mut PendingTasks, now: Millis) {
     if backoffs.take_passed(now) {
         pending.note_change();

@@ -161,8 +161,8 @@ impl Replication<'_> {
     }
 }
 
-/// The commit sequence id that a good replica has: that of the record or, when no replica has
-/// come as far, the best there is. That replica is worth keeping, too.
+/// The commit sequence id that a good replica needs: that of the record or, if no replica has it,
+/// the highest one. That replica is worth keeping, too.
 pub(crate) fn enough_sequence(replicas: &Replicas, c: &Container) -> u64 {
     let closed = |r: &&Replica| matches!(r.state, ReplicaState::Closed | ReplicaState::QuasiClosed);
     let best = replicas.of(c.id).iter().filter(closed).map(|r| r.sequence_id).max();

@@ -110,8 +110,7 @@ impl Replication<'_> {
         sources.sort_unstable_by_key(|(_, index)| *index);
     }
 
-    /// Nodes on their way out that an index can be copied from; those that failed lately only
-    /// `again`.
+    /// Leaving nodes that an index can be copied from; those that failed recently only `again`.
     pub(super) fn senders(
         &self,
         id: ContainerId,
@@ -126,7 +125,7 @@ impl Replication<'_> {
         nodes.flatten().copied().filter(sends).collect()
     }
 
-    /// The node to copy an index from: one that did not fail lately, if there is one.
+    /// The node to copy an index from: preferably one that did not fail recently.
     pub(super) fn sender(
         &self,
         id: ContainerId,

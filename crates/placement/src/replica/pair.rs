@@ -1,5 +1,5 @@
-//! A node that leaves and its destination ([`Destinations`]): whether a missing replica
-//! goes from the one to the other.
+//! A node that leaves and its destination ([`Destinations`]): decides if a missing replica is
+//! copied from the one to the other.
 //!
 //! The usual rules apply when the destination cannot take it (it has one already, has no room, is
 //! not in service), when all replicas would be in one rack or too many indexes, and when the node

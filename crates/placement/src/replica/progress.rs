@@ -104,8 +104,8 @@ pub(crate) fn progress(
     progress
 }
 
-/// Replicas of a container that are missing, those of them that are on their way, and whether
-/// there is nothing to make them from. `None` when it is not settled.
+/// Missing replicas of a container, the pending ones of them, and true if there is no source for
+/// them. `None` when the container is in transition.
 fn missing_of(on: &Replication<'_>, c: &Container) -> Option<(u64, u64, bool)> {
     let wide = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     if let Some(count) = on.ec_replica_count(c) {

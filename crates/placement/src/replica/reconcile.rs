@@ -163,8 +163,8 @@ impl<'a> Reconciling<'a> {
 
 fn resolve_closing(c: &Container, r: &Replica, now: Millis, decision: &mut Decision) {
     let event = match r.state {
-        // A data replica but the first may be of nothing but padding: what closes first among
-        // the others has a part of each block.
+        // Any data replica but the first may consist of padding: the first of the others that
+        // closes has a part of each block.
         ReplicaState::Closed if !has_a_part_of_all(&c.config, r.replica_index) => return,
         ReplicaState::Closed => LifeCycleEvent::Close,
         // One that is erasure coded has no group that it could have closed without.

@@ -71,7 +71,7 @@ impl Reporting<'_> {
                 if awaited {
                     self.repaired.note(now, replica.used_bytes);
                 }
-                // While SCM learns what there is, that says nothing.
+                // In safe mode first reports are expected, and no events.
                 if !self.safe_mode.is_on() && self.containers.get(id).is_some() {
                     let before = self.replicas.on(id, node).map(|replica| replica.state);
                     note_replica(self.histories, id, &replica, before, awaited, now);

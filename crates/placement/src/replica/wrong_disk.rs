@@ -1,10 +1,10 @@
 //! Replicas on disks of another storage type than their container belongs on: a repair found no
 //! room on the right ones, or the type of a data directory was changed.
 //!
-//! They are put right when nothing else is to be done for their container, and none more urgent is
-//! held back. Where the node has a disk of the right type with room, it moves its replica there
-//! itself. Else a node that has gets a copy, and the replica on the wrong disk is the one too many
-//! then (`repair.rs`, `ec_delete.rs`), under the conditions of every deletion.
+//! They are moved when their container needs no other repair, and no more urgent one is delayed. If
+//! the node has a disk of the right type with room, it moves its replica there itself. Else a node
+//! that has one gets a copy, and the replica on the wrong disk is then the surplus one
+//! (`repair.rs`, `ec_delete.rs`), under the conditions of every deletion.
 //!
 //! A node may find no room in the end: a failed move is not retried for a while, so that no replica
 //! is copied back and forth.
@@ -40,8 +40,8 @@ impl Repairing<'_> {
         heard.copied().filter(is_wrong)
     }
 
-    /// Has one of these replicas brought to a disk of the right type. All others of the container
-    /// are as they should be.
+    /// Moves one of these replicas to a disk of the right type. All others of the container are as
+    /// they should be.
     pub(super) fn bring_to_type<'a>(
         &'a self,
         c: &'a Container,

@@ -83,7 +83,7 @@ impl SafeMode {
         self.ready = true;
     }
 
-    /// Every rule holds: it is left.
+    /// Leaves safe mode: every rule is satisfied.
     pub(crate) fn leave(&mut self) {
         self.on = false;
     }

@@ -8,7 +8,7 @@ use types::ContainerId;
 use super::nodes::Nodes;
 use crate::time::Millis;
 
-/// The least that must be left of a move's time behind its copy, for the deletion.
+/// Minimum of a move's time left after its copy, for the deletion.
 const LEAST_FOR_DELETION: Millis = 9 * 60_000;
 
 /// Configuration of the balancer: the keys `hdds.container.balancer.*`, and options of its start.
@@ -87,7 +87,7 @@ pub enum ConfigurationError {
         /// Milliseconds that DataNodes have less.
         offset: Millis,
     },
-    /// A list names a node that is not known.
+    /// A list names an unknown node.
     #[error(
         "Invalid configuration: The {list} datanode '{name}' does not exist or is not registered \
          with SCM. Please check the hostname/IP."
@@ -101,13 +101,13 @@ pub enum ConfigurationError {
     /// A list of containers has something else in it.
     #[error("'{0}' is not the id of a container")]
     ContainerId(String),
-    /// A number that makes no sense.
+    /// An invalid number.
     #[error("'{0}' is not a threshold in the range [0.0, 100.0)")]
     Threshold(String),
 }
 
 impl Configuration {
-    /// Refuses limits with which nothing could move, and nodes that are not known.
+    /// Refuses limits with which nothing could move, and unknown nodes.
     ///
     /// # Errors
     /// What is wrong with it.

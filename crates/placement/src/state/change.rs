@@ -82,7 +82,7 @@ pub enum Change {
     AddDeletions(Vec<Transaction>),
     /// Transactions that every replica has acknowledged.
     RemoveDeletions(Vec<u64>),
-    /// The container balancer was started or stopped, or has come to its next iteration.
+    /// The container balancer was started or stopped, or has reached its next iteration.
     SetBalancer(Balancer),
     /// Destination of the replicas of a node that leaves; `None`: any nodes.
     SetDestination {
@@ -119,7 +119,7 @@ pub enum Refused {
     /// No such pipeline.
     #[error("pipeline {0} not found")]
     PipelineNotFound(PipelineId),
-    /// A pipeline of that id is there already.
+    /// A pipeline with that id exists.
     #[error("pipeline {0} exists already")]
     PipelineExists(PipelineId),
     /// The pipeline is not in a state that allows it.
@@ -133,7 +133,7 @@ pub enum Refused {
     /// No such container.
     #[error("container {0} not found")]
     ContainerNotFound(ContainerId),
-    /// A container of that id is there already.
+    /// A container with that id exists.
     #[error("container {0} exists already")]
     ContainerExists(ContainerId),
     /// The event does not fit the container's state.
@@ -146,7 +146,7 @@ pub enum Refused {
         /// The event.
         event: LifeCycleEvent,
     },
-    /// Nothing of the container may be ordered away, or not as much.
+    /// Leftovers of the container may not be deleted, or not as many.
     #[error("container {0} is not deleted and empty, or too many of its indexes were deleted")]
     NotLeftOver(ContainerId),
     /// A change of a later release, or one that is not whole.
@@ -155,7 +155,7 @@ pub enum Refused {
     /// Applying it failed because of a bug.
     #[error("the change could not be applied because of a bug")]
     Failed,
-    /// Another request reserved numbers since the proposer looked.
+    /// Another request reserved numbers since the proposer read the sequence.
     #[error("sequence {} is at {last}, not {expected}", .sequence.name())]
     SequenceMoved {
         /// The sequence.

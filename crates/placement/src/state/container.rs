@@ -40,9 +40,9 @@ pub struct Container {
     pub used_bytes: u64,
     /// Blocks, as reported; in the store as of the last change of state.
     pub keys: u64,
-    /// When it entered its state.
+    /// Time at which it entered its state.
     pub state_enter_ms: Millis,
-    /// Highest block commit sequence id known.
+    /// Highest known block commit sequence id.
     pub sequence_id: u64,
     /// Last transaction of the deletion log for it that all replicas acknowledged.
     pub delete_transaction: u64,
@@ -74,7 +74,7 @@ impl Container {
     }
 
     /// # Errors
-    /// When the state, the pipeline or the replication makes no sense.
+    /// When the state, the pipeline or the replication is invalid.
     pub fn from_wire(wire: &hdds::ContainerInfoProto) -> Result<Self, WireError> {
         Ok(Self {
             id: ContainerId::from_wire(wire.container_id),
@@ -120,7 +120,7 @@ pub struct Containers {
     /// OPEN containers by pipeline: what blocks are handed out from.
     open: FxHashMap<PipelineId, Vec<ContainerId>>,
     by_state: BTreeMap<i32, BTreeSet<ContainerId>>,
-    /// Blocks handed out so far: where the next batch begins its round.
+    /// Blocks handed out so far: the next batch begins its round there.
     next_round: usize,
 }
 

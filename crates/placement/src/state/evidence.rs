@@ -12,7 +12,8 @@ pub struct Evidence {
     pub members: Vec<DatanodeId>,
     /// True if all required replicas were CLOSED and empty when the deletion began.
     pub emptied: bool,
-    /// Indexes of which replicas with blocks were ordered away since it was deleted, ever.
+    /// Indexes of which replicas with blocks were ever ordered to be deleted after the container's
+    /// deletion.
     pub cleared: BTreeSet<u32>,
 }
 

@@ -17,7 +17,7 @@ pub struct LeftBytes {
 }
 
 impl LeftBytes {
-    /// A look.
+    /// Records a value.
     pub(crate) fn note(&mut self, now: Millis, bytes: u64) {
         self.looks.push_back((now, bytes));
         let is_old = |(at, _): &(Millis, u64)| now.saturating_sub(*at) > WINDOW;
@@ -26,7 +26,7 @@ impl LeftBytes {
         }
     }
 
-    /// Bytes a second that the node got rid of; `None` before two looks.
+    /// Bytes per second that left the node; `None` before two values.
     pub(crate) fn rate(&self) -> Option<u64> {
         let ((first, before), (last, after)) = (self.looks.front()?, self.looks.back()?);
         let took = last.saturating_sub(*first);
@@ -46,10 +46,10 @@ mod tests {
         assert_eq!(left.rate(), None);
         left.note(100_000, 900_000);
         assert_eq!(left.rate(), Some(1_000));
-        // The first look is too old now.
+        // The first value is too old now.
         left.note(300_001, 900_000);
         assert_eq!(left.rate(), Some(0));
-        // More than before: nothing was got rid of.
+        // More than before: no bytes left.
         left.note(300_002, u64::MAX);
         assert_eq!(left.rate(), Some(0));
     }

@@ -49,7 +49,7 @@ pub struct Storage {
     pub capacity: u64,
     /// Bytes used by containers.
     pub used: u64,
-    /// Bytes left.
+    /// Free bytes.
     pub remaining: u64,
     /// Bytes promised to open containers.
     pub committed: u64,
@@ -74,11 +74,11 @@ pub struct Node {
     pub health: Health,
     /// Time of its last heartbeat.
     pub last_heartbeat: Millis,
-    /// When it registered last.
+    /// Time of its last registration.
     pub registered: Millis,
     /// Its data directories.
     pub storage: Vec<Storage>,
-    /// Since when it is on its way out of service; `None` when it is not.
+    /// Time at which it began to leave service; `None` if it does not leave.
     pub leaving_since: Option<Millis>,
     /// Recent values of its remaining bytes, while it leaves.
     pub left_bytes: LeftBytes,
@@ -155,7 +155,7 @@ impl Node {
         self.storage.iter().filter(move |s| !s.failed && s.storage_type == storage_type)
     }
 
-    /// Bytes that its disks take besides what they keep free.
+    /// Bytes that its disks accept, without the reserved space.
     pub fn room(&self) -> u64 {
         let works = self.storage.iter().filter(|s| !s.failed);
         let of_disk = |s: &Storage| s.remaining.saturating_sub(s.free_space_to_spare);

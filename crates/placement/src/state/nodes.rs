@@ -99,7 +99,7 @@ impl Nodes {
         self.get(id).is_some_and(|n| n.health == Health::Healthy)
     }
 
-    /// Replaces what is known of a node's data directories; false when the node is unknown.
+    /// Replaces the data of a node's data directories; false when the node is unknown.
     pub fn set_storage(&mut self, id: DatanodeId, storage: Vec<Storage>) -> bool {
         let Some(node) = self.nodes.get_mut(&id) else { return false };
         node.storage = storage;

@@ -31,8 +31,8 @@ pub enum OrderKind {
     DeleteContainer {
         /// The container.
         id: ContainerId,
-        /// The index of the erasure-coded replica that is meant: if the node holds another one by
-        /// the time the order arrives, it keeps that. 0 for a replicated container.
+        /// The index of the erasure-coded replica: if the node holds another one when the order
+        /// arrives, it keeps that. 0 for a replicated container.
         index: u32,
         /// Even if there are blocks in it.
         force: bool,
@@ -65,7 +65,7 @@ pub enum OrderKind {
     SetOperationalState {
         /// The state.
         state: OperationalState,
-        /// When it ends by itself, in seconds since 1970; 0 is never.
+        /// End of the state, in seconds since 1970; 0 is never.
         expiry: i64,
     },
     /// Delete the blocks of these transactions of the deletion log.

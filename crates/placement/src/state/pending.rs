@@ -74,7 +74,7 @@ pub struct Pending {
     pub node: DatanodeId,
     /// The order.
     pub task: Task,
-    /// From when on it is not waited for.
+    /// Timeout of the order.
     pub until: Millis,
 }
 
@@ -90,7 +90,7 @@ pub struct PendingTasks {
     failed: FxHashMap<(ContainerId, DatanodeId), Millis>,
     /// Deletions that took too long, or whose nodes registered since they were ordered.
     doubtful: Vec<(ContainerId, DatanodeId)>,
-    /// Something came, went or failed since it was last asked.
+    /// True if a replica arrived, was deleted or failed since the last query.
     changed: bool,
 }
 
@@ -101,7 +101,7 @@ impl PendingTasks {
         std::mem::take(&mut self.changed)
     }
 
-    /// A node came or went: there may be more to do.
+    /// A node registered or failed: more repairs may be possible.
     pub(crate) fn note_change(&mut self) {
         self.changed = true;
     }
@@ -127,27 +127,27 @@ impl PendingTasks {
         self.failed.contains_key(&(id, node))
     }
 
-    /// Copies that a node is to send. A reconstruction that it coordinates counts as several.
+    /// Copies pending from a node. A reconstruction that it coordinates counts as several.
     pub fn sending(&self, node: DatanodeId) -> u32 {
         self.sending.get(&node).copied().unwrap_or(0)
     }
 
-    /// Replicas that a node is to get.
+    /// Replicas pending to a node.
     pub fn receiving(&self, node: DatanodeId) -> u32 {
         self.receiving.get(&node).copied().unwrap_or(0)
     }
 
-    /// Replicas that a node is to delete.
+    /// Deletions pending on a node.
     pub fn deleting(&self, node: DatanodeId) -> u32 {
         self.deleting.get(&node).copied().unwrap_or(0)
     }
 
-    /// Copies under way in the whole cluster. A reconstruction counts as several.
+    /// Copies in flight in the whole cluster. A reconstruction counts as several.
     pub fn copies(&self) -> usize {
         self.copies
     }
 
-    /// Deletions under way in the whole cluster.
+    /// Deletions pending in the whole cluster.
     pub fn deletions(&self) -> usize {
         self.deleting.values().map(|n| *n as usize).fold(0, usize::saturating_add)
     }
@@ -180,13 +180,12 @@ impl PendingTasks {
         !self.remove(id, late).is_empty()
     }
 
-    /// The node has no replica any more: its deletion is done. True when one was waited for.
+    /// The node has no replica any more: its deletion is done. True if one was pending.
     pub(crate) fn gone(&mut self, id: ContainerId, node: DatanodeId) -> bool {
         !self.remove(id, |p| p.node == node && p.task == Task::Delete).is_empty()
     }
 
-    /// A replica that was to come to `target`, or to another of its disks, does not. True when it
-    /// was waited for.
+    /// A copy to `target`, or to another of its disks, failed. True if one was pending.
     pub fn failed(&mut self, id: ContainerId, target: DatanodeId) -> bool {
         let failed = self.remove(id, |p| p.node == target && p.task != Task::Delete);
         failed.iter().for_each(|p| self.note_failure(id, p, p.until));
@@ -223,7 +222,7 @@ impl PendingTasks {
         std::mem::take(&mut self.doubtful)
     }
 
-    /// Takes a deletion out; nothing when there is none.
+    /// Removes and returns a deletion; `None` if there is none.
     pub(crate) fn take_deletion(&mut self, id: ContainerId, node: DatanodeId) -> Option<Pending> {
         self.remove(id, |p| p.node == node && p.task == Task::Delete).pop()
     }
@@ -256,7 +255,7 @@ impl PendingTasks {
             return;
         }
         self.failed.insert((id, late.node), until);
-        // Which of the two it was is not known.
+        // It is unknown which of the two failed.
         if let Task::Copy { source, .. } = late.task {
             self.failed.insert((id, source), until);
         }

@@ -15,13 +15,13 @@ use crate::time::Millis;
 /// A pipeline and its soft state.
 #[derive(Debug, Clone)]
 pub struct PipelineEntry {
-    /// The record. Shared, so that a look at it costs nothing; replaced when it changes.
+    /// The record. Shared, so that reads are cheap; replaced when it changes.
     pub record: Arc<Pipeline>,
     /// Members that have reported the group since the start.
     pub reported: SmallVec<[DatanodeId; 3]>,
-    /// When it was closed, if that was since the start.
+    /// Time at which it was closed, if that was since the start.
     pub closed: Option<Millis>,
-    /// When orders for it were last sent.
+    /// Time at which orders for it were last sent.
     pub last_order: Millis,
 }
 
@@ -103,8 +103,8 @@ impl Pipelines {
         self.entries.keys().copied().collect()
     }
 
-    /// A node runs the group, and leads it if that is said. `None` when it is no member, or the
-    /// pipeline is not there.
+    /// A node runs the group, and leads it if the flag is set. `None` if it is no member, or the
+    /// pipeline does not exist.
     pub(crate) fn note_report(
         &mut self,
         id: PipelineId,
@@ -185,8 +185,8 @@ impl Pipelines {
         }
     }
 
-    /// Writes a node's current details into its pipelines; true when its addresses differ from
-    /// those known there.
+    /// Writes a node's current details into its pipelines; true when its addresses differ from the
+    /// stored ones.
     pub(crate) fn refresh_member(&mut self, details: &DatanodeDetails) -> bool {
         let mut moved = false;
         for id in self.of_node(details.id) {

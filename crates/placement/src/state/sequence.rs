@@ -68,7 +68,7 @@ impl Sequences {
         ready.end.saturating_sub(ready.start)
     }
 
-    /// Allocates `count` consecutive numbers; `None` when the batch at hand has not as many.
+    /// Allocates `count` consecutive numbers; `None` when the current batch has too few.
     pub fn allocate(&mut self, sequence: Sequence, count: u64) -> Option<Range<u64>> {
         let ready = &mut self.ready[sequence.at()];
         let end = ready.start.checked_add(count).filter(|end| *end <= ready.end)?;
@@ -78,7 +78,7 @@ impl Sequences {
     }
 
     /// The leader may hand out `range`, which a committed change has reserved. A range that
-    /// continues the one at hand extends it; otherwise what was left of that one is given up.
+    /// continues the current one extends it; otherwise the rest of that one is dropped.
     pub fn grant(&mut self, sequence: Sequence, range: Range<u64>) {
         let ready = &mut self.ready[sequence.at()];
         if ready.end == range.start && !ready.is_empty() {
@@ -88,7 +88,7 @@ impl Sequences {
         }
     }
 
-    /// Forgets what is at hand: this SCM leads no more.
+    /// Drops the current ranges: this SCM does not lead any more.
     pub fn drop_ranges(&mut self) {
         self.ready = Default::default();
     }

@@ -196,7 +196,7 @@ mod tests {
     fn a_node_that_leaves_says_what_it_waits_for() {
         let mut facts = facts(NodeState::Healthy, NodeOperationalState::Decommissioning);
         let progress = Progress {
-            blocked_by: Some("container 7 waits for its turn to be copied".into()),
+            blocked_by: Some("container 7 is queued for copying".into()),
             ..Progress::default()
         };
         let containers =
@@ -204,7 +204,7 @@ mod tests {
         facts.leaving = Some((progress, containers));
         let answer = explain(&facts);
         assert_eq!(answer.says[1], "It leaves when all its replicas are elsewhere.");
-        assert_eq!(answer.waits_for, ["container 7 waits for its turn to be copied"]);
+        assert_eq!(answer.waits_for, ["container 7 is queued for copying"]);
         assert_eq!(answer.says.last().unwrap(), "UnderReplicated: containers #7.");
     }
 }

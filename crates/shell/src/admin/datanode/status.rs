@@ -188,7 +188,7 @@ mod tests {
             "NumPipelines": 3,
             "tag.datanode.1": "host", "UuidDN.1": "a", "BytesDoneDN.1": 1_u64 << 30,
             "BytesLeftDN.1": 3_u64 << 30, "BytesPerSecondDN.1": 1 << 20, "MillisLeftDN.1": 3_072_000,
-            "BlockedByDN.1": "container 7 waits for its turn to be copied",
+            "BlockedByDN.1": "container 7 is queued for copying",
             "tag.datanode.2": "host", "UuidDN.2": "b", "BytesDoneDN.2": 0, "BytesLeftDN.2": 5,
         }]});
         let all = progress_of_all(&metrics.to_string()).unwrap();
@@ -196,7 +196,7 @@ mod tests {
             all["a"].lines(),
             [
                 "Data elsewhere: 1.00 GB of 4.00 GB, 1.00 MB a second, about 51 min 12 s left",
-                "Waits for: container 7 waits for its turn to be copied"
+                "Waits for: container 7 is queued for copying"
             ]
         );
         assert_eq!(
