@@ -83,7 +83,7 @@ impl Metrics {
         watch(registry, "apply_panics", "Changes refused because of a bug", cluster, |c| {
             usize::try_from(c.refused.panics).unwrap_or(usize::MAX)
         });
-        let help = "Changes that this release does not know";
+        let help = "Changes that this release does not support";
         watch(registry, "unknown_changes", help, cluster, |c| {
             usize::try_from(c.refused.unknown).unwrap_or(usize::MAX)
         });

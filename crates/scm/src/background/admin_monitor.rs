@@ -1,5 +1,4 @@
-//! Watches nodes that are being decommissioned or enter maintenance, and says what still blocks
-//! them.
+//! Watches nodes that are being decommissioned or enter maintenance, and logs their obstacles.
 
 use std::sync::Arc;
 use std::time::Duration;

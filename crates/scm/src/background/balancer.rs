@@ -1,6 +1,6 @@
-//! Moves containers from nodes that are fuller than the others to those that are emptier, when an
-//! operator has started it: iteration by iteration, within the limits that were asked for and those
-//! of the replication manager.
+//! Moves containers from nodes that are fuller than the others to those that are emptier, after an
+//! operator has started it: iteration by iteration, within the requested limits and those of the
+//! replication manager.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ pub struct ContainerBalancer(pub Arc<Core>);
 
 /// Next step after a check of the iterations.
 enum Step {
-    /// There is nothing to do for now.
+    /// Nothing to do now.
     Rest,
-    /// Replicas move; with more to look at, or not.
+    /// Moves to order; true if more replicas have to be checked.
     Moves(Vec<Order>, bool),
     /// The requested state changes: an iteration has ended, or the balancer stops.
     Ended(Balancer, &'static str),
@@ -44,7 +44,7 @@ impl BackgroundService for ContainerBalancer {
             core.cluster().moves.clear();
             return Progress::idle();
         }
-        // A copy without its deletion is a replica too many: both need the replication manager.
+        // A copy without its deletion is a surplus replica: both need the replication manager.
         if core.services.is_paused(names::REPLICATION_MANAGER) || !core.knows_all_replicas() {
             return Progress::idle();
         }
@@ -91,7 +91,7 @@ fn step(core: &Core, now: Millis) -> Step {
         core.metrics.count_move(&moved, result);
     }
     let Some(balancer) = cluster.balancer.clone().filter(|b| b.should_run) else {
-        // Replicas on their way arrive, and go from where they were.
+        // Copies in flight arrive, and their sources are deleted.
         balancing.stop(now);
         return Step::Rest;
     };

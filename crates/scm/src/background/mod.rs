@@ -1,8 +1,8 @@
 //! Background services: what SCM does without being asked.
 //!
-//! Each looks at the cluster through one rule and carries out its decision. All run at their
-//! interval, and at once when something happened that concerns them; in safe mode, and on an SCM
-//! that does not lead, they rest. Only the compaction of the tables goes on: every SCM has its own.
+//! Each checks the cluster by one rule and carries out its decision. All run at their interval, and
+//! immediately after related events; in safe mode, and on a follower, they are idle. Only the
+//! compaction of the tables continues: every SCM has its own.
 
 mod admin_monitor;
 mod balancer;

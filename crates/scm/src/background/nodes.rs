@@ -1,4 +1,4 @@
-//! Watches the age of heartbeats, and keeps the others going while something is on its way.
+//! Watches the age of heartbeats, and wakes the other services while work is pending.
 
 use std::sync::Arc;
 use std::time::Duration;

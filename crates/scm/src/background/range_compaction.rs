@@ -1,5 +1,5 @@
-//! Compacts ranges of `scm.db` in which deletions left many tombstones. Works on every SCM: what
-//! the tables say stays the same.
+//! Compacts ranges of `scm.db` in which deletions left many tombstones. Works on every SCM: the
+//! contents of the tables do not change.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Brings containers on their way to an end: repeats orders to close, deletes containers that are
-//! empty, and has replicas copied and deleted until every container has those it should have.
+//! Completes transitions of containers: repeats orders to close, deletes containers that are empty,
+//! and orders copies and deletions until every container has its required replicas.
 //!
 //! A round over all containers runs in batches, so that no request waits long for the cluster's
 //! lock.
@@ -16,7 +16,7 @@ use types::ContainerId;
 use crate::core::Core;
 use crate::service_names as names;
 
-/// Containers looked at under one lock.
+/// Containers checked under one lock.
 const PORTION: usize = 5_000;
 
 pub struct ReplicationManager {

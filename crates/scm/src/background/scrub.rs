@@ -1,4 +1,4 @@
-//! Finishes pipelines that are closed or came to nothing.
+//! Deletes pipelines that are closed or failed to open.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -15,22 +15,22 @@ const HISTORY: usize = 100;
 /// The run of the balancer.
 #[derive(Debug, Default)]
 pub struct Balancing {
-    /// When it began on this SCM; `None` when it does not run.
+    /// Start of its run on this SCM; `None` when it does not run.
     pub started: Option<Millis>,
-    /// The iteration that is under way.
+    /// The current iteration.
     pub current: Option<Current>,
-    /// When the next iteration begins.
+    /// Start of the next iteration.
     pub next_at: Millis,
     /// Ended iterations of this run, the last one last.
     pub history: VecDeque<Ended>,
 }
 
-/// An iteration under way.
+/// The current iteration.
 #[derive(Debug)]
 pub struct Current {
     /// Its number, from 1 on.
     pub number: u32,
-    /// When it began.
+    /// Its start.
     pub began: Millis,
     /// The iteration.
     pub iteration: Iteration,
@@ -61,7 +61,7 @@ impl Balancing {
         self.started = None;
     }
 
-    /// The iteration that is under way has ended.
+    /// Ends the current iteration.
     pub fn end_iteration(&mut self, result: IterationResult, now: Millis) {
         let Some(current) = self.current.take() else { return };
         let took = now.saturating_sub(current.began);

@@ -35,8 +35,7 @@ impl DecidedChanges {
 }
 
 impl PendingChanges {
-    /// Waits for changes and takes as many at once as have come together; `None` when no more can
-    /// come.
+    /// Waits for changes and takes all queued ones at once; `None` when no more can be queued.
     pub(super) async fn next(&mut self) -> Option<Vec<Change>> {
         let mut batch = Vec::new();
         (self.queue.recv_many(&mut batch, MAX_PER_ENTRY).await > 0).then_some(batch)

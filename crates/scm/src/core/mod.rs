@@ -73,7 +73,7 @@ pub struct Core {
     /// The run of the container balancer.
     pub(crate) balancing: Mutex<Balancing>,
     pub(crate) shutdown: Shutdown,
-    /// A caller waits for a pipeline, or for the end of safe mode.
+    /// Wakes callers that wait for a pipeline, or for the end of safe mode.
     pub(crate) progress: Notify,
     serving: ServingTime,
     /// One creation of containers at a time: the next one finds what the first has made.
@@ -286,10 +286,9 @@ impl Core {
         }
     }
 
-    /// Sends the orders of a decision now and hands its changes to be proposed soon. An SCM that
-    /// does not lead decides nothing, nor does one that has not applied yet what those before it
-    /// committed: a container or pipeline that it does not know may be in that. Nodes register
-    /// again once it has.
+    /// Sends the orders of a decision now and queues its changes to be proposed soon. A follower
+    /// decides nothing, nor does a leader that has not yet applied the entries committed before it:
+    /// they may contain containers or pipelines that it lacks. Nodes register again after that.
     pub fn carry_out(&self, decision: Decision) {
         if self.is_shared() && !self.group().leader().ready {
             return;
@@ -338,7 +337,7 @@ impl Core {
         self.serving.has_lasted(serves.then(|| self.term()), self.options.repair_delay)
     }
 
-    /// A node came or went: look for missing pipelines now.
+    /// A node registered or failed: checks for missing pipelines now.
     pub fn nodes_changed(&self, node: DatanodeId, what: &str) {
         tracing::info!(%node, what, "datanode");
         self.services.wake(names::PIPELINE_CREATOR);
@@ -404,7 +403,7 @@ impl Core {
     }
 }
 
-/// Proposes what reports decide, as many at once as have come together.
+/// Proposes the changes that reports cause, all queued ones at once.
 async fn propose_decided(core: std::sync::Weak<Core>, mut pending: PendingChanges) {
     while let Some(changes) = pending.next().await {
         let Some(core) = core.upgrade() else { return };

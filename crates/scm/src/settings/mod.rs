@@ -39,7 +39,7 @@ pub struct ScmOptions {
     pub block_address: HostPort,
     /// Endpoint for DataNodes.
     pub datanode_address: HostPort,
-    /// Status page, if there is to be one.
+    /// Address of the status page, if enabled.
     pub http_address: Option<HostPort>,
     /// Settings of the rules.
     pub settings: Settings,
@@ -83,7 +83,7 @@ pub struct ScmOptions {
     pub slow_request: Duration,
     /// Time limit of a shutdown.
     pub shutdown_timeout: Duration,
-    /// The configuration itself, for who looks at it.
+    /// The configuration itself, for other readers.
     pub configuration: Configuration,
     /// Configuration of the container balancer, unless its start overrides it.
     pub balancer: balance::Configuration,
@@ -95,8 +95,8 @@ impl ScmOptions {
     /// Reads the options from the configuration.
     ///
     /// # Errors
-    /// When there is no directory for the metadata, or it is not clear which SCM of a service this
-    /// is.
+    /// When there is no directory for the metadata, or the configuration does not identify this
+    /// SCM.
     pub fn from_configuration(conf: &Configuration) -> Result<Self, ScmError> {
         let members = Members::read(conf)?;
         let me = members.as_ref().map(|members| &members.me.node);
@@ -111,7 +111,7 @@ impl ScmOptions {
         };
         let raft_dir = conf.get_for(&scm::OZONE_SCM_HA_RATIS_STORAGE_DIR, &suffix);
         let http = conf.get(&scm::OZONE_SCM_HTTP_ENABLED);
-        // A bind host holds for every SCM; ports, and hosts without one, are each SCM's own.
+        // A bind host applies to every SCM; ports, and hosts without one, are each SCM's own.
         let bind = |own: fn(&ScmNode) -> &HostPort, address, bind_host: &'static Key<String>| {
             let Some(me) = me else { return conf.bind_address(address, bind_host) };
             match conf.get(bind_host) {

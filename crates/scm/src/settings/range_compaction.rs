@@ -11,7 +11,7 @@ use crate::ScmError;
 /// Options of range compaction of the tables.
 #[derive(Debug, Clone)]
 pub struct RangeCompactionOptions {
-    /// Time between two looks at the tables.
+    /// Interval of checks of the tables.
     pub interval: Duration,
     /// Thresholds at which a range is compacted.
     pub limits: Limits,

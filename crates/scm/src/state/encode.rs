@@ -64,7 +64,7 @@ struct ClosePipelineProto {
     now: u64,
 }
 
-/// Without a destination, what the node has goes to any nodes.
+/// Without a destination, the node's replicas are sent to any nodes.
 #[derive(Clone, PartialEq, Message)]
 struct SetDestinationProto {
     #[prost(message, required, tag = "1")]
@@ -73,7 +73,7 @@ struct SetDestinationProto {
     destination: Option<hdds::Uuid>,
 }
 
-/// A member of an earlier release refuses it: it has not noted that the container was emptied,
+/// A member of an earlier release refuses it: it has not recorded that the container was emptied,
 /// either, without which nothing is cleared.
 #[derive(Clone, PartialEq, Message)]
 struct ClearLeftOversProto {
@@ -99,7 +99,7 @@ struct MoveContainerProto {
     #[prost(uint64, tag = "6")]
     sequence_id: u64,
     /// With DELETE: all replicas are empty. A member of an earlier release deletes it without
-    /// noting that, and has less to order away when it leads.
+    /// recording that, and deletes fewer leftovers when it leads.
     #[prost(bool, tag = "7")]
     emptied: bool,
 }
@@ -130,15 +130,15 @@ struct RemoveDeletionsProto {
 const REVIVE: i32 = 0;
 const REVIVE_QUASI: i32 = -1;
 
-/// The entry that holds these changes.
+/// The log entry of these changes.
 pub fn encode_changes(changes: &[Change]) -> Bytes {
     let changes = changes.iter().map(|c| ChangeProto { kind: Some(kind_of(c)) }).collect();
     EntryProto { changes }.encode_to_vec().into()
 }
 
-/// The changes of an entry, each by itself: one that this release does not know, or that is not
-/// whole, is refused, and the others are applied. An entry that does not decode is one change of
-/// that sort.
+/// The changes of an entry, each decoded separately: one that this release does not support, or
+/// that is incomplete, is refused, and the others are applied. An entry that does not decode is one
+/// such change.
 pub fn decode_changes(entry: &Bytes) -> Vec<Result<Change, Refused>> {
     let unknown = |e: MachineError| Refused::Unknown(e.to_string());
     match EntryProto::decode(entry.clone()) {
@@ -153,7 +153,7 @@ pub fn decode_changes(entry: &Bytes) -> Vec<Result<Change, Refused>> {
     }
 }
 
-const UNKNOWN: &str = "a kind of change that this release does not know";
+const UNKNOWN: &str = "a kind of change that this release does not support";
 
 fn kind_of(change: &Change) -> Kind {
     match change {

@@ -4,11 +4,12 @@
 //! A round of entries becomes one write batch that includes the applied position, without RocksDB's
 //! WAL: the Raft log replaces it, and is trimmed only up to the flushed position.
 //!
-//! Replay is idempotent by position: the store says what it holds, Raft replays what comes after.
+//! Replay is idempotent by position: the store has its own position, Raft replays the entries after
+//! it.
 //!
-//! Every change is answered, whatever is in it: one that this release does not know, or whose
-//! application panics, changes nothing and is refused. The rules are pure, so every SCM refuses the
-//! same; one that stopped instead would stop at every start, and so would the others. See
+//! Every change gets a result: one that this release does not support, or whose application panics,
+//! changes nothing and is refused. The rules are pure, so every SCM refuses the same; an SCM that
+//! stopped instead would stop at every start, and so would the others. See
 //! docs/internals/log-entries.md.
 
 use std::collections::BTreeSet;
@@ -33,7 +34,7 @@ use crate::state::tables::{
     TRANSACTION_INFO_KEY,
 };
 
-/// The changes of an entry, as far as they are known.
+/// The changes of an entry, as far as they decode.
 type Decoded = Vec<Result<Change, Refused>>;
 
 /// Results of an entry's changes: `None` for an applied change, else the reason of the refusal.
@@ -52,8 +53,8 @@ pub struct ScmMachine {
 pub(crate) type Rules = fn(&mut Cluster, &Change) -> Applied;
 
 impl ScmMachine {
-    /// The machine over a store whose rows are loaded into `cluster`; `applied` is what the store
-    /// holds.
+    /// The machine over a store whose rows are loaded into `cluster`; `applied` is the store's
+    /// position.
     pub fn new(cluster: Arc<Mutex<Cluster>>, store: Store, applied: LogPosition) -> Self {
         Self { cluster, store, applied, rules: Cluster::apply }
     }
@@ -203,7 +204,7 @@ impl Machine for ScmMachine {
     }
 }
 
-/// An error of the store as Raft takes it: a full disk is waited for.
+/// Converts an error of the store for Raft, which waits while a disk is full.
 fn told(error: metastore::Error) -> MachineError {
     match error {
         metastore::Error::NoSpace { .. } => NoRoom(error.to_string()).into(),

@@ -1,7 +1,7 @@
 //! The replicated state: the tables of `scm.db`, the cluster that is read from them into memory,
 //! and how the log changes both.
 //!
-//! [`ScmMachine`] is what Raft drives, [`tables`] says what the rows are, [`takeover`] takes over a
+//! [`ScmMachine`] is driven by Raft, [`tables`] defines the rows, [`takeover`] takes over a
 //! database of Apache Ozone's.
 
 mod encode;

@@ -1,10 +1,10 @@
 //! The whole state for a replica that lags behind the trimmed log: a checkpoint of the store.
 //!
-//! **A restore may end at any point.** Its rows are written table by table, and RocksDB may make
-//! some of them durable before the others. So the checkpoint first gets a name beside the store; as
-//! long as that is there, a start copies all of it again ([`resume`]), and so does a group that
-//! begins again after a restore that failed. No entry is applied before: the rows would be of two
-//! states, and the next start would set back what the log did since.
+//! **A restore may stop at any point.** Its rows are written table by table, and RocksDB may make
+//! some of them durable before the others. So the checkpoint first gets a name next to the store;
+//! while that exists, a start copies all of it again ([`resume`]), and so does a group that
+//! restarts after a restore that failed. No entry is applied before: the rows would be of two
+//! states, and the next start would revert the log's changes since.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const SENT: &str = "scm-snapshot-";
 /// Bytes of rows copied per write batch.
 const COPY_BATCH: usize = 4 << 20;
 
-/// A checkpoint in a directory beside the store; the receiver of the source removes it.
+/// A checkpoint in a directory next to the store; the receiver of the source removes it.
 pub fn create(store: &Store) -> Result<SnapshotSource, MachineError> {
     let name = format!("{SENT}{}", uuid::Uuid::new_v4());
     let dir = store.path().with_file_name(name);
@@ -37,7 +37,7 @@ pub fn create(store: &Store) -> Result<SnapshotSource, MachineError> {
 /// new one.
 ///
 /// # Errors
-/// When the directory beside the store cannot be read, or one cannot be removed.
+/// When the directory next to the store cannot be read, or one cannot be removed.
 pub fn discard_sent(store: &Path) -> Result<(), MachineError> {
     let Some(beside) = store.parent() else { return Ok(()) };
     for entry in fs::read_dir(beside)? {
@@ -59,12 +59,12 @@ pub fn restore(store: &Store, source: SnapshotSource, at: LogPosition) -> Result
     resume(store)
 }
 
-/// Goes on with a restore that did not come to its end. Nothing when there is none.
+/// Continues an interrupted restore. Does nothing if there is none.
 pub fn resume(store: &Store) -> Result<(), MachineError> {
     let kept = kept(store.path());
     let new = store.path().with_extension(NEW);
     discard(&store.path().with_extension(DONE))?;
-    // A checkpoint has its name only when all of it is there.
+    // A checkpoint gets its name only when it is complete.
     if !kept.exists() && new.exists() {
         fs::rename(&new, &kept)?;
     }

@@ -1,7 +1,7 @@
 //! The first start on a directory that Apache Ozone's SCM has written: `scm.db` is taken over.
 //!
-//! Its tables are those of this SCM, and more, which are left alone; rows stay as they are. What
-//! Ozone's DataNodes hold is another matter: they speak protocols of their own.
+//! Its tables are those of this SCM, and more, which are not touched; rows stay as they are. Data
+//! of Ozone's DataNodes is not taken over: they use protocols of their own.
 
 use std::path::Path;
 
@@ -17,10 +17,10 @@ const OZONES: &str = "validSCMCerts";
 const RATIS: &str = "scm.ratis";
 
 /// Takes over the database at `path`, if Ozone wrote it. `home` is the locked directory of this
-/// SCM, `raft_dir` where its log is to be. Blocks on the disk.
+/// SCM, `raft_dir` that of its new log. Blocks on the disk.
 ///
 /// # Errors
-/// When it cannot be taken over as a whole, or the disk fails.
+/// When it cannot be taken over completely, or the disk fails.
 pub fn take_over(path: &Path, raft_dir: &Path, home: &Path) -> Result<(), ScmError> {
     if !path.join("CURRENT").exists() || takeover::has_log(home) {
         return Ok(());

@@ -7,7 +7,7 @@ use proto::deletion_status::{DeletionStage, DeletionStatusResponse, DeletionsOfN
 use crate::core::Core;
 use crate::service_names::BLOCK_DELETION;
 
-/// Transactions looked at: the cluster is locked meanwhile.
+/// Transactions checked: the cluster is locked meanwhile.
 const LOOKED_AT: usize = 20_000;
 
 /// Progress and obstacles of the deletion log.

@@ -39,7 +39,7 @@ pub async fn start(
     Ok(StartContainerBalancerResponseProto { start: true, message: None })
 }
 
-/// StopContainerBalancer: no more moves begin; those under way end.
+/// StopContainerBalancer: no more moves begin; those in flight are completed.
 pub async fn stop(core: &Core) -> Result<StopContainerBalancerResponseProto, RequestError> {
     let balancer = core.cluster().balancer.clone().filter(|b| b.should_run);
     if let Some(balancer) = balancer {
@@ -59,7 +59,7 @@ pub fn status(core: &Core) -> ContainerBalancerStatusResponseProto {
     ContainerBalancerStatusResponseProto { is_running: is_running(core) }
 }
 
-/// GetContainerBalancerStatusInfo: the iterations of this run, the one under way last.
+/// GetContainerBalancerStatusInfo: the iterations of this run, the current one last.
 pub fn status_info(core: &Core) -> ContainerBalancerStatusInfoResponseProto {
     let balancing = core.balancing.lock();
     let cluster = core.cluster();

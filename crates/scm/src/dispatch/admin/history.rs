@@ -16,8 +16,8 @@ pub(super) fn events(cluster: &Cluster, id: ContainerId) -> Vec<ContainerEventPr
     cluster.histories.of(id).map(event).collect()
 }
 
-/// Copies and deletions of a container's replicas that are waited for, and the nodes that have yet
-/// to say whether they have one.
+/// Pending copies and deletions of a container's replicas, and the nodes that have not reported yet
+/// if they have one.
 pub(super) fn under_way(cluster: &Cluster, id: ContainerId, now: Millis) -> Vec<String> {
     let one = |pending: &Pending| {
         let to = name(cluster, pending.node);

@@ -14,8 +14,7 @@ pub fn scm_info(core: &Core) -> GetScmInfoResponseProto {
     let leader = core.group().leader().leader;
     let id = &core.identity;
     let peer_roles = match &id.members {
-        // An SCM that is alone has no Raft port; the port shown is the one that clients reach it
-        // by.
+        // A single SCM has no Raft port; the port shown is that for clients.
         None => {
             let role = role(core.group().is_leader());
             vec![format!("{}:{}:{role}:{}:{}", id.host, id.port, id.scm_id, id.ip)]
@@ -66,7 +65,7 @@ pub fn metrics(core: &Core, query: Option<&str>) -> GetMetricsResponseProto {
     GetMetricsResponseProto { metrics_json: Some(document.to_string()) }
 }
 
-/// Nodes on their way out of service, as Ozone's `NodeDecommissionMetrics` has them.
+/// Nodes that leave service, as in Ozone's `NodeDecommissionMetrics`.
 fn leaving(cluster: &placement::Cluster, bean: &mut serde_json::Map<String, serde_json::Value>) {
     let nodes = cluster.nodes.iter().filter_map(|n| Some((n, n.leaving_since?)));
     let mut count = 0;

@@ -26,8 +26,8 @@ pub async fn add(
     let id: Uuid = request.scm_id.parse().map_err(|_| {
         RequestError::Invalid(format!("{} is not the id of an SCM", request.scm_id))
     })?;
-    // Published clients whose file does not name it cannot find it: others lead while they can. Its
-    // own file says otherwise from the next start on.
+    // Published clients whose file does not name it cannot find it: others lead while they can.
+    // From the next start on its own file replaces this.
     let peer = Peer { node: id, address: request.ratis_addr.clone(), priority: -1 };
     change(core, Change::Add(peer)).await?;
     members.reload();

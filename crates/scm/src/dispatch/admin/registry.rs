@@ -1,7 +1,7 @@
 //! The one table of the commands of `StorageContainerLocationProtocol`: a line for each [`Type`]
-//! says which member answers it, whether it may come twice, what right it needs, which part of the
-//! request it reads, which part of the response it fills, and what answers. A [`Type`] without a
-//! line does not compile, nor does a line without a right, nor one that is there twice.
+//! has the member that answers it, if it may be repeated, the required right, the part of the
+//! request that it reads, the part of the response that it fills, and its function. A [`Type`]
+//! without a line does not compile, nor does a line without a right, nor a duplicate one.
 //!
 //! Rights are those that `SCMClientProtocolServer` of Ozone 2.2.0 asks for, and the administrators'
 //! for all else that changes something (`ResetDeletedBlockRetryCount`).
@@ -90,7 +90,7 @@ macro_rules! commands {
         ) -> Result<(), RequestError> {
             match $kind {
                 $(Type::$command => {
-                    // A command without a part does not look at the request.
+                    // A command without a part does not read the request.
                     #[allow(unused_variables)]
                     let $body = part!($kind, request, $request);
                     response.$response = Some($answer);
@@ -219,7 +219,7 @@ pub fn is_repeatable(kind: Type) -> bool {
     retry(kind) == Retry::Repeatable
 }
 
-/// Answers a command of a user, if it is known whose it is: fills its part of `response`.
+/// Answers a command of a user, if the user is known: fills its part of `response`.
 ///
 /// # Errors
 /// When this member is not the leader and the command needs it, the user lacks the right, the

@@ -285,7 +285,7 @@ fn enough_stay(
         .collect();
     let serving = cluster.nodes.iter().filter(serves).count();
     let gone = |s| matches!(s, LifeCycleState::Deleted | LifeCycleState::Deleting);
-    // For maintenance it is enough that the least number stays online.
+    // Maintenance only needs the minimum to stay online.
     let needed = |c: &placement::Container| {
         let required = c.config.required_nodes() as usize;
         match wish.goal {

@@ -1,8 +1,8 @@
 //! AllocateScmBlock: room for blocks, from memory.
 //!
-//! The usual way takes one look under the lock: containers from the rules, ids from the batch at
-//! hand. Only when a batch is used up, containers are missing or no pipeline is open does a request
-//! wait.
+//! Usually a request takes the lock once: containers come from the rules, ids from the current
+//! batch. Only when a batch is used up, containers are missing or no pipeline is open does a
+//! request wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ pub async fn allocate(
     };
     let deadline = tokio::time::Instant::now() + PIPELINE_TIMEOUT;
     loop {
-        // Heard from before looking, so that nothing that happens in between is missed.
+        // Registered before the check, so that no event in between is missed.
         let progress = core.progress.notified();
         match attempt(core, wish)? {
             Outcome::Done(blocks, shortage) => {

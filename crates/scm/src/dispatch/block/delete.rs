@@ -13,7 +13,7 @@ use super::ids;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Takes blocks into the deletion log. When this returns, they are sure to be deleted some day.
+/// Adds blocks to the deletion log. When this returns, their deletion is durable.
 pub async fn delete(
     core: &Core,
     request: DeleteScmKeyBlocksRequestProto,

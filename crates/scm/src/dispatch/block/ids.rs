@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::error::RequestError;
 use crate::settings::FEW_IDS;
 
-/// Makes sure that `count` ids are at hand, unless another request takes them at once.
+/// Reserves ids until `count` are available, unless another request takes them meanwhile.
 pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), RequestError> {
     let _one_at_a_time = core.reserving.begin().await;
     let (expected, left) = {
@@ -18,7 +18,7 @@ pub async fn reserve(core: &Core, sequence: Sequence, count: u64) -> Result<(), 
     if left >= count {
         return Ok(());
     }
-    // What the rest of the last batch cannot serve is asked for on top of a batch: consecutive
+    // Ids beyond the rest of the last batch are requested in addition to a batch: consecutive
     // batches join.
     let batch = match sequence {
         Sequence::LocalId => core.options.id_batch,

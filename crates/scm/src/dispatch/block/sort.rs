@@ -6,7 +6,7 @@ use types::{DatanodeDetails, DatanodeId};
 
 use crate::core::Core;
 
-/// The nodes named in the request, the nearest to the client first; unknown ones are left out.
+/// The nodes named in the request, the nearest to the client first; unknown ones are skipped.
 pub async fn sort(core: &Core, request: &SortDatanodesRequestProto) -> SortDatanodesResponseProto {
     let location = core.options.racks.location(&[&request.client]).await;
     let cluster = core.cluster();

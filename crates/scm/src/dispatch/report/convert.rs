@@ -33,7 +33,7 @@ pub fn log_disks(report: &NodeReportProto) -> Option<Vec<StorageType>> {
     (!dirs.is_empty()).then(|| works.map(|d| storage_type(d.storage_type)).collect())
 }
 
-/// A kind of disk that is not known counts as the usual one, as all did before there were types.
+/// An unknown type of disk counts as the default one, as all did before there were types.
 fn storage_type(reported: Option<i32>) -> StorageType {
     reported.and_then(|of| StorageType::from_wire(of).ok()).unwrap_or_default()
 }
@@ -44,7 +44,7 @@ pub fn pipelines(report: &PipelineReportsProto) -> Result<Vec<(PipelineId, bool)
     reports.map(|p| Ok((PipelineId::from_wire(&p.pipeline_id)?, p.is_leader))).collect()
 }
 
-/// The replicas of a report. One in a state of a later release is left out.
+/// The replicas of a report. One in a state of a later release is skipped.
 pub fn replicas(
     node: DatanodeId,
     reports: &[ContainerReplicaProto],

@@ -16,8 +16,7 @@ use crate::core::Core;
 use crate::error::RequestError;
 use crate::service_names as names;
 
-/// Takes a heartbeat; returns the answer, which may take a while when the heartbeat reports
-/// nothing.
+/// Handles a heartbeat; the response may take a while if the heartbeat has no report.
 pub async fn heartbeat(
     core: &Core,
     request: &ScmHeartbeatRequestProto,

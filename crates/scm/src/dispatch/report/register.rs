@@ -9,7 +9,7 @@ use super::convert;
 use crate::core::Core;
 use crate::error::RequestError;
 
-/// Takes a registration with the reports that come with it.
+/// Handles a registration with its reports.
 pub async fn register(
     core: &Core,
     request: &ScmRegisterRequestProto,

@@ -141,7 +141,7 @@ fn a_restore_that_failed_halfway_is_finished_before_another_entry_is_applied() {
     again.flush().unwrap();
     drop(again);
 
-    // The next start has nothing to go on with.
+    // The next start has no restore to continue.
     let store = Store::open(&path, &tables::ALL, &StoreOptions::default()).unwrap();
     resume_restore(&store).unwrap();
     drop(store);
