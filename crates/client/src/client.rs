@@ -12,10 +12,10 @@ use proto::om_admin::OmStateResponse;
 use proto::ozone::{OmRequest, OmResponse};
 
 use crate::datanode::Datanodes;
+use crate::exclude::ExcludeList;
 use crate::om::anywhere::FollowerReads;
 use crate::om::command::{self, CallId, Command, Reply};
 use crate::om::transport::Transport;
-use crate::write::ExcludeList;
 use crate::{ClientOptions, Error, Result};
 
 /// A client of one cluster. Clones share connections and are cheap.

@@ -16,7 +16,7 @@ use proto::ozone::{BucketInfo, KeyInfo};
 use tokio::time::Instant;
 use types::{ReplicationConfig, StoragePolicy, StorageType, WireError};
 
-use crate::om::key::is_being_written;
+use crate::read::synced::is_being_written;
 use crate::{Client, CreateKey, Error, ErrorKind, FinishOptions, KeyPath, Precondition, Result};
 
 /// Storage types of the bytes of a key.

@@ -9,6 +9,7 @@
 //! * [`synced`]: the length of a key that is being written
 //! * [`extents`]: the bytes of a replica in memory
 //! * [`replicas`]: hedged requests to replicas
+//! * [`retry`]: delays and timeouts of retries
 //! * [`plan`]: the parts of chunks that a range needs
 //! * [`replica`]: single replicas of a block, for administrators
 
@@ -21,8 +22,9 @@ mod plan;
 mod reader;
 mod replica;
 mod replicas;
+mod retry;
 mod stripe;
-mod synced;
+pub(crate) mod synced;
 
 pub use newest::newest;
 pub use reader::{KeyReader, Pieces};

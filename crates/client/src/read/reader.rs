@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
@@ -16,19 +15,11 @@ use super::block::{BlockReader, BlockRef};
 use super::group::GroupRef;
 use super::part::{Located, Part};
 use super::plan::{self, Piece};
+use super::retry::{REFRESH_DELAY, retry_timeout};
 use super::stripe::StripeRead;
 use super::synced::grow;
 use crate::om::args::KeyPath;
-use crate::{Client, ClientOptions, Error, ErrorKind, Result};
-
-/// First pause before locations are looked up again; later pauses grow up to
-/// [`crate::ClientOptions::read_retry_interval`].
-pub(super) const REFRESH_DELAY: Duration = Duration::from_millis(50);
-
-/// Time for which unreachable replicas, and those that have not caught up with acknowledged
-/// entries, are retried: after a restart a pipeline needs a leader before its last entries are
-/// committed.
-const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::{Client, Error, ErrorKind, Result};
 
 /// Pieces of a key in order, each verified.
 pub type Pieces = BoxStream<'static, Result<Bytes>>;
@@ -255,17 +246,6 @@ impl KeyReader {
                 Err(error) => stream::iter(vec![Err(error)]),
             })
             .flatten()
-    }
-}
-
-/// Time for which a read is retried that failed in this way on every replica.
-pub(super) fn retry_timeout(kind: ErrorKind, options: &ClientOptions) -> Duration {
-    match kind {
-        ErrorKind::Unavailable | ErrorKind::Timeout => CATCH_UP_TIMEOUT,
-        // OM has the key, so the block exists: its replicas may be in transit to other nodes, or on
-        // nodes that have not reported to SCM yet.
-        ErrorKind::NotFound => options.read_retry_interval.saturating_mul(options.read_retries),
-        _ => Duration::ZERO,
     }
 }
 

@@ -10,11 +10,18 @@ use tokio::time::Instant;
 use types::BlockId;
 
 use super::block::{BlockReader, checked_chunks, source};
-use super::reader::{REFRESH_DELAY, retry_timeout};
+use super::retry::{REFRESH_DELAY, retry_timeout};
 use crate::datanode::Command;
 use crate::om::args::KeyPath;
-use crate::om::key::is_being_written;
 use crate::{Client, Error, Result};
+
+/// Metadata of a key whose writer has synced but not closed it.
+const BEING_WRITTEN: &str = "hsyncClientId";
+
+/// Returns `true` if the writer of a key has synced it and not closed it yet.
+pub(crate) fn is_being_written(info: &KeyInfo) -> bool {
+    info.metadata.iter().any(|pair| pair.key == BEING_WRITTEN)
+}
 
 /// Sets the current length of the last block of a key, and of the key, from its replicas.
 ///

@@ -15,9 +15,9 @@ use proto::datanode as dn;
 use proto::ozone::KeyLocation;
 use types::{BlockId, DatanodeDetails, DatanodeId, Pipeline, WireError};
 
-use super::ExcludeList;
 use super::chunk::Chunk;
 use crate::datanode::{Command, Datanodes, Failure, Target, invalid_reply};
+use crate::exclude::ExcludeList;
 use crate::{ClientOptions, Error, Result};
 
 /// Options of a block's writer.

@@ -7,12 +7,10 @@
 //! * [`striped`]: an erasure-coded key: block groups, stripe by stripe
 //! * [`chunk`]: buffers of chunks
 //! * [`reservation`]: memory of buffered data, reserved as it arrives
-//! * [`exclude`]: recent failures to avoid
 //! * [`recover`]: reactions to failures
 
 mod block;
 mod chunk;
-mod exclude;
 mod key_writer;
 mod recover;
 mod replicated;
@@ -20,6 +18,5 @@ mod reservation;
 mod session;
 mod striped;
 
-pub(crate) use exclude::ExcludeList;
 pub use key_writer::KeyWriter;
 pub use session::FinishOptions;

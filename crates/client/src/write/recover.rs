@@ -15,10 +15,10 @@ use proto::datanode::Result as ContainerResult;
 use tokio::time::Instant;
 use types::DatanodeId;
 
-use super::ExcludeList;
 use super::block::BlockWriter;
 use crate::Error;
 use crate::datanode::Failure;
+use crate::exclude::ExcludeList;
 
 /// Time for which a pipeline may be without a leader before its blocks are written elsewhere. An
 /// election takes about a second; another pipeline is available at once.

@@ -19,8 +19,8 @@ use super::put::Put;
 use super::replica::{Calls, Replica, replicas};
 use super::stripe::Pending;
 use crate::datanode::{Datanodes, Target};
+use crate::exclude::ExcludeList;
 use crate::write::block::HANG_SHARE;
-use crate::write::exclude::ExcludeList;
 use crate::{Error, Result};
 
 /// Metadata of a replica with the data length of its group.

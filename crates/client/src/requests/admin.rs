@@ -10,7 +10,7 @@ use proto::om_admin::{
 };
 use proto::ozone::{OmRequest, OmResponse, PrepareStatusRequest, PrepareStatusResponse, Type};
 
-use super::transport::Transport;
+use crate::om::transport::Transport;
 use crate::{Client, Error, Result};
 
 impl Client {

@@ -3,8 +3,8 @@
 use futures::future::BoxFuture;
 use proto::ozone as om;
 
-use super::args::{KeyPath, pairs_from_wire, pairs_to_wire};
-use super::command;
+use crate::om::args::{KeyPath, pairs_from_wire, pairs_to_wire};
+use crate::om::command;
 use crate::{Client, Result};
 
 impl Client {

@@ -8,8 +8,8 @@ use proto::ozone::ozone_acl_info::{OzoneAclScope, OzoneAclType};
 use proto::ozone::{self as om, BucketInfo, OzoneAclInfo};
 use types::ReplicationConfig;
 
-use super::args::{BucketSpec, pairs_to_wire};
-use super::command::{CreateBucket, DeleteBucket, InfoBucket, ListBuckets, SetBucketProperty};
+use crate::om::args::{BucketSpec, pairs_to_wire};
+use crate::om::command::{CreateBucket, DeleteBucket, InfoBucket, ListBuckets, SetBucketProperty};
 use crate::{Client, Error, Result};
 
 /// Changes of a bucket; `None` leaves a property unchanged.

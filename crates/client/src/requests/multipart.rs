@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use proto::ozone::{self as om, KeyArgs, Status};
 use types::ReplicationConfig;
 
-use super::args::{KeyPath, pairs_to_wire, set_replication};
-use super::command;
+use crate::om::args::{KeyPath, pairs_to_wire, set_replication};
+use crate::om::command;
 use crate::{Client, Result};
 
 /// Metadata of a part: the digest of its bytes.

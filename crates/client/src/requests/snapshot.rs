@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::ozone::{self as om, SnapshotDiffJobProto, SnapshotDiffResponse, SnapshotInfo};
 
-use super::command::{
+use crate::om::command::{
     CancelSnapshotDiff, CreateSnapshot, DeleteSnapshot, GetSnapshotInfo, ListSnapshot,
     ListSnapshotDiffJobs, RenameSnapshot, SnapshotDiff, SubmitSnapshotDiff,
 };

@@ -10,8 +10,9 @@ use proto::hdds::ExcludeListProto;
 use proto::ozone::{self as om, BasicKeyInfo, KeyArgs, KeyInfo, KeyLocation, Status};
 use tokio::time::Instant;
 
-use super::args::{CreateKey, FileOptions, KeyPath, ListKeys, Precondition};
-use super::command;
+use crate::om::args::{CreateKey, FileOptions, KeyPath, ListKeys, Precondition};
+use crate::om::command;
+use crate::read::synced::is_being_written;
 use crate::{Client, Error, FinishOptions, KeyReader, KeyWriter, Result};
 
 /// Delay between two attempts while SCM is in safe mode.
@@ -19,14 +20,6 @@ const SAFE_MODE_RETRY_DELAY: Duration = Duration::from_millis(200);
 
 /// Time for which SCM_IN_SAFE_MODE is retried, within the deadline.
 const SAFE_MODE_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Metadata of a key whose writer has synced but not closed it.
-const BEING_WRITTEN: &str = "hsyncClientId";
-
-/// Returns `true` if the writer of a key has synced it and not closed it yet.
-pub(crate) fn is_being_written(info: &KeyInfo) -> bool {
-    info.metadata.iter().any(|pair| pair.key == BEING_WRITTEN)
-}
 
 /// An open key, as returned by OM.
 pub(crate) struct OpenKey {

@@ -33,17 +33,17 @@ impl ExcludeList {
         Self { expiry: expiry.min(MAX_EXCLUSION), inner: Arc::default() }
     }
 
-    pub(super) fn datanode(&self, id: DatanodeId) {
+    pub(crate) fn datanode(&self, id: DatanodeId) {
         self.inner.lock().datanodes.insert(id, Instant::now());
     }
 
     /// Removes a DataNode that is reported to have recovered.
-    pub(super) fn remove(&self, id: DatanodeId) {
+    pub(crate) fn remove(&self, id: DatanodeId) {
         self.inner.lock().datanodes.remove(&id);
     }
 
     /// Removes failures before a moment; returns `true` if there were any.
-    pub(super) fn remove_failed_before(&self, moment: Instant) -> bool {
+    pub(crate) fn remove_failed_before(&self, moment: Instant) -> bool {
         fn sweep<K: Eq + Hash>(map: &mut FxHashMap<K, Instant>, moment: Instant) -> bool {
             let before = map.len();
             map.retain(|_, since| *since >= moment);
@@ -55,16 +55,16 @@ impl ExcludeList {
         sweep(&mut inner.containers, moment) || pipelines || datanodes
     }
 
-    pub(super) fn pipeline(&self, id: PipelineId) {
+    pub(crate) fn pipeline(&self, id: PipelineId) {
         self.inner.lock().pipelines.insert(id, Instant::now());
     }
 
-    pub(super) fn container(&self, id: ContainerId) {
+    pub(crate) fn container(&self, id: ContainerId) {
         self.inner.lock().containers.insert(id, Instant::now());
     }
 
     /// Returns `true` if a block of that pipeline should not be written to.
-    pub(super) fn avoids(&self, block: &BlockId, pipeline: &Pipeline) -> bool {
+    pub(crate) fn avoids(&self, block: &BlockId, pipeline: &Pipeline) -> bool {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);
         inner.containers.contains_key(&block.container)
@@ -73,14 +73,14 @@ impl ExcludeList {
     }
 
     /// Returns `true` if that DataNode was unreachable recently.
-    pub(super) fn avoids_datanode(&self, id: DatanodeId) -> bool {
+    pub(crate) fn avoids_datanode(&self, id: DatanodeId) -> bool {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);
         inner.datanodes.contains_key(&id)
     }
 
     /// The member at `from` or the next one that is not excluded; `from` if all are.
-    pub(super) fn first_usable(&self, pipeline: &Pipeline, from: usize) -> usize {
+    pub(crate) fn first_usable(&self, pipeline: &Pipeline, from: usize) -> usize {
         let count = pipeline.members.len();
         if self.is_empty() {
             return from;
@@ -91,7 +91,7 @@ impl ExcludeList {
             .unwrap_or(from)
     }
 
-    pub(super) fn to_wire(&self) -> ExcludeListProto {
+    pub(crate) fn to_wire(&self) -> ExcludeListProto {
         let mut inner = self.inner.lock();
         inner.expire(self.expiry);
         ExcludeListProto {
@@ -101,7 +101,7 @@ impl ExcludeList {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let inner = self.inner.lock();
         inner.datanodes.is_empty() && inner.pipelines.is_empty() && inner.containers.is_empty()
     }

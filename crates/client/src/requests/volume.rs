@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, Stream, TryStreamExt};
 use proto::ozone::{self as om, VolumeInfo, list_volume_request::Scope};
 
-use super::command::{CreateVolume, DeleteVolume, InfoVolume, ListVolume, SetVolumeProperty};
+use crate::om::command::{CreateVolume, DeleteVolume, InfoVolume, ListVolume, SetVolumeProperty};
 use crate::{Client, Error, Result};
 
 /// Scope of a listing of volumes.

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use proto::ozone as om;
 
-use super::command;
+use crate::om::command;
 use crate::{Client, Result};
 
 impl Client {
