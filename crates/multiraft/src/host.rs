@@ -27,7 +27,7 @@ use crate::group::Group;
 use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::inbox::Inbox;
-use crate::log::write::{Done, WriteTask};
+use crate::log::task::{Done, WriteTask};
 use crate::log::{LogHandle, PersistedGroup};
 use crate::machine::{MachineError, StateMachine};
 use crate::membership::Membership;

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::core::GroupCore;
 use super::out::Out;
 use crate::log::Completeness;
-use crate::log::write::WriteTask;
+use crate::log::task::WriteTask;
 
 /// Election timeouts after which a replica that may not vote, and has no leader, logs the
 /// operator's options.

@@ -30,7 +30,7 @@ use crate::event::ChangeSender;
 use crate::failure::FailureCause;
 use crate::id::fold;
 use crate::log::format::PersistedGroup;
-use crate::log::write::{Done, WriteTask};
+use crate::log::task::{Done, WriteTask};
 use crate::membership::{Change, MemberRole, Membership};
 use crate::metrics::add;
 use crate::shared::FOREVER;

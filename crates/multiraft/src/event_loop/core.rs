@@ -22,7 +22,7 @@ use crate::event_loop::search::Search;
 use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::inbox::Inbox;
-use crate::log::write::{Done, WriteTask};
+use crate::log::task::{Done, WriteTask};
 use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
 use crate::membership::{Member, MemberRole, Membership};

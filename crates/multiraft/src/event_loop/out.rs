@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::consensus::Message;
 use crate::inbox::Inbox;
 use crate::log::LogHandle;
-use crate::log::write::WriteTask;
+use crate::log::task::WriteTask;
 use crate::metrics::{HostMetrics, add};
 use crate::transport::frame::encode;
 use crate::transport::{Target, Transport};

@@ -278,7 +278,7 @@ impl GroupCore {
         &mut self,
         index: u64,
         term: u64,
-        task: crate::log::write::WriteTask,
+        task: crate::log::task::WriteTask,
         out: &mut Out,
     ) {
         let at = LogPosition { term, index };

@@ -14,7 +14,7 @@ use crate::error::GroupError;
 use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::log::format::PersistedGroup;
-use crate::log::write::WriteTask;
+use crate::log::task::WriteTask;
 use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
 use crate::membership::{Membership, Peer};

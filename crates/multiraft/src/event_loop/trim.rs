@@ -6,7 +6,7 @@ use super::core::GroupCore;
 use super::out::Out;
 use crate::apply::ApplyTask;
 use crate::consensus::{Sending, Storage};
-use crate::log::write::WriteTask;
+use crate::log::task::WriteTask;
 use crate::machine::LogPosition;
 use crate::membership::MemberRole;
 use crate::metrics::add;

@@ -3,8 +3,8 @@
 use tokio::sync::oneshot;
 
 use super::engine_files::FILE_HEADER;
+use super::task::{Done, WriteTask};
 use super::write::tests::{entry_of, newest, write};
-use super::write::{Done, WriteTask};
 use super::{LogHandle, power_loss};
 use crate::options::LogOptions;
 

@@ -10,6 +10,7 @@
 //! write does not change file metadata. Only `engine_files.rs` depends on the format of its files.
 
 mod check;
+mod core;
 mod engine;
 mod engine_files;
 #[cfg(test)]
@@ -27,18 +28,18 @@ mod queue;
 mod read;
 mod regions;
 mod synced;
-pub(crate) mod write;
+pub(crate) mod task;
+mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use blockio::durable::{read_from_device, sync_name, sync_names_above};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+pub(crate) use self::core::LogCore;
 pub(crate) use self::engine::EntryExt;
 use self::engine::{Guarded, meta};
 use self::engine_files::Written;
@@ -48,33 +49,16 @@ use self::identity::Identity;
 pub(crate) use self::manifest::Completeness;
 use self::queue::WriteQueue;
 use self::regions::Regions;
-use self::write::{Done, WriteTask};
+use self::task::{Done, WriteTask};
 use crate::error::LogError;
-use crate::event::Event;
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::membership::Membership;
 use crate::metrics::LogMetrics;
 use crate::options::LogOptions;
 
-pub(crate) struct LogCore {
-    pub(crate) dir: PathBuf,
-    pub(crate) engine: Guarded,
-    pub(crate) regions: Mutex<Regions>,
-    pub(crate) options: LogOptions,
-    queue: WriteQueue,
-    pub(crate) metrics: Arc<LogMetrics>,
-    /// Running groups and the inbox of their loop.
-    pub(crate) groups: Mutex<FxHashMap<u64, Arc<Inbox<Event>>>>,
-    pub(crate) health: Arc<LogHealth>,
-    identity: Identity,
-    written: Arc<Written>,
-    purge: Inbox<()>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and the
-/// last group on it are dropped.
+/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and
+/// the last group on it are gone.
 #[derive(Clone)]
 pub struct LogHandle {
     pub(crate) core: Arc<LogCore>,
@@ -88,20 +72,6 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.0.queue.close();
         self.0.purge.close();
-    }
-}
-
-impl LogCore {
-    /// Fails the log: its groups stop, and queued writes are dropped.
-    pub(crate) fn give_up(&self, reason: String) {
-        if !self.health.fail(&reason) {
-            return;
-        }
-        tracing::error!(log = %self.dir.display(), %reason, "raft log failed; its groups stop on this node");
-        for (group, inbox) in self.groups.lock().iter() {
-            inbox.push(Event::LogFailed { group: *group, reason: reason.clone() });
-        }
-        self.queue.clear();
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::LogCore;
+use super::core::LogCore;
 use crate::event::Event;
 
 pub(super) fn run(core: Arc<LogCore>) {

@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::engine::{EngineError, LogBatch};
 use super::regions::Regions;
-use super::write::WriteTask;
+use super::task::WriteTask;
 
 /// Number of written batches whose buffers are kept for reuse.
 const SPARE: usize = 2;
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
     use crate::consensus::Entry;
-    use crate::log::write::Done;
+    use crate::log::task::Done;
 
     fn task(group: u64, index: u64, bytes: usize) -> WriteTask {
         let data = Bytes::from(vec![7; bytes]);

@@ -5,114 +5,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use super::engine::{Command, EngineError, LogBatch};
-use super::format::{COMPLETENESS, HARD, META, PersistedGroup, TRUNCATED, encode_position};
+use super::core::LogCore;
+use super::engine::EngineError;
+use super::format::PersistedGroup;
 use super::queue::EncodedBatch;
-use super::regions::Regions;
-use super::{Completeness, EntryExt, LogCore};
-use crate::consensus::{Entry, HardState};
+use super::task::{Done, WriteTask};
 use crate::event::Event;
 use crate::inbox::Inbox;
-use crate::machine::LogPosition;
 use crate::metrics::add;
 
 /// Delay before the retry of a failed write (disk full).
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
-/// One group's part of a write.
-#[derive(Default)]
-pub(crate) struct WriteTask {
-    /// The group's folded id.
-    pub(crate) region: u64,
-    /// Members, for a group that is new or whose members have changed.
-    pub(crate) meta: Option<Vec<u8>>,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) hard_state: Option<HardState>,
-    /// Completeness of the replica's log.
-    pub(crate) completeness: Option<Completeness>,
-    /// Drops the entries up to this position.
-    pub(crate) truncate: Option<LogPosition>,
-    /// With `truncate`: also drops later entries, up to this index.
-    pub(crate) drop_through: u64,
-    /// Removes the group.
-    pub(crate) erase: bool,
-    /// Notification once it is on disk.
-    pub(crate) done: Done,
-}
-
-/// Notification of a write; see [`WriteTask::done`].
-#[derive(Default)]
-pub(crate) enum Done {
-    #[default]
-    Unawaited,
-    /// To a loop, with the number of the ready.
-    Ready { inbox: Arc<Inbox<Event>>, number: u64 },
-    /// To a loop that waits for the members to be on disk.
-    Members { inbox: Arc<Inbox<Event>> },
-    /// To a waiting task.
-    Waiter(oneshot::Sender<()>),
-    /// To a waiting thread.
-    Thread(std::sync::mpsc::SyncSender<()>),
-}
-
 /// Groups and the numbers of their readies.
 type Readies = Vec<(u64, u64)>;
-
-impl WriteTask {
-    pub(crate) fn bytes(&self) -> usize {
-        self.entries.iter().map(|e| e.data.len() + e.context.len() + 32).sum()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.meta.is_none()
-            && self.entries.is_empty()
-            && self.hard_state.is_none()
-            && self.completeness.is_none()
-            && self.truncate.is_none()
-    }
-
-    /// The engine's number of the group. A new group gets one; an erased one loses its number,
-    /// which is free once the erasure is on disk.
-    pub(super) fn region_in(&self, regions: &mut Regions) -> Option<u64> {
-        if self.erase {
-            return regions.retire(self.region);
-        }
-        if self.is_empty() {
-            return None;
-        }
-        Some(regions.claim(self.region))
-    }
-
-    /// Encodes the task. `region`: see [`region_in`](Self::region_in).
-    pub(super) fn add_to(
-        &self,
-        region: Option<u64>,
-        batch: &mut LogBatch,
-    ) -> Result<(), EngineError> {
-        let Some(region) = region else { return Ok(()) };
-        if self.erase {
-            batch.add_command(region, Command::Clean);
-            return Ok(());
-        }
-        if let Some(meta) = &self.meta {
-            batch.put(region, META.to_vec(), meta.clone())?;
-        }
-        if let Some(at) = self.truncate {
-            let index = at.index.max(self.drop_through) + 1;
-            batch.add_command(region, Command::Compact { index });
-            batch.put(region, TRUNCATED.to_vec(), encode_position(at))?;
-        }
-        if let Some(completeness) = self.completeness {
-            batch.put(region, COMPLETENESS.to_vec(), completeness.encode())?;
-        }
-        if let Some(hard_state) = &self.hard_state {
-            batch.put_message(region, HARD.to_vec(), hard_state)?;
-        }
-        batch.add_entries::<EntryExt>(region, &self.entries)
-    }
-}
 
 pub(super) fn run(core: Arc<LogCore>) {
     while let Some(mut encoded) = core.queue.pop() {
@@ -285,9 +191,12 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;
+    use tokio::sync::oneshot;
 
     use super::*;
+    use crate::consensus::Entry;
     use crate::log::{LogHandle, power_loss};
+    use crate::machine::LogPosition;
     use crate::options::LogOptions;
 
     const GROUPS: u64 = 40;
