@@ -18,8 +18,9 @@ use bytes::Bytes;
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
-use super::core::{GroupCore, MemberCore, member_cores};
+use super::core::GroupCore;
 use super::out::Out;
+use super::state::members::{MemberCore, member_cores};
 use crate::apply::ApplyTask;
 use crate::consensus::{
     self, ConfChangeSingle, ConfChangeType, ConfChangeV2, ConfState, Entry, EntryType, Message,
@@ -42,24 +43,7 @@ const MOST_FORMER: usize = 32;
 /// Maximum number of entries that a joining member may lack when it becomes a voter.
 const NEAR: u64 = 8;
 
-/// A group's state of membership changes in addition to Raft's own.
-#[derive(Default)]
-pub(crate) struct Changing {
-    /// The caller that waits for the change at an index, proposed in a term.
-    waiting: Option<(u64, u64, ChangeSender)>,
-    /// Number of membership writes that are not on disk yet.
-    writes: usize,
-    /// Tasks for the state machine that wait for those writes.
-    held: Vec<ApplyTask>,
-    /// A later membership than the log's, from another member's announcement.
-    heard: Option<Membership>,
-    /// Removed members that have not been notified.
-    former: Vec<Target>,
-    /// The joining member, and the end of the log at its last check.
-    joining: Option<(Uuid, u64)>,
-}
-
-/// A message that Raft never sees: the sender's membership. Raft uses this type only internally and
+/// A message that Raft never sees: the sender's membership. Raft uses the type for itself only and
 /// never sends it.
 pub(crate) fn announcement(to: u64, from: u64, membership: &Membership) -> Message {
     let mut message = Message { to, from, context: membership.encode(), ..Message::default() };

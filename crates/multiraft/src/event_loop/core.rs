@@ -11,38 +11,24 @@ use crate::apply::ApplyTask;
 use crate::consensus::{Entry, HardState, Message, Node, Settings, Storage};
 use crate::error::GroupError;
 use crate::event::Reply;
-use crate::event_loop::catch_up::CatchUp;
-use crate::event_loop::change::Changing;
-use crate::event_loop::lead::Leadership;
-use crate::event_loop::propose::Preparing;
-use crate::event_loop::read::Reads;
 use crate::event_loop::recall::Recalled;
-use crate::event_loop::receive::QueuedAppend;
-use crate::event_loop::search::Search;
+use crate::event_loop::state::catch_up::CatchUp;
+use crate::event_loop::state::change::Changing;
+use crate::event_loop::state::lead::Leadership;
+use crate::event_loop::state::members::{MemberCore, member_cores};
+use crate::event_loop::state::queued::{Preparing, QueuedAppend};
+use crate::event_loop::state::read::Reads;
+use crate::event_loop::state::search::Search;
 use crate::group_config::GroupConfig;
 use crate::id::fold;
 use crate::inbox::Inbox;
 use crate::log::task::{Done, WriteTask};
 use crate::log::{Completeness, LogHandle};
 use crate::machine::LogPosition;
-use crate::membership::{Member, MemberRole, Membership};
 use crate::options::{HostOptions, TrimOptions};
 use crate::shared::GroupShared;
 use crate::snapshot::{Incoming, Outgoing};
 use crate::store::GroupStorage;
-use crate::transport::Target;
-
-/// Another member, or this one.
-pub(crate) struct MemberCore {
-    pub(crate) raft_id: u64,
-    pub(crate) target: Target,
-    pub(crate) priority: i64,
-    pub(crate) role: MemberRole,
-    /// Its clock in its last response, 0 if none; see `freshness.rs`.
-    pub(crate) stamp: u64,
-    /// It has reported to this process that it has no log; see `greeting.rs`.
-    pub(crate) is_new: bool,
-}
 
 /// A proposal in the log that is not applied yet.
 pub(crate) struct Waiting {
@@ -129,20 +115,7 @@ pub(crate) struct GroupCore {
     pub(crate) dirty: bool,
 }
 
-/// The members in the loop's form.
-pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
-    let core = |member: &Member| MemberCore {
-        raft_id: fold(member.peer.node),
-        target: Target { node: member.peer.node, address: member.peer.address.clone() },
-        priority: member.peer.priority,
-        role: member.role,
-        stamp: 0,
-        is_new: false,
-    };
-    membership.members.iter().map(core).collect()
-}
-
-/// The state machine's positions at start.
+/// How far a group's state machine is when it is started.
 #[derive(Clone, Copy)]
 pub(crate) struct Reached {
     /// Replay starts after it.

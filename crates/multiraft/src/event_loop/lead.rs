@@ -12,90 +12,22 @@
 //! * Members without a vote (`change.rs`) never lead, and a removed one starts no elections.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use uuid::Uuid;
 
-use super::core::{GroupCore, MemberCore};
+use super::core::GroupCore;
 use super::out::Out;
+use super::state::members::MemberCore;
 use crate::apply::ApplyTask;
 use crate::consensus::{INVALID_ID, StateRole};
 use crate::error::ChangeError;
 use crate::metrics::add;
-use crate::options::HostOptions;
 use crate::shared::FOREVER;
 use crate::status::LeaderState;
 
 /// Maximum delay between two transfer attempts, in election timeouts.
 const MAX_TRANSFER_DELAY: u64 = 32;
-
-/// A replica's role in elections: as candidate, as leader, and as leader in a transfer.
-pub(crate) struct Leadership {
-    /// Start elections without waiting for a timeout, until there is a known leader.
-    eager: bool,
-    /// Remaining ticks without a part in elections.
-    lockout: usize,
-    /// Last entry when this replica became leader: it serves once that is applied.
-    serve_from: Option<u64>,
-    ticks: u64,
-    election_ticks: u64,
-    heartbeat_ticks: u64,
-    /// Ticks since leadership was lost with proposals in flight.
-    lost: Option<u64>,
-    /// Term in which this replica attempted a transfer. The request to take over may arrive late
-    /// and overrides the followers' promises, so there is no lease in that term any more.
-    pub(crate) handed_over: u64,
-    /// First tick at which leadership may be transferred to a member of higher priority, and the
-    /// delay of the following attempt in ticks.
-    hand_over_from: u64,
-    hand_over_wait: u64,
-    pub(crate) election_timeout: Duration,
-    pub(crate) lease: Duration,
-}
-
-impl Leadership {
-    pub(crate) fn new(
-        members: &[MemberCore],
-        me: u64,
-        options: &HostOptions,
-        lease_reads: bool,
-        known_before: bool,
-    ) -> Self {
-        let rank = |m: &&MemberCore| (m.priority, std::cmp::Reverse(m.target.node));
-        let voters = members.iter().filter(|m| m.role.votes());
-        let first = voters.max_by_key(rank).map(|m| m.raft_id);
-        let ticks = options.election_ticks();
-        let election_timeout = options.tick * ticks as u32;
-        let lease = if lease_reads { election_timeout / 3 } else { Duration::ZERO };
-        // One tick more than the lease, and the tick in progress.
-        let lease_ticks = lease.as_nanos().div_ceil(options.tick.as_nanos().max(1)) as usize + 2;
-        let locked = lease_reads && known_before && members.len() > 1;
-        Self {
-            eager: first == Some(me),
-            lockout: if locked { lease_ticks } else { 0 },
-            serve_from: None,
-            ticks: 0,
-            election_ticks: ticks as u64,
-            heartbeat_ticks: options.heartbeat_ticks() as u64,
-            lost: None,
-            handed_over: 0,
-            hand_over_from: 0,
-            hand_over_wait: ticks as u64,
-            election_timeout,
-            lease,
-        }
-    }
-
-    /// Ticks of an election timeout.
-    pub(crate) fn election_ticks(&self) -> u64 {
-        self.election_ticks
-    }
-
-    /// Returns `true` while votes are neither given nor requested.
-    pub(crate) fn locked_out(&self) -> bool {
-        self.lockout > 0
-    }
-}
 
 impl GroupCore {
     /// Starts an election right after the start, or when all others are known to be new.

@@ -14,6 +14,7 @@ pub(crate) mod recall;
 mod receive;
 mod search;
 mod send_snapshot;
+mod state;
 mod trim;
 mod verify;
 
@@ -28,6 +29,7 @@ use uuid::Uuid;
 
 use self::core::GroupCore;
 use self::out::Out;
+use self::state::members::MemberCore;
 use crate::apply::ApplyTask;
 use crate::clock::Clock;
 use crate::consensus::StateRole;
@@ -303,7 +305,7 @@ impl GroupCore {
             StateRole::Follower => Role::Follower,
             StateRole::Candidate | StateRole::PreCandidate => Role::Candidate,
         };
-        let follower = |m: &core::MemberCore| {
+        let follower = |m: &MemberCore| {
             let progress = node.progress(m.raft_id)?;
             let (node, role) = (m.target.node, m.role);
             let (matched, committed) = (progress.matched, progress.committed);

@@ -5,20 +5,13 @@ use std::sync::Arc;
 
 use super::core::{GroupCore, Waiting};
 use super::out::Out;
+use super::state::queued::Preparing;
 use crate::consensus::{Entry, INVALID_ID, Message, MessageType};
 use crate::entry::set_external;
 use crate::error::{ChangeError, ProposeError};
 use crate::event::{NewProposal, PayloadState, Reply};
 use crate::metrics::add;
 use crate::status::Applied;
-
-/// A proposal whose payload is being written to the payload store.
-pub(crate) struct Preparing {
-    ticket: u64,
-    entry: Entry,
-    reply: Reply,
-    ready: bool,
-}
 
 impl GroupCore {
     pub(crate) fn on_propose(&mut self, proposal: NewProposal) {

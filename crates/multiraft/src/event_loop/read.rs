@@ -6,13 +6,11 @@
 //! margin for clocks and for a follower that restarts, see `lead.rs`) no other can have committed
 //! anything, and reads need no round at all.
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use tokio::sync::oneshot;
-
 use super::core::GroupCore;
+use super::state::read::{Round, Sender};
 use crate::consensus::{ReadState, StateRole};
 use crate::error::ReadError;
 use crate::shared::FOREVER;
@@ -20,47 +18,6 @@ use crate::shared::FOREVER;
 /// Maximum number of a follower's rounds that await the leader: a later read waits for the next
 /// one.
 const MOST_FORWARDED: usize = 2;
-
-type Sender = oneshot::Sender<Result<u64, ReadError>>;
-
-struct Round {
-    number: u64,
-    started: Instant,
-    /// The reading of the lease clock at that time, in nanoseconds.
-    lease_from: u64,
-    readers: Vec<Sender>,
-}
-
-/// Readers of a group, by progress.
-pub(crate) struct Reads {
-    /// Arrived since the last round began.
-    queued: Vec<(Instant, Sender)>,
-    rounds: VecDeque<Round>,
-    /// Have their index and wait until it is applied.
-    indexed: Vec<(u64, Sender)>,
-    next: u64,
-}
-
-impl Default for Reads {
-    fn default() -> Self {
-        // A response to a request from before a restart must not be matched with another request.
-        let next = uuid::Uuid::new_v4().as_u64_pair().0 >> 1;
-        Self { queued: Vec::new(), rounds: VecDeque::new(), indexed: Vec::new(), next }
-    }
-}
-
-impl Reads {
-    pub(crate) fn refuse_all(&mut self) {
-        self.queued.clear();
-        self.rounds.clear();
-        self.indexed.clear();
-    }
-
-    fn drain_unconfirmed(&mut self) -> impl Iterator<Item = Sender> {
-        let queued = self.queued.drain(..).map(|(_, sender)| sender);
-        queued.chain(self.rounds.drain(..).flat_map(|round| round.readers))
-    }
-}
 
 impl GroupCore {
     pub(crate) fn on_read(&mut self, anywhere: bool, sender: Sender) {

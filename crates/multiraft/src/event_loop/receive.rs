@@ -9,23 +9,13 @@ use std::sync::atomic::Ordering;
 
 use super::core::GroupCore;
 use super::out::Out;
+use super::state::queued::QueuedAppend;
 use super::verify::{FAR_AHEAD, verify, verify_snapshot};
 use crate::consensus::{Entry, EntryType, Message, MessageType, Storage};
 use crate::entry::{bytes_of, is_external, strip};
 use crate::event::Event;
 use crate::metrics::add;
 use crate::snapshot::Incoming;
-
-/// An append that waits for its payloads.
-pub(crate) struct QueuedAppend {
-    message: Message,
-    /// Tickets of the payloads in flight: `first..end`.
-    first: u64,
-    end: u64,
-    missing: u64,
-    failed: bool,
-    bytes: usize,
-}
 
 impl GroupCore {
     pub(crate) fn on_message(&mut self, message: Message, out: &mut Out) {

@@ -11,29 +11,9 @@
 //! The first step is a pre-vote, which changes no member's term, and a node that has a leader does
 //! not start one.
 
-use super::core::{GroupCore, MemberCore};
-use crate::consensus::StateRole;
-
-/// Time without a leader, and time of the next election.
-#[derive(Debug, Default)]
-pub(crate) struct Search {
-    /// Ticks since the last election; `None` while there is a leader, or while its silence is still
-    /// short.
-    since: Option<u64>,
-    tries: u32,
-}
-
-impl Search {
-    /// Ticks to wait for responses. A vote is written to disk first, which takes longer than a
-    /// pre-vote.
-    fn wait(&self, state: StateRole, rank: u64, election_ticks: u64) -> u64 {
-        let first = match state {
-            StateRole::Candidate => election_ticks / 2 + rank,
-            _ => 2 + rank,
-        };
-        (first << self.tries.min(8)).min(election_ticks + rank)
-    }
-}
+use super::core::GroupCore;
+use super::state::members::MemberCore;
+use super::state::search::Search;
 
 impl GroupCore {
     /// Processes one tick, possibly without a leader. `idle`: this replica may not start an
