@@ -17,24 +17,12 @@ use framed::Status;
 use proto::ozone::{OmRequest, ReadConsistencyHint, ReadConsistencyProto as Consistency};
 
 use super::Dispatcher;
-use super::write::not_leader;
 
 /// Time for which a read waits for the writes of its own client, or for entries that an OM lacks
 /// after its start.
 const OWN_WRITES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Conditions for answers of an OM that does not lead from its own tables.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LocalReads {
-    /// True if such reads are allowed.
-    pub(crate) enabled: bool,
-    /// Entries that it may lack.
-    pub(crate) entries: u64,
-    /// Milliseconds that it may lag.
-    pub(crate) millis: u64,
-}
-
-/// Decision on a read of this OM's own tables.
+/// What becomes of a read of what this OM has.
 enum Local {
     Answer,
     /// Its state is unproven: it has just started, or leads without a lease.
@@ -50,7 +38,7 @@ impl Dispatcher {
         if let Some(at) = request.read_from.filter(|at| group.applied() < *at) {
             match tokio::time::timeout(OWN_WRITES_TIMEOUT, group.wait_applied(at)).await {
                 Ok(applied) => applied.map_err(|e| self.read_status(&e))?,
-                Err(_) => return Err(not_leader(self)),
+                Err(_) => return Err(self.not_leader()),
             }
         }
         if group.can_read_now() {
@@ -64,7 +52,7 @@ impl Dispatcher {
                 Local::AskLeader => {
                     let read =
                         tokio::time::timeout(OWN_WRITES_TIMEOUT, group.read_index_anywhere()).await;
-                    read.map_err(|_| not_leader(self))?
+                    read.map_err(|_| self.not_leader())?
                 }
                 Local::Refuse => group.read_index().await,
             },

@@ -4,8 +4,16 @@ use bytes::Bytes;
 use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
 
 use super::outcome::refusal;
-use super::read::LocationWish;
 use super::{Caller, Dispatcher};
+
+/// What a client wants to know of the places of a key's blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocationWish {
+    /// Ask SCM even for what is remembered.
+    pub(super) refresh: bool,
+    /// Order the nodes by their distance from the client.
+    pub(super) sort: bool,
+}
 
 impl Dispatcher {
     /// Fills in where the blocks of `response` are; `Err` is the refusal to send instead.

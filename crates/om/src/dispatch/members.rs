@@ -6,7 +6,6 @@ use proto::om_admin::BootstrapOmRequest;
 use replicated::ChangeMembersError;
 
 use super::Dispatcher;
-use super::write::not_leader;
 use crate::ids::name_uuid;
 use crate::members::Member;
 
@@ -75,7 +74,7 @@ impl Dispatcher {
     async fn change(&self, change: Change) -> Result<(), NotChanged> {
         self.parts.raft.change_members(change).await.map_err(|error| match error {
             ChangeMembersError::Refused(reason) => NotChanged::Refused(reason),
-            ChangeMembersError::NotLeader => NotChanged::Elsewhere(not_leader(self)),
+            ChangeMembersError::NotLeader => NotChanged::Elsewhere(self.not_leader()),
             ChangeMembersError::Unavailable(_) | ChangeMembersError::Timeout(_) => {
                 NotChanged::Elsewhere(Status::unavailable(error.to_string()))
             }

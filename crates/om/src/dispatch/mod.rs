@@ -9,12 +9,16 @@
 mod admission;
 mod audit;
 mod consistency;
+mod diff_jobs;
 mod lead;
+mod leader_ids;
 mod locate;
 mod members;
 mod outcome;
+mod parts;
 mod prepared;
 mod quota_repair;
+mod quota_repairs;
 mod read;
 mod server;
 mod snapshot_diff;
@@ -26,34 +30,29 @@ mod write;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use framed::{Code, Status};
 use limits::{Asks, Identity};
-use namespace::{Route, Settings};
+use namespace::Route;
 use prost::Message;
 use proto::ozone::{OmRequest, OmResponse, Type};
-use replicated::{Group, Handle};
-use service::{Ages, AuditLog, Groups, RpcMethod, RpcMetrics, StageMetrics, StagesOfVerb};
-use tokio::sync::watch;
+use service::{RpcMethod, StagesOfVerb};
 
 pub(crate) use admission::{Admission, Limits, OwnWork};
-pub(crate) use consistency::LocalReads;
+pub(crate) use diff_jobs::{DiffJobs, DiffOptions};
+pub(crate) use leader_ids::LeaderIds;
 pub(crate) use members::NotChanged;
 pub(crate) use outcome::Outcome;
-pub(crate) use server::ServerFacts;
-pub(crate) use snapshot_diff::{DiffJobs, DiffOptions};
+pub(crate) use parts::{DispatcherParts, LocalReads, ServerFacts};
 pub(crate) use timer::STAGES;
-pub(crate) use write::LeaderIds;
 
 use admission::Place;
-use quota_repair::QuotaRepairs;
+use quota_repairs::QuotaRepairs;
 use timer::{Stage, Timer};
 
-use crate::scm::{BlockPool, Locations, ScmClient};
-use crate::state::compaction::OmCompactor;
-use crate::state::{CallKey, CurrentTables, OmStateMachine, Tables};
+use crate::state::{CallKey, Tables};
 
 /// Most command numbers of the protocol, for the table of metrics.
 const COMMANDS: usize = 256;
@@ -87,39 +86,6 @@ impl Caller {
             is_om: true,
         }
     }
-}
-
-/// Parts of the dispatcher.
-pub(crate) struct DispatcherParts {
-    pub(crate) current: Arc<CurrentTables>,
-    pub(crate) group: Group<OmStateMachine>,
-    pub(crate) raft: Handle<OmStateMachine>,
-    /// Entry after which writes are refused while OM is prepared for another version.
-    pub(crate) prepared: watch::Receiver<Option<u64>>,
-    pub(crate) scm: ScmClient,
-    pub(crate) pool: Arc<BlockPool>,
-    pub(crate) locations: Arc<Locations>,
-    pub(crate) settings: Settings,
-    pub(crate) local_reads: LocalReads,
-    /// Bytes of updates in one answer.
-    pub(crate) updates_bytes: usize,
-    pub(crate) audit: AuditLog,
-    pub(crate) audit_reads: bool,
-    pub(crate) rpc: RpcMetrics,
-    pub(crate) stages: StageMetrics,
-    pub(crate) edge: telemetry::Edge,
-    pub(crate) admission: Admission,
-    pub(crate) facts: ServerFacts,
-    pub(crate) compactor: Arc<OmCompactor>,
-    /// Ages of entries of the log.
-    pub(crate) deletion_ages: Ages,
-    /// Time for which blocks of deleted keys, and deleted snapshots, are kept for readers.
-    pub(crate) keep_deleted: Duration,
-    pub(crate) groups: Groups,
-    /// The user that requests without one are taken to be from.
-    pub(crate) default_user: String,
-    /// The S3 key of the user that OM runs as, if requests are authorized by user.
-    pub(crate) root_access_key: OnceLock<String>,
 }
 
 /// The dispatcher.
@@ -292,7 +258,7 @@ impl Dispatcher {
     fn leading(&self) -> Result<(), Status> {
         let state = self.parts.group.leader();
         if state.leader != Some(self.parts.facts.members.me.raft_id) {
-            return Err(write::not_leader(self));
+            return Err(self.not_leader());
         }
         if !state.ready {
             let id = &self.parts.facts.members.me.node_id;
@@ -300,6 +266,25 @@ impl Dispatcher {
             return Err(Status::new(Code::NotReady, message));
         }
         Ok(())
+    }
+
+    /// The answer of a follower.
+    fn not_leader(&self) -> Status {
+        let members = &self.parts.facts.members;
+        let me = &members.me;
+        let leader = self.parts.group.leader().leader.filter(|id| *id != me.raft_id);
+        match leader.and_then(|id| members.by_raft_id(id)) {
+            Some(leader) => {
+                let (id, at) = (&leader.node_id, leader.rpc.connect());
+                let suggested = format!("Suggested leader is OM:{id}[{}].", at.host);
+                let message = format!("OM:{} is not the leader. {suggested}", me.node_id);
+                Status::not_leader(message, at.to_string())
+            }
+            None => {
+                let message = "is not the leader. Could not determine the leader node.";
+                Status::not_leader(format!("OM:{} {message}", me.node_id), "")
+            }
+        }
     }
 
     pub(crate) fn parts(&self) -> &DispatcherParts {

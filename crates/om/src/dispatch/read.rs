@@ -11,8 +11,8 @@ use namespace::ReadContext;
 use prost::Message;
 use proto::ozone::{OmRequest, Type};
 
+use super::locate::LocationWish;
 use super::timer::{Stage, Timer};
-use super::write::not_leader;
 use super::{Caller, Dispatcher};
 use crate::state::SnapshotView;
 
@@ -130,7 +130,7 @@ impl Dispatcher {
 
     pub(super) fn read_status(&self, e: &ReadError) -> Status {
         match e {
-            ReadError::NotLeader { .. } => not_leader(self),
+            ReadError::NotLeader { .. } => self.not_leader(),
             ReadError::Timeout | ReadError::Shutdown => Status::unavailable(e.to_string()),
         }
     }
@@ -154,17 +154,8 @@ impl AuthorizationClock {
     }
 }
 
-/// Requested details of the locations of a key's blocks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LocationWish {
-    /// Request cached locations from SCM again.
-    pub(super) refresh: bool,
-    /// Order the nodes by their distance from the client.
-    pub(super) sort: bool,
-}
-
-/// Requested block locations; `None` for requests without blocks and for clients that only want a
-/// key's attributes.
+/// Whether the answer is to name places, and how; `None` for requests without blocks and for
+/// clients that only want a key's attributes.
 fn located_key(request: &OmRequest) -> Option<LocationWish> {
     let args = match Type::try_from(request.cmd_type).ok()? {
         Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,

@@ -1,7 +1,7 @@
 //! Requests about the server itself: the list of servers, SCM's safe mode, quota repair, and
 //! answers about unsupported features.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use framed::Status;
@@ -14,24 +14,11 @@ use proto::ozone::{
 
 use super::outcome::refusal;
 use super::{Dispatcher, unsupported};
-use crate::members::{Member, Members};
+use crate::members::Member;
 
 /// The version clients choose their features by: ATOMIC_CREATE_IF_NOT_EXISTS, the highest one
 /// that Ozone's 2.2 clients know.
 const OM_VERSION: i32 = 12;
-
-/// Facts about this server.
-#[derive(Debug, Clone)]
-pub(crate) struct ServerFacts {
-    /// The OMs of the service.
-    pub(crate) members: Members,
-    /// RPC port that it is bound to; its configured address may differ.
-    pub(crate) rpc_port: u16,
-    /// Set once the status page is served.
-    pub(crate) http_port: OnceLock<u16>,
-    pub(crate) scm_host: String,
-    pub(crate) scm_port: u16,
-}
 
 impl Dispatcher {
     pub(super) async fn about_server(

@@ -6,36 +6,18 @@ use std::sync::Arc;
 use bytes::Bytes;
 use framed::{Code, Status};
 use multiraft::ProposeError;
-use namespace::{BlockDemand, Fresh, OmError, PrepareContext, Prepared};
+use namespace::{BlockDemand, OmError, PrepareContext, Prepared};
 use prost::Message;
 use proto::hdds;
 use proto::ozone::{KeyLocation, OmRequest, OmResponse, Status as OmStatus, Type, UserInfo};
 
+use super::locate::LocationWish;
 use super::outcome::{Outcome, refusal};
-use super::read::LocationWish;
 use super::timer::{Stage, Timer};
 use super::{Caller, Dispatcher};
-use crate::ids::{UniqueIds, now_ms};
+use crate::ids::now_ms;
 use crate::scm::{FreshBlock, ScmError};
 use crate::state::{CallKey, WriteAnswer};
-
-/// Ids and secrets that a leader gives.
-#[derive(Debug, Default)]
-pub(crate) struct LeaderIds(UniqueIds);
-
-impl Fresh for LeaderIds {
-    fn id(&self) -> u64 {
-        self.0.next(now_ms())
-    }
-
-    fn uuid(&self) -> [u8; 16] {
-        *uuid::Uuid::now_v7().as_bytes()
-    }
-
-    fn secret(&self) -> [u8; 32] {
-        rand::random()
-    }
-}
 
 impl Dispatcher {
     /// Carries out a write. The answer comes from the state machine, encoded, once the write is
@@ -132,7 +114,7 @@ impl Dispatcher {
         if !group.holds_lease() {
             Box::pin(group.read_index()).await.map_err(|e| self.read_status(&e))?;
         }
-        if group.leader().term == term { Ok(()) } else { Err(not_leader(self)) }
+        if group.leader().term == term { Ok(()) } else { Err(self.not_leader()) }
     }
 
     /// Adds the locations of blocks to an answer of the state machine, which has only containers.
@@ -204,31 +186,12 @@ impl Dispatcher {
 
     fn propose_status(&self, e: ProposeError) -> Status {
         match e {
-            ProposeError::NotLeader { .. } => not_leader(self),
+            ProposeError::NotLeader { .. } => self.not_leader(),
             ProposeError::Busy => Status::new(Code::Busy, e.to_string()),
             ProposeError::Dropped | ProposeError::Shutdown | ProposeError::Log(_) => {
                 Status::unavailable(e.to_string())
             }
             ProposeError::Payload(_) | ProposeError::Failed(_) => Status::internal(e.to_string()),
-        }
-    }
-}
-
-/// The answer of a follower.
-pub(super) fn not_leader(dispatcher: &Dispatcher) -> Status {
-    let members = &dispatcher.parts.facts.members;
-    let me = &members.me;
-    let leader = dispatcher.parts.group.leader().leader.filter(|id| *id != me.raft_id);
-    match leader.and_then(|id| members.by_raft_id(id)) {
-        Some(leader) => {
-            let (id, at) = (&leader.node_id, leader.rpc.connect());
-            let suggested = format!("Suggested leader is OM:{id}[{}].", at.host);
-            let message = format!("OM:{} is not the leader. {suggested}", me.node_id);
-            Status::not_leader(message, at.to_string())
-        }
-        None => {
-            let message = "is not the leader. Could not determine the leader node.";
-            Status::not_leader(format!("OM:{} {message}", me.node_id), "")
         }
     }
 }

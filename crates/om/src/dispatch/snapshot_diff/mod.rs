@@ -2,7 +2,6 @@
 //! leader makes them again; a client that requests a report from it learns that there is none.
 
 mod answer;
-mod jobs;
 mod page;
 
 use std::sync::Arc;
@@ -18,10 +17,8 @@ use proto::ozone::{
     SubmitSnapshotDiffResponse, Type,
 };
 
-pub(crate) use jobs::{DiffJobs, DiffOptions};
-use jobs::{Making, NotMade};
-
 use super::Dispatcher;
+use super::diff_jobs::{Making, NotMade};
 use super::outcome::refusal;
 use crate::ids::now_ms;
 use crate::state::SnapshotView;
