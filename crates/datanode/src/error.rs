@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::disk_balancer::ParameterError;
-use crate::identity::YamlError;
+use crate::id_file::YamlError;
 use containerstore::StorageError;
 
 /// Error that prevented a DataNode's start, or stopped it.

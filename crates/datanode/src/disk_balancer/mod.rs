@@ -25,5 +25,7 @@ mod volumes;
 
 pub(crate) use balancer::{BalancerError, Counts, DiskBalancer};
 pub(crate) use moves::{carry_out, plan};
+#[cfg(test)]
+pub(crate) use parameters::defaults;
 pub use parameters::{MovableStates, ParameterError, Parameters};
 pub use settings::DiskBalancerSettings;

@@ -145,7 +145,7 @@ impl Parameters {
 }
 
 #[cfg(test)]
-pub(super) fn defaults() -> Parameters {
+pub(crate) fn defaults() -> Parameters {
     Parameters {
         threshold: 10.0,
         bandwidth_mb: 10,

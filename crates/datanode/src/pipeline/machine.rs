@@ -18,8 +18,7 @@ use containerstore::{ApplyBatch, ContainerStore, Disk, PipelineStore, Position};
 
 use super::catch_up::CatchUp;
 use super::payload::Payloads;
-use super::registry::SNAPSHOTS;
-use super::snapshot::{self, SnapshotError};
+use super::snapshot::{self, SNAPSHOTS, SnapshotError};
 
 /// The state machine of one pipeline.
 #[derive(Clone)]

@@ -15,7 +15,6 @@
 mod before_close;
 pub(crate) mod buffered_chunks;
 mod catch_up;
-mod disk_reservation;
 mod machine;
 mod membership;
 mod payload;

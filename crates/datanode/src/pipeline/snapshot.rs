@@ -18,6 +18,9 @@ use uuid::Uuid;
 
 use containerstore::{ContainerStore, PipelineStore, StorageError};
 
+/// Directory of a disk for snapshots under way.
+pub(super) const SNAPSHOTS: &str = "raft-snapshots";
+
 /// The only file of a snapshot.
 pub(crate) const FILE: &str = "blocks";
 

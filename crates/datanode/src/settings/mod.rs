@@ -1,6 +1,7 @@
 //! Settings at a DataNode's start, read once from the configuration.
 
 pub(crate) mod chunk_cache;
+mod disk_balancer;
 pub(crate) mod disk_check;
 pub(crate) mod disks;
 pub(crate) mod options;
@@ -215,7 +216,7 @@ impl Settings {
             admin_policy: AdminPolicy::from_configuration(conf),
             id_file: id_dir.join("datanode.id"),
             audit: audit(conf, &metadata_dir),
-            disk_balancer: DiskBalancerSettings::read(conf, &metadata_dir)?,
+            disk_balancer: disk_balancer::read(conf, &metadata_dir)?,
             client_rpc: ClientRpcAddress::read(conf),
             metadata_dir,
             raft_dirs: conf.get(&dn::HDDS_CONTAINER_RATIS_DATANODE_STORAGE_DIR),

@@ -4,6 +4,7 @@
 //! reports to SCM, metrics and the status page.
 
 mod close;
+mod disk_reservation;
 mod report;
 mod start;
 
@@ -18,9 +19,10 @@ use rustc_hash::FxHashMap;
 use types::{ContainerId, PipelineId};
 use uuid::Uuid;
 
-use super::disk_reservation::DiskReservations;
+use self::disk_reservation::DiskReservations;
 use super::pipeline_locks::PipelineLocks;
 use super::presence::Presence;
+use super::snapshot::SNAPSHOTS;
 use super::{Membership, Pipeline};
 use crate::pending_reports::PendingReports;
 use crate::repair::pace::RepairPace;
@@ -34,10 +36,7 @@ const KEEP: u64 = 10_000;
 /// still need them: a replica that was away longer than that takes a snapshot.
 const TRIM_BYTES: u64 = 128 << 20;
 
-/// Directory of a disk for snapshots in progress.
-pub(super) const SNAPSHOTS: &str = "raft-snapshots";
-
-/// Errors of a change of pipelines.
+/// What a change of pipelines ran into.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PipelineError {
     /// Its disk.
@@ -127,7 +126,7 @@ impl Pipelines {
         &self.inner.parts
     }
 
-    pub(super) fn reservations(&self) -> &DiskReservations {
+    fn reservations(&self) -> &DiskReservations {
         &self.inner.reservations
     }
 

@@ -14,7 +14,7 @@ const TAG: &str =
     "!!org.apache.hadoop.ozone.container.common.helpers.DatanodeIdYaml$DatanodeDetailsYaml";
 
 /// The largest file that is read, in bytes. Ozone's have some 500.
-pub(super) const MAX_BYTES: u64 = 64 << 10;
+pub(crate) const MAX_BYTES: u64 = 64 << 10;
 
 /// Errors of a `datanode.id` file.
 #[derive(Debug, thiserror::Error)]

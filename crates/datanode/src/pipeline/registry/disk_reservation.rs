@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use types::{PipelineId, StorageType};
 
-use super::registry::{PipelineError, Pipelines};
+use super::{PipelineError, Pipelines};
 use containerstore::Disk;
 
 /// Pipelines that are being created: their disks and the number of their members. Several may be

@@ -1,8 +1,6 @@
 //! The identity of this DataNode: created at its first start, stored in `datanode.id`, guarded by a
 //! lock on the metadata directory.
 
-mod yaml;
-
 use std::fs;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
@@ -14,9 +12,8 @@ use config::keys::hdds;
 use service::{DataDir, Expected, VersionFile, data_dir};
 use types::{DatanodeDetails, DatanodeId, PortName};
 
-pub use yaml::YamlError;
-
 use crate::DatanodeError;
+use crate::id_file;
 use crate::settings::Settings;
 
 /// Layout of the metadata directory and of the data that it leads to.
@@ -140,7 +137,7 @@ impl Identity {
     }
 
     fn save(&self) -> Result<(), DatanodeError> {
-        write(&self.id_file, &yaml::render(&self.details))
+        write(&self.id_file, &id_file::render(&self.details))
             .map_err(|source| DatanodeError::IdentityFile { path: self.id_file.clone(), source })
     }
 }
@@ -149,13 +146,13 @@ fn read(path: &Path) -> Result<Option<DatanodeDetails>, DatanodeError> {
     let mut text = String::new();
     // One byte above the limit: `parse` then refuses it.
     let read = fs::File::open(path)
-        .and_then(|file| file.take(yaml::MAX_BYTES + 1).read_to_string(&mut text));
+        .and_then(|file| file.take(id_file::MAX_BYTES + 1).read_to_string(&mut text));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(DatanodeError::IdentityFile { path: path.into(), source }),
     }
-    yaml::parse(&text)
+    id_file::parse(&text)
         .map(Some)
         .map_err(|source| DatanodeError::Identity { path: path.into(), source })
 }
