@@ -22,6 +22,7 @@ mod debug;
 mod error;
 mod json;
 mod key;
+mod noun;
 mod output;
 mod quota;
 mod render;
@@ -34,28 +35,19 @@ mod why;
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use config::Configuration;
 use futures::future::LocalBoxFuture;
 
 pub use admin::AdminCommand;
 pub use debug::DebugCommand;
 pub use error::ShellError;
+pub use noun::Noun;
 pub use repair::RepairCommand;
 pub use why::WhyCommand;
 
 /// The exit status of a failed command: Ozone's shell exits with -1.
 const FAILED: u8 = 255;
-
-/// The commands of a noun, with their common options.
-#[derive(Debug, Clone, Args)]
-pub struct Noun<C: Subcommand> {
-    /// More verbose output. Show the causes of errors.
-    #[arg(long, global = true)]
-    pub(crate) verbose: bool,
-    #[command(subcommand)]
-    pub(crate) command: C,
-}
 
 /// Commands for users.
 #[derive(Debug, Clone, Subcommand)]

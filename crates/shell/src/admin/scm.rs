@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use config::Configuration;
 use serde_json::{Map, Value, json};
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Commands for SCM.

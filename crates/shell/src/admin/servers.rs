@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use types::{DatanodeDetails, PortName};
 
 use crate::ShellError;
-use crate::admin::nonsense;
+use crate::admin::scm_client::nonsense;
 
 /// Number of servers queried in parallel.
 const AT_A_TIME: usize = 64;

@@ -8,7 +8,7 @@ use proto::hdds::Node;
 use serde_json::{Value, json};
 use types::{DatanodeDetails, PortName};
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// Health states in the order of output.

@@ -9,7 +9,7 @@ use types::{ContainerId, DatanodeId, Pipeline, PipelineId, PipelineState, Replic
 
 use super::answer::count;
 use super::{Answer, KnownNode, known_nodes};
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, render};
 
 /// Explain the state of a container.

@@ -9,8 +9,8 @@ use service::readable_bytes;
 use super::answer::some_of;
 use super::{Answer, KnownNode, known_nodes};
 use crate::ShellError;
-use crate::admin::ScmArgs;
 use crate::admin::datanode::{Progress, progress_of_all};
+use crate::admin::scm_client::ScmArgs;
 
 /// Maximum number of containers listed.
 const NAMED: usize = 10;

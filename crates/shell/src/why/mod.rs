@@ -15,7 +15,7 @@ use proto::hdds::Node;
 use types::DatanodeDetails;
 
 use self::answer::Answer;
-use crate::admin::nonsense;
+use crate::admin::scm_client::nonsense;
 use crate::{ShellError, render};
 
 /// Subjects of explanations.

@@ -14,7 +14,7 @@ use super::answer::some_of;
 use super::{Answer, known_nodes};
 use crate::ShellError;
 use crate::admin::safemode::leader;
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 
 /// Maximum number of containers, pipelines or nodes listed.
 const NAMED: usize = 10;

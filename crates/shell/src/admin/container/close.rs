@@ -5,7 +5,7 @@ use config::Configuration;
 use types::ContainerId;
 
 use crate::ShellError;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 
 /// Close a container, so that no more blocks are allocated in it.
 #[derive(Debug, Clone, Args)]

@@ -4,7 +4,7 @@ use clap::Args;
 use config::Configuration;
 use types::ReplicationConfig;
 
-use crate::admin::ScmServiceArgs;
+use crate::admin::scm_client::ScmServiceArgs;
 use crate::replication::ReplicationArgs;
 use crate::{ShellError, output};
 

@@ -5,7 +5,7 @@ use client::{ErrorKind, ScmClient};
 use config::Configuration;
 use types::{ContainerId, PipelineId, PipelineState};
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// Show containers with their pipelines, replicas and recent events.

@@ -6,7 +6,7 @@ use config::Configuration;
 use proto::hdds::{LifeCycleState, ReplicationType};
 use types::{ContainerId, ReplicationConfig};
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::output::ArrayPrinter;
 use crate::{ShellError, render};
 

@@ -8,7 +8,7 @@ use config::Configuration;
 use proto::hdds::{LifeCycleState, ReplicationType};
 use types::ContainerId;
 
-use crate::admin::{ScmServiceArgs, nonsense};
+use crate::admin::scm_client::{ScmServiceArgs, nonsense};
 use crate::output::ArrayPrinter;
 use crate::{ShellError, output, render};
 

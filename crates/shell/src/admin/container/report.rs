@@ -5,7 +5,7 @@ use config::Configuration;
 use proto::hdds::{LifeCycleState, RepairProgressProto, ReplicationManagerReportProto};
 use serde_json::{Map, Value, json};
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Show the number of containers by state and health, and the progress of repairs.

@@ -4,7 +4,7 @@ use clap::Args;
 use config::Configuration;
 use proto::container_location::StartContainerBalancerRequestProto;
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Start the container balancer, which moves containers from over-utilized to under-utilized

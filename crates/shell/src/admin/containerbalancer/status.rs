@@ -9,7 +9,7 @@ use proto::container_location::{
 use proto::hdds::ContainerBalancerConfigurationProto;
 use serde_json::{Value, json};
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Show whether the container balancer runs; with -v also its settings and the current iteration,

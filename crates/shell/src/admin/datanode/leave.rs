@@ -5,7 +5,7 @@ use config::Configuration;
 use proto::container_location::DatanodeAdminErrorResponseProto;
 use serde_json::{Value, json};
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// The DataNodes of a command, and the output format.

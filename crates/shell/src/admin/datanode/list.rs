@@ -6,7 +6,7 @@ use proto::hdds::Node;
 use serde_json::Value;
 use types::{DatanodeDetails, Pipeline};
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// Operational states, by SCM's names.

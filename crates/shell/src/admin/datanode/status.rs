@@ -10,7 +10,7 @@ use service::readable_bytes;
 use types::DatanodeDetails;
 
 use crate::admin::container::time;
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// Show the progress of DataNodes that are being decommissioned or enter maintenance.

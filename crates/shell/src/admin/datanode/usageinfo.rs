@@ -6,7 +6,7 @@ use proto::hdds::DatanodeUsageInfoProto;
 use serde_json::{Value, json};
 use types::DatanodeDetails;
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// Show space and containers of the most or least used DataNodes, or of one DataNode.

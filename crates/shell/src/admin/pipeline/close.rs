@@ -5,7 +5,7 @@ use config::Configuration;
 use types::PipelineId;
 
 use crate::ShellError;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 
 /// Close a pipeline and its containers. SCM creates another pipeline.
 #[derive(Debug, Clone, Args)]

@@ -5,7 +5,7 @@ use config::Configuration;
 use proto::container_location::{PipelineRequestProto, ScmContainerLocationRequest, Type};
 use types::{Pipeline, ReplicationConfig};
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output};
 
 /// Create a pipeline in addition to those that SCM creates.

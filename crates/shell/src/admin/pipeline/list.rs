@@ -5,7 +5,7 @@ use config::Configuration;
 use serde_json::Value;
 use types::Pipeline;
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output, render};
 
 /// List pipelines.

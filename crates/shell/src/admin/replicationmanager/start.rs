@@ -3,7 +3,7 @@
 use clap::Args;
 use config::Configuration;
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Start the replication manager. It runs by default when SCM starts.

@@ -4,7 +4,7 @@ use clap::Args;
 use config::Configuration;
 use serde_json::json;
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Show whether the replication manager runs.

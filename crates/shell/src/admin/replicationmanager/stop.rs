@@ -3,7 +3,7 @@
 use clap::Args;
 use config::Configuration;
 
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Stop the replication manager: replicas are not created, moved or deleted, and containers not

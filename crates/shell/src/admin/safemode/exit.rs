@@ -4,7 +4,7 @@ use clap::Args;
 use config::Configuration;
 
 use super::leader;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Force SCM to leave safe mode, regardless of its rules.

@@ -7,7 +7,7 @@ use futures::stream::FuturesUnordered;
 use proto::hdds::GetScmInfoResponseProto;
 
 use crate::ShellError;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 
 /// Queries the state of all SCMs of a service in parallel; returns the first leader.
 ///

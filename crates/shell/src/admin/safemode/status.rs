@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::leader;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Show whether SCM is in safe mode; with --verbose also the state of each rule. Of several SCMs,

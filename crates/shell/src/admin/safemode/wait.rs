@@ -7,7 +7,7 @@ use config::Configuration;
 use tokio::time::{Instant, sleep};
 
 use super::leader;
-use crate::admin::ScmArgs;
+use crate::admin::scm_client::ScmArgs;
 use crate::{ShellError, output};
 
 /// Delay between two requests.

@@ -8,7 +8,7 @@ use proto::hdds::{DatanodeUsageInfoProto, StorageTypeUsageProto};
 use serde_json::{Value, json};
 use types::{DatanodeDetails, StorageType};
 
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 use crate::{ShellError, output};
 
 /// Show space on the disks of each storage type.

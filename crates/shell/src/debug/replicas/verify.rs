@@ -16,7 +16,7 @@ use super::outcome::Check;
 use super::summary::{Asked, Summary};
 use crate::ShellError;
 use crate::address::Address;
-use crate::admin::ScmServiceArgs;
+use crate::admin::scm_client::ScmServiceArgs;
 use crate::output::FieldPrinter;
 use crate::replication::ReplicationArgs;
 

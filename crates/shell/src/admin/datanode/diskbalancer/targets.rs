@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use types::{DatanodeDetails, PortName};
 
 use crate::ShellError;
-use crate::admin::{ScmArgs, nonsense};
+use crate::admin::scm_client::{ScmArgs, nonsense};
 
 const PROTOCOL: (&str, u64) = ("org.apache.hadoop.hdds.protocol.DiskBalancerProtocol", 1);
 
