@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::node::Node;
 use crate::settings::pipeline_liveness::LivenessLimits;
 
-/// Longest and shortest interval between checks of pipelines.
+/// Shortest and longest interval between checks of pipelines.
 const INTERVAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
 /// Timeout of a pipeline's status.
