@@ -79,8 +79,8 @@ pub(crate) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>)
 }
 
 impl Container {
-    /// Puts the row of a container that is CLOSED and whose file says so. The caller sees to it
-    /// that the file is not written meanwhile. Without the row the next start reads the file.
+    /// Puts the row of a container that is CLOSED, also in its file. The caller ensures that the
+    /// file is not written meanwhile. Without the row the next start reads the file.
     pub(crate) fn note_closed(&self) {
         let (ContainerState::Closed, Some(sealed)) = (self.state(), self.sealed()) else { return };
         let pipeline = self.fixed.pipeline.map(|id| id.0.as_bytes().to_vec());

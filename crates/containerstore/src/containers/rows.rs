@@ -15,7 +15,7 @@ use crate::tables::{self, BLOCK_DATA, DELETE_TXNS, StoredBlock};
 /// Fewer blocks are not worth a cursor.
 const FEW: usize = 8;
 
-/// Span of keys per row or tombstone up to which one cursor is faster than single reads.
+/// Keys (rows or tombstones) per wanted row up to which a cursor is faster than single reads.
 const SPREAD: u64 = 4;
 
 /// Rows read at a time.

@@ -281,9 +281,9 @@ fn remove_rows(
     Ok(Some((Work { container, rows }, more)))
 }
 
-/// Blocks whose state a pipeline's log restores have no entries in the database's log. Blocks that
-/// are put without a pipeline are counted in the database's log: there, the end of an old count
-/// precedes the new one.
+/// Changes that a pipeline's log restores have no entries in the database's log. Blocks put without
+/// a pipeline are counted in the database's log: decrements must be logged there, too, before later
+/// increments.
 fn durability(container: &Container) -> Durability {
     let is_live = container.state().is_live();
     if is_live && !has_log(container) { Durability::Wal } else { Durability::NoWal }
