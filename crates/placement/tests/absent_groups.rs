@@ -13,7 +13,7 @@ use types::{ContainerId, DatanodeDetails, OperationalState, PipelineId, StorageT
 use crate::ec_fixture::*;
 use crate::fixture::*;
 
-/// Between two looks of the replication manager.
+/// Interval of the replication manager's checks.
 const LOOK: u64 = 30_000;
 
 /// An SCM that starts on the rows of another one, without any nodes.
@@ -206,7 +206,7 @@ fn come_in_portions(record: &Container, portions: &[&[u128]]) -> (Cluster, BTree
     (cluster, gone)
 }
 
-/// A container of rs-3-2 that a record says is DELETED.
+/// A container of rs-3-2 that is DELETED by its record.
 fn deleted_record() -> Container {
     let (cluster, _, c) = ten_nodes();
     let record = cluster.containers.get(c).unwrap().clone();

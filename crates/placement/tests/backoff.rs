@@ -19,7 +19,7 @@ fn without_one() -> (Cluster, ContainerId, u64) {
     (cluster, c, now)
 }
 
-/// The targets of the only order, which is to decode for that container; `None` without an order.
+/// The targets of the only order, a reconstruction of that container; `None` without an order.
 fn reconstructed(orders: &[Order], c: ContainerId) -> Option<Vec<DatanodeId>> {
     let order = orders.first()?;
     let OrderKind::ReconstructEcContainer { id, targets, .. } = &order.kind else {
@@ -52,7 +52,7 @@ fn what_fails_again_and_again_is_ordered_ever_less_often() {
     for _ in 0..80 {
         let begun = now;
         let targets = loop {
-            // As often as SCM looks at its nodes.
+            // At the interval of SCM's checks of its nodes.
             if let Some(targets) = reconstructed(&repair(&mut cluster, now), c) {
                 break targets;
             }
@@ -155,7 +155,7 @@ fn one_that_always_fails_takes_no_others_turn() {
     let mut cluster = in_racks(12, 1);
     let (_, first) = closed_as(&mut cluster, RS_3_2, 1);
     let (_, second) = closed_as(&mut cluster, RS_3_2, 2);
-    // The first is closer to being lost, so it goes first; and one is all that may be under way.
+    // The first is closer to being lost, so it comes first; and only one copy may be in flight.
     lose(&mut cluster, first, 1);
     lose(&mut cluster, first, 2);
     lose(&mut cluster, second, 1);

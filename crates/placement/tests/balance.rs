@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    /// One iteration; `fails` says which of its copies do.
+    /// One iteration; `fails` selects the copies that fail.
     fn balance(
         &mut self,
         configuration: Configuration,
@@ -366,7 +366,7 @@ fn a_move_whose_copy_is_late_is_given_up_and_one_whose_deletion_is_late_too() {
     let Choice::Move(order) = world.cluster.next_move(&mut iteration, world.now) else { panic!() };
     assert_eq!(world.cluster.next_move(&mut iteration, world.now), Choice::Exhausted);
     assert_eq!(world.cluster.review_moves(world.now), []);
-    // The copy is not waited for any more.
+    // The copy has timed out.
     world.now += configuration().replication_timeout;
     world.beat();
     assert_eq!(world.repairs(), []);
@@ -383,7 +383,7 @@ fn a_move_whose_copy_is_late_is_given_up_and_one_whose_deletion_is_late_too() {
     world.now += configuration().move_timeout;
     assert_eq!(world.cluster.review_moves(world.now)[0].1, MoveResult::TimedOut);
     world.beat();
-    // One of the four goes all the same; which, is as without the move.
+    // One of the four is deleted anyway; the choice is as without the move.
     assert_eq!(world.repairs().len(), 1);
     assert_eq!(world.cluster.replicas.of(id).len(), 4);
 }
@@ -427,8 +427,8 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever lies where, and whichever copies fail: nodes are no less even than before, each
-    /// replica is there once in the end, and those that can be made even are.
+    /// For any distribution, and any failing copies: nodes are no less even than before, each
+    /// replica exists once in the end, and those that can be balanced are.
     #[test]
     fn an_iteration_makes_nodes_more_even(
         nodes in 6..10_u128,

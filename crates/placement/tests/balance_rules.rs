@@ -20,7 +20,7 @@ fn begin(world: &mut World, threshold: f64, containers: &[ContainerId]) -> Itera
     Iteration::begin(&world.cluster.nodes, configuration).unwrap()
 }
 
-/// The move that comes next: its container, source and target.
+/// The next move: its container, source and target.
 fn next(iteration: &mut Iteration, world: &mut World) -> Option<(u64, DatanodeId, DatanodeId)> {
     match world.cluster.next_move(iteration, world.now) {
         Choice::Move(_) => {

@@ -146,7 +146,7 @@ fn a_container_with_too_few_replicas_keeps_the_transaction_until_it_is_whole() {
     report(&mut cluster, container(1), replica(3, ReplicaState::Deleted, 0, 0), START);
     cluster.send_deletions(START, usize::MAX);
     assert_eq!(acknowledge(&mut cluster, 1, 1, true), []);
-    // All nodes that are known are HEALTHY: another one may come back with a replica.
+    // All known nodes are HEALTHY: another one may come back with a replica.
     assert_eq!(acknowledge(&mut cluster, 2, 1, true), []);
     let later = START + cluster.settings.deletion.resend_after;
     for n in 1..=3 {
@@ -323,7 +323,7 @@ fn the_summary_is_that_of_the_log_whatever_comes_twice() {
     cluster.apply(&Change::RemoveDeletions(vec![1, 1, 77])).unwrap();
     let left = cluster.deletions.summary();
     assert_eq!((left.transactions, left.blocks, left.size, left.replicated_size), (1, 1, 10, 30));
-    // An entry that comes twice counts once, too.
+    // A duplicate entry counts once, too.
     let again = cluster.deletions.from(0).cloned().collect::<Vec<_>>();
     cluster.apply(&Change::AddDeletions(again)).unwrap();
     assert_eq!(cluster.deletions.summary(), left);

@@ -163,7 +163,7 @@ impl Reconstruction {
     }
 }
 
-/// That order, which makes sense by itself.
+/// The order, which must be consistent.
 pub fn reconstruction(order: &Order) -> Reconstruction {
     let OrderKind::ReconstructEcContainer { id, sources, targets } = &order.kind else {
         panic!("{order:?}")

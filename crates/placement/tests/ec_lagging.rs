@@ -1,4 +1,4 @@
-//! Replicas of erasure coded containers that were away while blocks were deleted.
+//! Replicas of erasure coded containers that were down while blocks were deleted.
 
 use placement::{Change, Cluster, OrderKind, Replica, ReplicaState, Touched, Transaction};
 use types::{ContainerId, DatanodeId, LocalId};
@@ -6,7 +6,7 @@ use types::{ContainerId, DatanodeId, LocalId};
 use crate::ec_fixture::*;
 use crate::fixture::*;
 
-/// A transaction that every replica known has confirmed, so that it is forgotten.
+/// A transaction that every known replica has confirmed, so that it is forgotten.
 fn delete_a_block(cluster: &mut Cluster, c: ContainerId, id: u64) {
     let transaction =
         Transaction { id, container: c, blocks: vec![LocalId(id)], ..Default::default() };
@@ -30,7 +30,7 @@ fn took(cluster: &mut Cluster, c: ContainerId, on: DatanodeId, index: u32, up_to
 }
 
 /// A container of rs-3-2 whose transaction 7 is forgotten; index 4 was decoded on the second node
-/// while the first was away, which is back.
+/// while the first was down, which is back.
 fn back(nodes: u128) -> (Cluster, ContainerId, DatanodeId, DatanodeId, u64) {
     let mut cluster = in_racks(nodes, 1);
     let (_, c) = closed(&mut cluster);

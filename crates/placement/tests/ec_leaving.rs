@@ -1,4 +1,4 @@
-//! Nodes with an index of an erasure coded container that leave, or are away for a while.
+//! Nodes with an index of an erasure coded container that leave, or are down for a while.
 
 use placement::{Cluster, OrderKind, ReplicaState};
 use types::{ContainerId, DatanodeId};
@@ -49,7 +49,7 @@ fn an_index_that_could_not_be_copied_is_decoded() {
     let made = reconstruction(&orders[0]);
     assert_eq!((orders.len(), made.indexes()), (1, vec![3]));
     assert!(made.sources.iter().all(|(node, _)| *node != leaving));
-    // That is known for a while only.
+    // Failures are remembered for a while only.
     for (target, _) in &made.targets {
         assert!(cluster.pending.failed(c, *target));
     }
@@ -77,7 +77,7 @@ fn a_copy_that_failed_is_tried_again_when_there_is_too_little_to_decode_from() {
     lose(&mut cluster, c, 1);
     lose(&mut cluster, c, 5);
     let orders = repair(&mut cluster, now);
-    // The three that are left are read from for those two.
+    // The remaining three are the sources for those two.
     let made = reconstruction(&orders[0]);
     assert_eq!(made.indexes(), [1, 5]);
     assert!(made.sources.contains(&(leaving, 3)));

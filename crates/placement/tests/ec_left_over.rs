@@ -25,7 +25,7 @@ fn delete(cluster: &mut Cluster, c: ContainerId) {
     }
 }
 
-/// A container of rs-3-2 that was deleted while a node was away, which had that index.
+/// A container of rs-3-2 that was deleted while a node with that index was down.
 fn deleted() -> (Cluster, ContainerId) {
     let mut cluster = in_racks(9, 1);
     let (_, c) = closed(&mut cluster);
@@ -131,10 +131,10 @@ fn step() -> impl Strategy<Value = Step> {
 /// History of a DELETED container.
 #[derive(Debug, Clone)]
 enum Past {
-    /// Its blocks were all deleted but on nodes that were away, which have these indexes.
+    /// Its blocks were all deleted except on nodes that were down, which have these indexes.
     Emptied(BTreeMap<u128, u32>),
-    /// By mistake: its indexes are all there, on these nodes. The record says that it was seen to
-    /// be empty, or, as that of an earlier release, nothing.
+    /// By mistake: its indexes all exist, on these nodes. The record has it as empty, or, like that
+    /// of an earlier release, without evidence.
     Mistake(Vec<u128>, bool),
 }
 
@@ -161,7 +161,7 @@ struct World {
     c: ContainerId,
     nodes: BTreeMap<u128, Real>,
     now: u64,
-    /// Indexes that were ever ordered away.
+    /// Indexes that were ever ordered to be deleted.
     gone: BTreeSet<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Erasure coded replicas that are too many, or in the wrong rack.
+//! Erasure coded replicas that are surplus, or in the wrong rack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,7 +106,7 @@ fn what_a_node_was_to_delete_when_it_registers_again_is_ordered_once_more() {
     assert_eq!(deleted(&repair(&mut cluster, now + 2_000), c), gone, "the same one");
     assert_eq!((cluster.pending.deletions(), cluster.pending.of(c).len()), (1, 1));
     assert_eq!(repair(&mut cluster, now + 3_000), [], "it is under way");
-    // It is waited for from the second order on.
+    // Its timeout starts with the second order.
     let timeout = cluster.settings.replication.timeout;
     assert_eq!(repair(&mut cluster, now + timeout + 500), []);
     say(&mut cluster, c, gone[0], 2, ReplicaState::Deleted);
@@ -142,7 +142,7 @@ fn the_choice_does_not_depend_on_the_order_of_reports_nor_on_what_else_is_delete
         replicas.into_iter().for_each(|r| drop(report(&mut cluster, c, r, START)));
         let first = deleted(&repair(&mut cluster, now), c)[0];
         chosen.insert(first);
-        // A node that has enough to delete is waited for.
+        // SCM waits for a node with too many pending deletions.
         let (mut busy, _, _) = twice(3);
         busy.settings.replication.deletes_per_node = 1;
         busy.pending.take_changed();
@@ -210,7 +210,7 @@ fn what_is_too_many_goes_when_it_stands_where_a_missing_one_could_be() {
     say(&mut cluster, c, gone[0], 2, ReplicaState::Deleted);
     let made = reconstruction(&repair(&mut cluster, now)[0]);
     assert_eq!((made.indexes(), made.targets[0].0), (vec![5], gone[0]));
-    // While there is a node for it, or one that is busy, that is waited for.
+    // While a node could get it, or a busy one, SCM waits.
     say(&mut cluster, c, sixth, 2, ReplicaState::Deleted);
 }
 

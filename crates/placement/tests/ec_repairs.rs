@@ -67,7 +67,7 @@ fn all_good_indexes_are_sources_so_that_what_is_decoded_can_be_checked() {
     let mut cluster = in_racks(9, 3);
     let (_, c) = closed(&mut cluster);
     let now = soon(&cluster);
-    // One that leaves can be read, and one that is there twice is named once.
+    // One that leaves can be read, and a duplicate is listed once.
     let leaving = node_of(&cluster, c, 2);
     let decision = cluster.decommission(leaving, START).unwrap();
     apply(&mut cluster, &decision);
@@ -116,7 +116,7 @@ fn what_fails_is_ordered_again_elsewhere_and_what_arrived_is_not() {
     let orders = repair(&mut cluster, now);
     let made = reconstruction(&orders[0]);
     let (first, second) = (made.targets[0], made.targets[1]);
-    // One of the two is made before the coordinator gives up.
+    // One of the two is created before the coordinator fails.
     say(&mut cluster, c, first.0, first.1, ReplicaState::Closed);
     assert_eq!(repair(&mut cluster, now), [], "the other one is still under way");
     assert!(!cluster.pending.failed(c, first.0), "that one has arrived");
@@ -155,7 +155,7 @@ fn nothing_is_decoded_from_fewer_than_it_takes() {
     }
     assert_eq!(repair(&mut cluster, now), []);
     assert_eq!(health(&cluster, c), "MISSING");
-    // A third that is nothing, or has an index that there is not, does not help.
+    // A third that is empty, or has an invalid index, does not help.
     let free = free_nodes(&cluster, c);
     for (index, state) in [
         (3, ReplicaState::Invalid),
@@ -211,7 +211,7 @@ fn damaged_replicas_are_read_when_too_few_good_ones_are_left() {
     let made = reconstruction(&orders[0]);
     assert_eq!(made.indexes(), [1]);
     assert_eq!(made.sources.iter().map(|(_, index)| *index).collect::<Vec<_>>(), [2, 3, 4, 5]);
-    // When nothing else is missing, one of them is.
+    // If nothing else is missing, one of them is decoded.
     for (node, _) in &made.targets {
         cluster.pending.failed(c, *node);
     }
@@ -366,7 +366,7 @@ fn a_reconstruction_counts_as_several_copies() {
     }
     // Each counts as three: a second one begins below the limit, a third one does not.
     assert!(by_node.values().all(|n| *n <= 2), "{by_node:?}");
-    // A node in the right rack is waited for.
+    // SCM waits for a node in the right rack.
     assert!((12..=18).contains(&orders.len()), "{}", orders.len());
     assert_eq!(cluster.pending.copies(), 3 * orders.len());
     assert_eq!(repair(&mut cluster, now), []);

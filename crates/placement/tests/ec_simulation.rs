@@ -93,7 +93,7 @@ enum Step {
     Revive(u128),
     /// All nodes go that have a replica of a container.
     Part(usize),
-    /// So many nodes that are down come back.
+    /// This many failed nodes come back.
     ReviveSome(usize),
     /// SCM starts while all nodes with a replica of a container are down. After a while the failed
     /// ones come back, this many at a time.
@@ -105,7 +105,7 @@ enum Step {
     Empty(usize),
     /// A node loses its disks.
     Wipe(u128),
-    /// A replica goes bad, or says that it has another index.
+    /// A replica is damaged, or reports another index.
     Damage(u128, usize, Option<u32>),
     Decommission(u128),
     Maintain(u128),
@@ -317,7 +317,7 @@ impl World {
                     victim.index,
                     self.nodes
                 );
-                // One that is not closed yet counts: it may be all that is left of its index.
+                // One that is not closed yet counts: it may be the last of its index.
                 assert!(self.spares(n, *id), "what is left of {id} is too little without {n}");
             }
             OrderKind::ReconstructEcContainer { id, .. } => {
@@ -422,8 +422,8 @@ impl World {
                 }
             }
             (Fate::Done, OrderKind::DeleteContainer { id, index, force }) => {
-                // By force: what else was there when it was ordered may be lost by now, no rule can
-                // know.
+                // With `force`: other replicas may have been lost since the order, which no rule
+                // can detect.
                 let replicas = &mut self.nodes.get_mut(&n).unwrap().replicas;
                 let may_go = |real: &Real| {
                     let is_meant = index == 0 || index == real.index;
@@ -579,7 +579,7 @@ impl World {
                 dn.orders.clear();
                 self.register(n);
             }
-            // One that is away is not known to have lost its disks.
+            // The lost disks of a stopped node are not known.
             Step::Wipe(n) if self.nodes[&n].up => {
                 if self.configs.keys().all(|id| self.spares(n, *id)) {
                     self.nodes.get_mut(&n).unwrap().replicas.clear();
@@ -643,7 +643,7 @@ impl World {
         }
     }
 
-    /// All nodes are back and serve, and nothing happens any more.
+    /// All nodes are back and serve, without further events.
     fn run_until_stable(&mut self) {
         (1..=NODES).for_each(|n| self.play(&Step::Revive(n)));
         for round in 0..160 {

@@ -195,7 +195,7 @@ fn a_container_that_is_deleted_comes_back_when_enough_of_it_has_blocks_to_be_rea
         let (usage, now) = (Usage::default(), START);
         cluster.apply(&Change::MoveContainer { id: c, event, now, usage }).unwrap();
     }
-    // Nodes that were away come back with what the others have deleted; then a late write.
+    // Nodes that were down come back with blocks that the others have deleted; then a late write.
     for (index, there) in [(1, false), (1, false), (5, false), (3, true)] {
         let replica = part(nodes[index as usize - 1], index, ReplicaState::Closed);
         let orders = report(&mut cluster, c, replica, START);
@@ -211,7 +211,7 @@ fn an_index_with_blocks_is_not_ordered_away_again_and_again() {
     let nodes: Vec<_> = (1..=5).map(|index| lose(&mut cluster, c, index)).collect();
     let (event, usage, now) = (LifeCycleEvent::Delete, Usage::default(), START);
     cluster.apply(&Change::MoveContainer { id: c, event, now, usage }).unwrap();
-    // A node that was away has what the others have deleted; it refuses to delete it.
+    // A node that was down has blocks that the others have deleted; it refuses to delete them.
     let late = part(nodes[0], 1, ReplicaState::Closed);
     assert_eq!(report(&mut cluster, c, late.clone(), START), []);
     let later = START + cluster.settings.resend_after;

@@ -1,5 +1,5 @@
-//! Every change with every number at its limits, and what DataNodes may report: nothing panics, and
-//! SCM goes on.
+//! Every change with every number at its limits, and possible reports of DataNodes: nothing panics,
+//! and SCM continues.
 
 use placement::balance::{Choice, Configuration, Iteration};
 use placement::deletion::{DeletedBlock, Draft};

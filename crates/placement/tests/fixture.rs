@@ -13,7 +13,7 @@ pub const THREE: ReplicationConfig = ReplicationConfig::RATIS_THREE;
 pub const ONE: ReplicationConfig = ReplicationConfig::RATIS_ONE;
 pub const OWNER: &str = "omServiceIdDefault";
 
-/// When the tests begin.
+/// Start time of the tests.
 pub const START: u64 = 1_000_000;
 
 pub fn node(n: u128) -> DatanodeId {
@@ -84,7 +84,7 @@ pub fn apply(cluster: &mut Cluster, decision: &Decision) {
     }
 }
 
-/// Makes every pipeline that the rules want, numbered from `first`, and lets their members report
+/// Creates every pipeline that the rules plan, numbered from `first`, and lets their members report
 /// them; the suggested leaders lead.
 pub fn make_pipelines(cluster: &mut Cluster, first: u128, now: u64) -> Vec<PipelineId> {
     let plans = cluster.plan_pipelines();

@@ -313,7 +313,7 @@ fn a_copy_is_waited_for_when_the_other_node_has_enough_to_do() {
 
 #[test]
 fn a_quasi_closed_container_and_one_whose_log_may_go_on_keep_theirs() {
-    // It is on its way to CLOSED: that is not written down yet.
+    // Its transition to CLOSED is not committed yet.
     let (mut cluster, _) = lagging(3, 3);
     let p = make_pipelines(&mut cluster, 2, START)[0];
     let c = open_container(&mut cluster, 2, p);

@@ -41,7 +41,7 @@ fn deletions(orders: &[placement::Order]) -> Vec<u128> {
     orders.iter().filter(deletes).map(|o| o.node.0.as_u128()).collect()
 }
 
-/// Heartbeats of these nodes, and a look at all.
+/// Heartbeats of these nodes, and a check of all.
 fn beat(cluster: &mut Cluster, nodes: &[u128], now: u64) {
     for n in nodes {
         cluster.heartbeat(node(*n), now);
@@ -91,7 +91,7 @@ fn a_stale_replica_makes_no_other_one_superfluous() {
     // One with fewer copies than it needs anyway.
     report(&mut cluster, c, replica(4, ReplicaState::Deleted, 0, 0), later);
     assert_eq!(repair(&mut cluster, later), []);
-    // It is back: now there is one too many.
+    // It is back: now one is surplus.
     report(&mut cluster, c, copy(4), later);
     beat(&mut cluster, &[1, 2, 3, 4], later);
     assert_eq!(deletions(&repair(&mut cluster, later)).len(), 1);
@@ -154,7 +154,7 @@ fn the_choice_does_not_depend_on_the_order_of_reports_nor_on_what_else_is_delete
         beat(&mut cluster, &[1, 2, 3, 4, 5, 6], later);
         let first = deletions(&repair(&mut cluster, later))[0];
         chosen.insert(first);
-        // A node that has enough to delete is waited for.
+        // SCM waits for a node with too many pending deletions.
         let (mut busy, _) = closed(&order);
         beat(&mut busy, &[1, 2, 3, 4, 5, 6], later);
         busy.settings.replication.deletes_per_node = 1;

@@ -221,7 +221,7 @@ fn no_three_nodes_get_a_pipeline_before_those_that_safe_mode_waits_for() {
 #[test]
 fn two_members_are_in_one_rack_and_one_in_another() {
     let mut cluster = cluster(0, threes(3));
-    // The first rack comes first: its pipelines give way when there is a second one.
+    // The first rack comes first: its pipelines are closed when there is a second one.
     for n in 1..=3 {
         in_rack(&mut cluster, n, "/r1");
     }
@@ -347,7 +347,7 @@ proptest! {
                 nodes += 1;
                 in_rack(&mut cluster, nodes, &format!("/r{}", nodes % racks));
             }
-            // Before anything is made better the next ones come.
+            // The next nodes register before any pipeline is improved.
             next += make_pipelines(&mut cluster, next, START).len() as u128;
         }
         open_and_close_pipelines(&mut cluster, next);

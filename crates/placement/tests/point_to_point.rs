@@ -212,7 +212,7 @@ fn an_idle_node_in_another_rack_is_chosen() {
     let mut cluster = filled();
     join(&mut cluster, 8, "/default-rack", 1 << 40);
     // Nodes 4 to 7 are in another rack: 4 is fuller, 5 is the destination of another one, 6 has no
-    // room for all, 7 is left.
+    // room for all, 7 remains.
     join(&mut cluster, 4, "/r2", 1 << 30);
     join(&mut cluster, 6, "/r2", 10_000);
     wish(&mut cluster, 2, DestinationChoice::Node(node(5))).unwrap();

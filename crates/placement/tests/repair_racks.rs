@@ -11,7 +11,7 @@ use types::{ContainerId, DatanodeId};
 use crate::ec_fixture::*;
 use crate::fixture::*;
 
-/// A closed container with three replicas of which some are left, on these nodes.
+/// A closed container with the remaining ones of its three replicas on these nodes.
 fn left_on(cluster: &mut Cluster, nodes: &[u128]) -> ContainerId {
     let id = container(1);
     cluster.containers.insert(Container {

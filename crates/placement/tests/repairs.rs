@@ -12,7 +12,7 @@ fn closed_on_three(nodes: u128, racks: bool) -> (Cluster, ContainerId) {
     closed_at(START, nodes, racks)
 }
 
-/// As [`closed_on_three`], by a leader whose clock says `closed`.
+/// As [`closed_on_three`], by a leader whose clock shows `closed`.
 fn closed_at(closed: u64, nodes: u128, racks: bool) -> (Cluster, ContainerId) {
     let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
     let mut cluster = cluster(3, settings);
@@ -82,7 +82,7 @@ fn a_lost_replica_is_copied_once() {
     assert_eq!(cluster.health_report().counts["UNDER_REPLICATED"], 0);
 }
 
-/// Container 1 with five keys, closed by two members of its pipeline; the third one is behind.
+/// Container 1 with five keys, closed by two members of its pipeline; the third one lags.
 fn closed_by_two(nodes: u128) -> Cluster {
     let settings = Settings { pipeline_limit: 1, create_factor_one: false, ..settings() };
     let mut cluster = cluster(3, settings);

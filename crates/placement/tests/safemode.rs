@@ -161,7 +161,7 @@ fn an_erasure_coded_container_needs_as_many_replicas_as_it_has_data_parts() {
         replica_index: index,
         ..replica(n, ReplicaState::Closed, 1, 0)
     };
-    // The third is of an index that is known already, the others are of none that there is.
+    // The third has a known index, the others have invalid ones.
     for (n, index) in [(1, 1), (2, 2), (3, 2), (6, 0), (7, 6)] {
         report(&mut cluster, id, part(n, index), START);
         assert!(!rule(&cluster, "ECContainerSafeModeRule").holds);

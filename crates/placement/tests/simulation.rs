@@ -1,10 +1,10 @@
-//! A whole cluster played through: writers, nodes that die and come back, lost orders, SCM
+//! Random histories of a whole cluster: writers, nodes that fail and come back, lost orders, SCM
 //! restarts.
 //!
-//! Nodes are modelled by what counts here: a pipeline is a log that takes an entry while a majority
-//! of its members is up and has the group; a node that comes back catches up if the group still has
-//! its majority. The rules must never lose an acknowledged block, and must bring everything to rest
-//! once all nodes are back.
+//! Nodes are modelled by the properties that matter here: a pipeline is a log that takes an entry
+//! while a majority of its members is up and has the group; a node that comes back catches up if
+//! the group still has its majority. The rules must never lose an acknowledged block, and must
+//! complete all transitions once all nodes are back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -424,7 +424,7 @@ impl World {
                     self.carry_out(decision);
                 }
             }
-            // One is away at a time.
+            // One is down at a time.
             Step::Kill(n) if self.up().len() == self.nodes.len() => {
                 self.nodes.get_mut(&n).unwrap().up = false
             }
@@ -484,7 +484,7 @@ impl World {
         self.cluster.replicas.of(id).is_empty() && !self.alive.values().any(|c| *c == id)
     }
 
-    /// Every closed container has three replicas on two racks, and no node is left on its way.
+    /// Every closed container has three replicas on two racks, and no transition of a node is left.
     fn check_replicas(&self) -> Result<(), TestCaseError> {
         for c in self.cluster.containers.from(ContainerId(0)) {
             let Some(count) = self.cluster.replica_count(c) else { continue };
@@ -502,7 +502,7 @@ impl World {
         Ok(())
     }
 
-    /// All nodes are back and nothing new happens: everything comes to rest, every block can be
+    /// All nodes are back without further events: all transitions are completed, every block can be
     /// read.
     fn run_until_stable(&mut self) -> Result<(), TestCaseError> {
         let nodes = self.nodes.len() as u128;
@@ -521,15 +521,14 @@ impl World {
         self.check_replicas()?;
         use proto::hdds::LifeCycleState as S;
         for state in [S::Closing, S::QuasiClosed, S::Deleting] {
-            // One that was never written waits for its pipeline to go: a late write may still
+            // One that was never written waits for its pipeline's removal: a late write may still
             // arrive.
             let waits = |id: &ContainerId| {
                 let c = self.cluster.containers.get(*id).unwrap();
                 self.cluster.replicas.of(*id).is_empty()
                     && c.pipeline.is_some_and(|p| self.cluster.pipelines.is_open(p))
             };
-            // One that lost a majority of its origins with their disks: it is not known what was
-            // written last.
+            // One that lost a majority of its origins with their disks: its last write is unknown.
             let samples = self.cluster.health_report().samples;
             let stuck: Vec<_> = samples
                 .into_iter()

@@ -48,7 +48,8 @@ fn ask(cluster: &mut Cluster, types: &[StorageType], waits: bool) -> Allocation 
     })
 }
 
-/// The type of the pipeline that the next block goes to, or would if it had a container.
+/// The type of the pipeline for the next block, or of the one that would get it if it had a
+/// container.
 fn type_of(cluster: &mut Cluster, types: &[StorageType], waits: bool) -> Option<StorageType> {
     let found = ask(cluster, types, waits);
     found.shortage.first().map(|(id, _)| cluster.pipelines.get(*id).unwrap().record.storage_type)
@@ -104,7 +105,7 @@ fn a_type_whose_pipelines_are_being_made_is_waited_for() {
     }
     assert_eq!(type_of(&mut cluster, &[Ssd, Disk], true), None);
     assert_eq!(type_of(&mut cluster, &[Ssd, Disk], false), Some(Disk));
-    // Nothing comes of nodes without such disks.
+    // Nodes without such disks have no effect.
     assert_eq!(type_of(&mut cluster, &[Archive, Disk], true), Some(Disk));
 }
 
@@ -148,7 +149,7 @@ fn target_of_copy(cluster: &mut Cluster) -> Option<u128> {
     for id in nodes {
         cluster.heartbeat(id, now);
     }
-    // Node 3 takes part in nothing.
+    // Node 3 takes no part.
     cluster.decommission(node(3), now).unwrap();
     let orders = cluster.repair_containers(ContainerId(0), 100, now).decision.orders;
     orders.iter().find_map(|order| match order.kind {

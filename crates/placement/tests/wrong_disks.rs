@@ -123,7 +123,7 @@ fn what_failed_is_not_tried_again_for_a_while() {
     let timeout = cluster.settings.replication.timeout;
     assert_eq!(repair(&mut cluster, now + timeout - 1), []);
     assert_eq!(repair(&mut cluster, now + timeout), [send(3, id, 3)]);
-    // And one that went elsewhere, and came to a wrong disk there.
+    // And one that was copied elsewhere, to a wrong disk there.
     let (mut cluster, id) = on_an_ssd(&[(Ssd, ROOM)], settings());
     join(&mut cluster, 4, &[(Ssd, ROOM), (Disk, ROOM)]);
     for n in 1..=4 {
@@ -162,7 +162,7 @@ fn a_replica_that_is_missing_comes_first() {
     let orders = repair(&mut cluster, now);
     let OrderKind::ReplicateContainer { target, .. } = orders[0].kind else { panic!() };
     assert_eq!((orders.len(), target), (1, node(4)));
-    // One that is on its way to another disk of its node counts as it did.
+    // One that moves to another disk of its node counts as before.
     let (mut cluster, id) = on_an_ssd(&[(Ssd, ROOM), (Disk, ROOM)], settings());
     assert_eq!(repair(&mut cluster, now), [send(3, id, 3)]);
     join(&mut cluster, 4, &[(Disk, ROOM)]);

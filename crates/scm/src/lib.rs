@@ -9,7 +9,7 @@
 //!                              core/  lock the Cluster, ask a rule, get a Decision
 //!                                     ├─ orders  → command/  queued per DataNode, carried by heartbeat answers
 //!                                     └─ changes → Raft → state/  apply to the Cluster and to scm.db
-//!  background/  what looks at the cluster by itself: node health, pipelines, containers, the deletion log
+//!  background/  services that check the cluster: node health, pipelines, containers, the deletion log
 //! ```
 //!
 //! * **The state is one [`placement::Cluster`] under one lock**, held for a decision and never

@@ -352,7 +352,7 @@ async fn the_balancer_is_started_and_stopped_and_refuses_nodes_that_are_not_know
         let status = h.location(Type::GetContainerBalancerStatus, |_| ()).await;
         status.container_balancer_status_response.unwrap().is_running
     };
-    // Without it no iteration begins, and the run does not end by itself.
+    // Without it no iteration begins, and the run does not end.
     h.location(Type::StopReplicationManager, |_| ()).await;
     let refused = start(Some("nowhere.example")).await;
     assert!(!refused.start);

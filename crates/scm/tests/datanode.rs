@@ -20,7 +20,7 @@ pub struct Disk {
     /// Blocks that commands have deleted.
     pub deleted: Vec<i64>,
     pub acknowledges: bool,
-    /// Transactions of those commands, each as often as it came.
+    /// Transactions of those commands, including repeated ones.
     pub transactions: Vec<DeletedBlocksTransaction>,
     /// Replicas that SCM ordered to be sent to other nodes.
     pub pushed: Vec<(DatanodeId, ContainerReplicaProto)>,
@@ -68,7 +68,7 @@ impl FakeDatanode {
         Self::start_with(address, DatanodeId::random(), Arc::new(Mutex::new(disk))).await
     }
 
-    /// A node with what an earlier one left on its disk.
+    /// A node with the disk of an earlier one.
     pub async fn start_with(
         address: std::net::SocketAddr,
         id: DatanodeId,
@@ -163,7 +163,7 @@ impl FakeDatanode {
         self.notify.notify_one();
     }
 
-    /// A replica has come from another node.
+    /// A replica has arrived from another node.
     pub fn take(&self, replica: ContainerReplicaProto) {
         let mut disk = self.disk.lock();
         disk.containers.insert(replica.container_id as u64, replica.clone());

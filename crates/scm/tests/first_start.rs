@@ -17,7 +17,7 @@ use crate::members::{TIMEOUT, configuration, leader, write_file};
 /// Longer than an SCM needs to ask all others several times.
 const ROUNDS: Duration = Duration::from_millis(1500);
 
-/// An SCM that starts, on a thread of its own: it may wait for as long as the test goes on.
+/// An SCM that starts, on a thread of its own: it may wait until the end of the test.
 struct Starting(JoinHandle<Result<ScmHandle, ScmError>>);
 
 impl Starting {
@@ -36,7 +36,7 @@ impl Starting {
     }
 }
 
-/// Three SCMs that are to be: their addresses.
+/// Addresses of three SCMs that are not started yet.
 fn service(dir: &Path) -> Vec<(String, Vec<SocketAddr>)> {
     let addresses = free_addresses(12);
     let nodes = addresses.chunks(4).enumerate();
@@ -113,7 +113,7 @@ async fn a_primordial_scm_without_its_log_begins_no_group_that_another_may_have(
         format(dir.path(), node, "CID-before");
     }
     let (first, second) = (Starting::new(dir.path(), "scm1"), Starting::new(dir.path(), "scm2"));
-    // The second has a cluster by what the first says.
+    // The second has got the cluster from the first.
     until("it is told", async || is_formatted(dir.path(), "scm2")).await;
     tokio::time::sleep(ROUNDS).await;
     assert!(first.waits() && second.waits());

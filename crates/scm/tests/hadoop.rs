@@ -115,7 +115,7 @@ async fn a_creation_that_comes_again_makes_one_thing() {
     h.scm.shutdown().await;
 }
 
-/// The user is the connection's, whatever the request says.
+/// The user is the connection's, not the request's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_that_is_no_administrator_is_told_so_as_ozone_tells() {
     let h = Harness::start_with(|conf| {

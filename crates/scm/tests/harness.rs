@@ -34,8 +34,7 @@ pub fn configuration(dir: &Path) -> Configuration {
         ("ozone.scm.block.client.address", "127.0.0.1:0"),
         ("ozone.scm.datanode.address", "127.0.0.1:0"),
         ("ozone.scm.http-address", "127.0.0.1:0"),
-        // Longer than any test waits: a node dies by `Harness::dies`, and never because a busy
-        // machine holds it up.
+        // Dropped nodes are dead soon; those delayed by a busy machine are not.
         ("ozone.scm.stale.node.interval", "300s"),
         ("ozone.scm.dead.node.interval", "600s"),
         ("ozone.scm.heartbeat.thread.interval", "100ms"),

@@ -116,7 +116,7 @@ impl Nodes {
         tokio::time::timeout(TIMEOUT, scm.ready_for(THREE)).await.expect("a pipeline is open");
     }
 
-    /// Ids of the transactions that came, each with the blocks that it was for.
+    /// Ids of the received transactions, each with its blocks.
     fn transactions(&self) -> BTreeMap<i64, BTreeSet<i64>> {
         let mut seen = BTreeMap::new();
         for (_, disk) in &self.disks {
@@ -150,7 +150,8 @@ fn all_above(kind: &str, known: &mut BTreeSet<i64>, fresh: &[i64]) {
 }
 
 impl Given {
-    /// Has the leader give out ids of each kind, all of which must be new and behind all before.
+    /// Has the leader hand out ids of each kind, all of which must be new and greater than all
+    /// before.
     async fn work(&mut self, scm: &ScmHandle, nodes: &Nodes) {
         let at = scm.addresses();
         // The SCM may have been elected a moment ago.
@@ -176,7 +177,7 @@ impl Given {
         assert!(made.iter().all(|id| !known.contains(id)), "{made:?} twice");
         all_above("container", &mut self.containers, &fresh.into_iter().collect::<Vec<_>>());
 
-        // A replica that is there has the blocks to delete.
+        // Existing replicas have the blocks to delete.
         for node in &nodes.up {
             for id in &self.containers {
                 node.write(types::ContainerId::from_wire(*id), 1_000, 1 << 20);
@@ -238,7 +239,7 @@ async fn no_id_is_given_out_twice_and_all_rise_when_another_scm_leads() {
         given.work(leads, &nodes).await;
         hand_over(&scms, from, to).await;
     }
-    // One after the other is away for a while; the last leader is killed.
+    // One after the other is down for a while; the last leader is killed.
     for round in 0..3 {
         let lead = leader(&scms).await;
         let leads = scms[lead].as_ref().unwrap();

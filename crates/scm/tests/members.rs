@@ -127,7 +127,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
         roles.len() == 3 && !roles.iter().any(|role| role.contains(&gone))
     })
     .await;
-    // The fourth counts: with one more down two of three go on.
+    // The fourth counts: with one more down two of three continue.
     let down = (0..3).find(|n| *n != second && scms[*n].is_some());
     if let Some(down) = down {
         scms[down].take().unwrap().shutdown().await;
@@ -138,7 +138,7 @@ async fn a_fourth_scm_joins_and_the_leader_is_decommissioned() {
     futures::future::join_all(scms.into_iter().flatten().map(ScmHandle::shutdown)).await;
 }
 
-/// Files and addresses of SCMs that are to be, and the first three of them, which run.
+/// Files and addresses of SCMs, of which the first three run.
 pub async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>>) {
     let dir = tempfile::tempdir().unwrap();
     let nodes: Vec<(String, Vec<SocketAddr>)> = free_addresses(count * 4)
@@ -162,8 +162,8 @@ pub async fn three_of(count: usize) -> (tempfile::TempDir, Vec<Option<ScmHandle>
     (dir, scms)
 }
 
-/// Has the leader let an SCM in that does not run, whose directory was made and whose log was not:
-/// as if it had ended before it heard the answer.
+/// Has the leader add an SCM that does not run, with a directory and without a log: as if it had
+/// stopped before it got the response.
 async fn let_in(leads: &ScmHandle, options: &ScmOptions) {
     let me = &options.members.as_ref().unwrap().me;
     let version = service::VersionFile::new("SCM", leads.cluster_id(), 1, 1);
@@ -211,7 +211,7 @@ async fn an_scm_that_ended_while_it_joined_goes_on_when_it_is_started_again() {
     scms.push(Some(Scm::start_with(options("scm4")).await.unwrap()));
     until("the fourth votes", async || votes(&scms, 4).await).await;
     assert!(!note.exists(), "its log knows the members now");
-    // It was let in, and ended before its log was there.
+    // It was added, and stopped before its log was created.
     let_in(scms[leader(&scms).await].as_ref().unwrap(), &options("scm5")).await;
     scms.push(Some(Scm::start_with(options("scm5")).await.unwrap()));
     until("the fifth votes", async || votes(&scms, 5).await).await;

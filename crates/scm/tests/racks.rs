@@ -61,7 +61,7 @@ async fn pipelines_span_two_racks_whatever_order_the_nodes_came_in() {
     h.scm.shutdown().await;
 }
 
-/// The lines of a tree: what Ozone's own says of the same nodes, apart from the nodes' details.
+/// The lines of a tree: as Ozone's own shows the same nodes, apart from the nodes' details.
 fn lines(node: &InnerNode, depth: usize, out: &mut Vec<String>) {
     let at = node.node_topology.as_ref().unwrap();
     out.push(format!(

@@ -9,8 +9,8 @@ use crate::harness::{Harness, THREE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelines_are_open_at_once_after_three_nodes_have_registered() {
-    // The service that makes pipelines runs by itself at the start alone: were they not made when
-    // the third node registers, they would come later than the test waits for anything.
+    // The service that creates pipelines runs at the start and then at its interval: if they were
+    // not created when the third node registers, they would be too late for the test's limit.
     let h =
         Harness::start_with(|conf| conf.with("ozone.scm.pipeline.creation.interval", "1h")).await;
     let nodes = {

@@ -102,7 +102,7 @@ async fn a_port_that_is_taken_is_named_with_its_key() {
         .with("ozone.scm.block.client.address", h.scm.addresses().block);
     let error = Scm::start(&conf).await.map(drop).unwrap_err().to_string();
     assert!(error.contains("ozone.scm.block.client.address"), "{error}");
-    // Nothing is left behind: the directory can be used at once.
+    // All resources are released: the directory can be used at once.
     let conf = conf.with("ozone.scm.block.client.address", "127.0.0.1:0");
     Scm::start(&conf).await.unwrap().shutdown().await;
     h.scm.shutdown().await;

@@ -8,7 +8,7 @@
 //! | repair, urgency | a round over all containers |
 //! | full_repair, copy, victim, in_the_way, mend, mending, pair | repair of full copies |
 //! | ec_repair, ec_sources, ec_spread, ec_renew, ec_delete | repair of erasure coded containers |
-//! | storage_type, wrong_disk, moving | replicas that are to be elsewhere |
+//! | storage_type, wrong_disk, moving | replicas that belong elsewhere |
 
 pub(crate) mod backoff;
 mod copy;

@@ -67,7 +67,7 @@ impl Task {
     }
 }
 
-/// A replica that is to be created or deleted.
+/// A replica to create or delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pending {
     /// Its node.
