@@ -24,7 +24,7 @@ use clap::Parser;
 
 use seeds::Command;
 
-/// Does what the command line says.
+/// Executes the command line.
 pub fn run() -> ExitCode {
     match Command::parse().run() {
         Ok(true) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ use client::ScmClient;
 /// that.
 const PATIENCE: u32 = 60;
 
-/// Looks at SCM's safe mode, again and again.
+/// Checks SCM's safe mode repeatedly.
 #[derive(Debug, Default)]
 pub struct Operator {
     looks: u32,

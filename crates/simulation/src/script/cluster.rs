@@ -189,7 +189,7 @@ impl Cluster {
         self.operator.reconnect(|| Clients::connect(&self.layout.current()))
     }
 
-    /// Says whether a server's next start is with `--bootstrap`.
+    /// Sets if a server's next start is with `--bootstrap`.
     ///
     /// # Errors
     /// When there is no such server.

@@ -58,7 +58,7 @@ impl Cluster {
         servers.filter(|server| matches!(server, Server::Scm(_)) && self.runs(*server)).collect()
     }
 
-    /// The SCM that leads by what one of them says.
+    /// The leading SCM, as reported by one of them.
     ///
     /// # Errors
     /// When it does not answer, or has none.
@@ -73,8 +73,7 @@ impl Cluster {
         self.machines().server_at(host).with_context(|| format!("{leader} leads"))
     }
 
-    /// The SCM that leads: it says so itself, and no SCM that runs says of another one that it
-    /// does.
+    /// The leading SCM: it reports itself as the leader, and no running SCM reports another one.
     ///
     /// # Errors
     /// When none does, or they do not agree.
@@ -95,7 +94,7 @@ impl Cluster {
     /// Checks that all running SCMs have the same leader.
     ///
     /// # Errors
-    /// The first that has not, or that says something else.
+    /// The first that has none, or another one.
     pub fn scms_agree(&mut self) -> anyhow::Result<Server> {
         let leader = self.scm_leader()?;
         for scm in self.running_scms() {
@@ -105,7 +104,7 @@ impl Cluster {
         Ok(leader)
     }
 
-    /// Decommissions an SCM; says why that was not done.
+    /// Decommissions an SCM; returns the reason of a refusal.
     ///
     /// # Errors
     /// When no SCM answers.

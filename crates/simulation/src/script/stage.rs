@@ -1,8 +1,8 @@
 //! Operations of every script: it starts, ends, damages and isolates servers, lets time pass, and
 //! checks expectations.
 //!
-//! A server that ends by itself is started again, as a service manager would; one that the script
-//! ended stays so until the script starts it.
+//! A server that ends by itself is restarted, as by a service manager; one that the script ended
+//! stays stopped until the script starts it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Machines {
         &self.servers
     }
 
-    /// Starts what ended by itself.
+    /// Restarts servers that ended by themselves.
     ///
     /// # Errors
     /// When that cannot be done.
@@ -169,7 +169,7 @@ pub trait Stage: Sized {
         Ok(())
     }
 
-    /// Leaves a server alone that may end by itself: it is not started again.
+    /// Does not restart a server that may end by itself.
     ///
     /// # Errors
     /// When there is no such server.
@@ -215,7 +215,7 @@ pub trait Stage: Sized {
         Ok(())
     }
 
-    /// Starts a server that is to end by itself, and looks that it does and that it stays so.
+    /// Starts a server that has to end by itself, and checks that it does and stays stopped.
     ///
     /// # Errors
     /// When it runs.
@@ -276,7 +276,7 @@ pub trait Stage: Sized {
         Ok(())
     }
 
-    /// Waits until something holds, and looks each second. An `Err` says how it is instead.
+    /// Waits until a condition holds, checked each second. An `Err` has the current state.
     ///
     /// # Errors
     /// When it does not hold in time: the expectation, the time, and the state of all.
@@ -303,7 +303,7 @@ pub trait Stage: Sized {
         }
     }
 
-    /// Looks each second that something goes on to hold.
+    /// Checks each second that a condition still holds.
     ///
     /// # Errors
     /// When it does not: the expectation, the time, and the state of all.

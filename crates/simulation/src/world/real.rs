@@ -105,7 +105,7 @@ real! {
     _ZNSt13random_device9_M_getvalEv(device: *mut c_void) -> c_uint;
 }
 
-/// Says something on standard error, past everything that is simulated.
+/// Writes to the real standard error, bypassing the simulation.
 pub fn say(text: &str) {
     // SAFETY: the bytes are valid for the length given.
     unsafe { write(2, text.as_ptr().cast(), text.len()) };

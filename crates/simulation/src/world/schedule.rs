@@ -386,8 +386,9 @@ impl World {
         }
     }
 
-    /// Never picks a thread of that process again, but for those that hold a lock of the C library,
-    /// which threads of other processes may wait for. Says whether the calling thread is forgotten.
+    /// Never picks a thread of that process again, except those that hold a lock of the C library,
+    /// for which threads of other processes may wait. Returns `true` if the calling thread is
+    /// forgotten.
     pub(super) fn forget_threads(&mut self, process: usize) -> bool {
         let Schedule { threads, ready, .. } = &mut self.schedule;
         let ends = |thread: &Thread| thread.process == process && thread.locks <= 0;

@@ -1,6 +1,5 @@
-//! Looks at the disks of all DataNodes again and again: a closed replica may be removed only while
-//! there is another one of its index, and where no disk spoils anything, no DataNode may find a
-//! replica damaged.
+//! Checks the disks of all DataNodes repeatedly: a closed replica may be removed only while another
+//! one of its index exists, and where no disk damages data, no DataNode may find a replica damaged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -60,7 +59,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at all disks.
+    /// Reads all disks.
     pub fn scan(&mut self, layout: &Layout) {
         let before = self.read(layout);
         for (place, (_, replica)) in before {

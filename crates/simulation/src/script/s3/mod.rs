@@ -39,8 +39,8 @@ impl S3 {
         request.send(self.gateways[gateway % self.gateways.len()], &self.credentials).await
     }
 
-    /// Sends a request until it is answered, through one gateway after the other. Says besides
-    /// whether an attempt before may have been carried out.
+    /// Sends a request until it gets a response, through one gateway after the other. Also returns
+    /// `true` if an earlier attempt may have been executed.
     async fn until_answered(&self, request: &Request) -> (Answer, bool) {
         let mut is_unsure = false;
         let mut attempt = 0;

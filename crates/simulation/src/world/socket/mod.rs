@@ -195,7 +195,7 @@ fn acknowledge_arrived(world: &mut World, id: usize) {
     make_room(world, peer, count);
 }
 
-/// So many bytes that a sender sent need no room any more.
+/// Frees `count` bytes of a sender's buffer.
 fn make_room(world: &mut World, sender: Option<usize>, count: usize) {
     if let Some(id) = sender
         && let Some(sender) = world.socket(id)
