@@ -3,9 +3,9 @@
 //! The order of a start:
 //!
 //! 1. The role locks its directory, opens its tables, and opens host and log with
-//!   [`RaftLog::open`].
+//!    [`RaftLog::open`].
 //! 2. If the log does not contain the group ([`RaftLog::holds`]) the role determines the members:
-//!   from its configuration, or from others that are already running ([`join`], [`JoinNote`]).
+//!    from its configuration, or from others that are already running ([`join`], [`JoinNote`]).
 //! 3. [`RaftLog::start`] starts the group and returns the running [`Service`].
 //!
 //! Use by a role:

@@ -3,7 +3,7 @@
 //! Everything here is plain data: no I/O, no clock. Rules and servers work with these types; the
 //! generated messages of `proto` stay at the edges and in the tables.
 //!
-//! * [`ids`]: ids ([`ContainerId`], [`BlockId`], [`PipelineId`], [`DatanodeId`])
+//! * [`ids`]: numbers and UUIDs ([`ContainerId`], [`BlockId`], [`PipelineId`], [`DatanodeId`])
 //! * [`replication`]: number and kind of copies ([`ReplicationConfig`])
 //! * [`node`]: a DataNode and its ports ([`DatanodeDetails`])
 //! * [`pipeline`]: the group of DataNodes that a block is written through ([`Pipeline`])

@@ -2,14 +2,14 @@
 //! the background.
 //!
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
-//!   it.
+//!    it.
 //! 2. *Reclaim*: the blocks' rows are deleted, and the tables are flushed, so that no replay brings
-//!   them back. While clients write, the work waits for a flush with another cause
-//!   (`store/unfreed_space.rs`).
+//!    them back. While clients write, the work waits for a flush with another cause
+//!    (`store/unfreed_space.rs`).
 //! 3. Files are unlinked, records punched, dead segments dropped, and half-dead ones compacted if
-//!   no more blocks of their container are to be deleted.
+//!    no more blocks of their container are to be deleted.
 //! 4. The transaction's row is deleted. A crash before that repeats 2 and 3, which then find less
-//!   to do.
+//!    to do.
 //!
 //! A transaction may come before the block itself, on a replica that lags behind its pipeline's
 //! log, or before the last entry of a block whose client put it and writes on. Such a block is

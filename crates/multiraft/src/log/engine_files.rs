@@ -20,13 +20,13 @@
 //!
 //! 1. `src/file_pipe_log/format.rs`: names of files and of the lock, header, versions;
 //! 2. `src/log_batch.rs`: header of a batch, how its parts are sealed, available compressions
-//!   (`valid_batch` rejects all but 0 and 1);
+//!    (`valid_batch` rejects all but 0 and 1);
 //! 3. `src/config.rs`: the default format version and alignment (version 2 without alignment, else
-//!   `header` finds no header), and the checks of `AbsoluteConsistency`;
+//!    `header` finds no header), and the checks of `AbsoluteConsistency`;
 //! 4. `src/event_listener.rs` and `FileBlockHandle`: `on_append_log_file` is called for each write,
-//!   before `write` returns, with the file and the written range;
+//!    before `write` returns, with the file and the written range;
 //! 5. `src/engine.rs`: a write syncs on request, and one that fails with `TryAgain`, or for lack of
-//!   space, leaves nothing behind.
+//!    space, leaves nothing behind.
 //!
 //! The test below, `check.rs`, `tests/damage.rs` and `tests/crash.rs` verify all that with files
 //! written by the engine; `make simulate ARGS="--faults disks"` does so with power losses.
