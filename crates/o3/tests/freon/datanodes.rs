@@ -16,7 +16,7 @@ fn chunks_are_written_and_compared_on_every_replica() {
     assert!(owners.iter().any(|container| container["owner"] == "freon-run"), "{owners:?}");
     // There are no more, and none of another prefix.
     assert!(fail(&cluster, "dcv -n 46 -t 1 -s 2048 -p run").contains("test 45 failed"));
-    assert!(fail(&cluster, "dcv -n 1 -p other").contains("no container was made by dcg"));
+    assert!(fail(&cluster, "dcv -n 1 -p other").contains("dcg has created no container"));
     // The same container is written on.
     let one = run(&cluster, "dcg -n 60 -t 4 -s 2048 -p run");
     assert_eq!(counts(&one), [60, 0, 60 * 2048], "{one}");
