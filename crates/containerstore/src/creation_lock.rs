@@ -165,7 +165,7 @@ mod tests {
         assert!(locks.lock(id).add_copy("DS-2").is_none(), "there is one");
         let written = AtomicBool::new(false);
         let step = copy.step();
-        // A disk that hangs in the step would hold this up for ever.
+        // A disk that hangs in the step would delay this forever.
         assert!(locks.end_copy(id, "DS-2").is_none());
         assert!(copy.has_ended());
         std::thread::scope(|scope| {

@@ -24,7 +24,7 @@ use crate::disk::Disk;
 use crate::error::Result;
 use crate::tables::{self, CLOSED, ClosedRow};
 
-/// All rows of a disk. One that does not decode is left out: the file says the same.
+/// Reads all rows of a disk. One that does not decode is skipped: the file has the same contents.
 pub(crate) fn read(disk: &Disk) -> Result<FxHashMap<ContainerId, ClosedRow>> {
     let mut rows = FxHashMap::default();
     let mut cursor = disk.db.iter(CLOSED, IterRange::all())?;
@@ -79,7 +79,7 @@ pub(crate) fn are_whole<'a>(mut segments: impl Iterator<Item = &'a SegmentInfo>)
 }
 
 impl Container {
-    /// Puts the row of a container that is CLOSED, also in its file. The caller ensures that the
+    /// Puts the row of a container that is CLOSED in its file, too. The caller ensures that the
     /// file is not written meanwhile. Without the row the next start reads the file.
     pub(crate) fn note_closed(&self) {
         let (ContainerState::Closed, Some(sealed)) = (self.state(), self.sealed()) else { return };

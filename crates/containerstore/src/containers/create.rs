@@ -37,7 +37,7 @@ pub struct NewContainer {
     pub pipeline: Option<PipelineId>,
     /// Its disk; chosen when `None`.
     pub disk: Option<Arc<Disk>>,
-    /// The storage type of the disk that is chosen, if one has room; any when `None`.
+    /// The storage type of the chosen disk, if one has space; any type if `None`.
     pub storage_type: Option<StorageType>,
     /// Its state.
     pub state: InitialState,
@@ -82,7 +82,7 @@ impl Container {
         })
     }
 
-    /// Makes the directories and the `.container` file, durably. No other thread may know the id
+    /// Creates the directories and the `.container` file, durably. No other thread may have the id
     /// yet.
     pub(crate) fn create(
         new: &NewContainer,
@@ -120,10 +120,10 @@ impl Container {
         self.meta.lock().sealed
     }
 
-    /// Makes the rows durable and notes what they say at least. No write may come any more. Blocks.
+    /// Makes the rows durable and records the minimum of their counts. No write may follow. Blocks.
     pub(crate) fn seal(&self) -> Result<()> {
         let sums = {
-            // What the sums say is in the tables.
+            // The tables have the present sums.
             let _commit = self.commit.lock();
             self.sums()
         };

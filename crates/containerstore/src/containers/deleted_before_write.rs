@@ -1,10 +1,10 @@
 //! Blocks that were deleted before all of their entries were applied.
 //!
-//! A replica that lags comes to a PutBlock whose block is deleted already: by an order of SCM that
-//! was here first, or everywhere else, so that none has the bytes any more. Also the client of a
-//! block that was put, and deleted by another client, may put it again. The deletion is noted
-//! durably before the entry is confirmed, so that applying the log depends on nothing but the log
-//! and this disk. The notes end when the container takes no more writes.
+//! A lagging replica applies a PutBlock whose block is deleted already: by an order of SCM that
+//! arrived here first, or on all other replicas, so that none has the bytes any more. Also the
+//! client of a block that was put, and deleted by another client, may put it again. The deletion is
+//! durably recorded before the entry is confirmed, so that applying the log depends on nothing but
+//! the log and this disk. The notes end when the container takes no more writes.
 
 use metastore::{Batch, Durability};
 use rustc_hash::FxHashMap;
@@ -40,7 +40,7 @@ impl DeletedBeforeWrite {
         self == Self::Entries(index)
     }
 
-    /// As a row's value: nothing, or the index, eight bytes, big endian.
+    /// Encodes a row's value: empty, or the index, eight bytes, big endian.
     pub fn encode(self) -> Vec<u8> {
         match self {
             Self::All => Vec::new(),
@@ -48,7 +48,7 @@ impl DeletedBeforeWrite {
         }
     }
 
-    /// Of a row's value; `None` when it is none.
+    /// Decodes a row's value; `None` if it is invalid.
     pub fn decode(value: &[u8]) -> Option<Self> {
         match value {
             [] => Some(Self::All),
@@ -104,8 +104,8 @@ impl Container {
         self.meta.lock().deletions
     }
 
-    /// Ends the notes of a container that takes no more writes: nothing is applied to it that they
-    /// could keep out. Rows that stay are removed when the container is loaded.
+    /// Ends the notes of a container that takes no more writes: no entry that they cover is applied
+    /// to it. Rows that stay are removed when the container is loaded.
     pub(crate) fn end_deleted_early(&self) {
         // A deletion that found it in its earlier state adds its notes before.
         let _commit = self.commit.lock();

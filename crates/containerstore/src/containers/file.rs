@@ -1,7 +1,8 @@
 //! The `.container` file: YAML as Ozone writes and reads it.
 //!
 //! `checksum` is the SHA-256 of the document with 64 zeros in its own place. Paths in the file are
-//! for other readers; we go by where the file lies, so that a disk can be mounted elsewhere.
+//! for other readers; this program uses the place of the file, so that a disk can be mounted
+//! elsewhere.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -25,7 +26,7 @@ pub(crate) struct ContainerFile {
     pub id: ContainerId,
     pub state: ContainerState,
     pub fixed: Fixed,
-    /// In Ozone's field for what users note about a container.
+    /// In Ozone's field for users' notes about a container.
     pub sealed: Option<Sealed>,
 }
 
@@ -150,7 +151,7 @@ impl Container {
     /// state. The caller ensures that neither changes. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be read, or makes no sense.
+    /// When the file cannot be read, or is invalid.
     pub(crate) fn check_file(&self, state: ContainerState) -> Result<Option<String>> {
         let path = self.path().join("metadata").join(format!("{}.container", self.id));
         let file = ContainerFile::read(&path)?;

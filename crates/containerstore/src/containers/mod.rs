@@ -83,15 +83,15 @@ pub struct Container {
     /// Held from computing new sums until they are written: rounds and deletions of one container
     /// do not mix.
     pub(crate) commit: OrderedMutex<()>,
-    /// One change of state at a time.
+    /// Serializes changes of its state.
     pub(crate) changing: OrderedMutex<()>,
     pub(crate) segments: OrderedMutex<Segments>,
-    /// One writer of queued records at a time, so that a sync covers what was queued before.
+    /// Serializes writes of queued records, so that a sync covers the ones queued before.
     pub(crate) writing: OrderedMutex<()>,
     traffic: Traffic,
-    /// Of chunks that came without a log since it was made or opened; few containers have any.
+    /// Chunks written without a log since it was created or opened; few containers have any.
     writes: OnceLock<Tracker>,
-    /// When it was scanned.
+    /// Times of its scans.
     pub(crate) scanned: ScanTimes,
     /// SCM has received a report that it is full.
     pub(crate) full: AtomicBool,
@@ -110,7 +110,7 @@ pub(crate) struct Fixed {
 
 struct Meta {
     state: ContainerState,
-    /// Of a container that had rows when it was sealed.
+    /// Minimum of its counts, if it had rows when it was sealed.
     sealed: Option<Sealed>,
     sums: Sums,
     deleted_early: FxHashMap<LocalId, DeletedBeforeWrite>,
@@ -167,7 +167,7 @@ impl Container {
         &self.disk
     }
 
-    /// When it was scanned.
+    /// Returns the times of its scans.
     pub fn scan_times(&self) -> &ScanTimes {
         &self.scanned
     }
@@ -182,7 +182,7 @@ impl Container {
         &self.dir
     }
 
-    /// As it is now.
+    /// Returns its present state and counts.
     pub fn info(&self) -> ContainerInfo {
         let meta = self.meta.lock();
         let Sums { bcsid, blocks, used, pending_delete, delete_tx, .. } = meta.sums;
@@ -262,7 +262,7 @@ impl Container {
         matches!(self.state(), ContainerState::Closed | ContainerState::QuasiClosed)
     }
 
-    /// The checksum of its Merkle tree, unless it is not known, or not to be trusted.
+    /// Returns the checksum of its Merkle tree, unless it is unknown or invalid.
     pub(crate) fn known_checksum(&self) -> Option<u64> {
         let known = self.sums().checksum;
         (known != 0 && self.is_settled()).then_some(known)
@@ -343,7 +343,7 @@ impl Container {
         }
     }
 
-    /// Goes on counting where another replica of it stopped.
+    /// Continues the counts of another replica of it.
     pub(crate) fn continue_counting(&self, other: &Self) {
         let (to, from) = (&self.traffic, &other.traffic);
         for (to, from) in [

@@ -45,7 +45,7 @@ pub(crate) fn take_away(container: &Container, forget: impl FnOnce()) -> Result<
     fs::remove_dir_all(&aside).map_err(|e| StorageError::disk(&aside, e))
 }
 
-/// Moves the folder of a container to where removed ones lie, durably. The next start removes it,
+/// Durably moves the folder of a container to the folder of removals. The next start removes it,
 /// and the rows of the container if nothing else is in its place.
 pub(crate) fn set_aside(disk: &Disk, from: &Path, to: &Path) -> Result<()> {
     remove_folder(to)?;
@@ -73,7 +73,7 @@ pub(crate) fn drop_rows(disk: &Disk, id: ContainerId) -> Result<()> {
     Ok(disk.db.flush()?)
 }
 
-/// Removes rows that a copy or a removed replica left on the disk, before a container is made.
+/// Removes rows that a copy or a removed replica left on the disk, before a container is created.
 pub(crate) fn drop_left_rows(disk: &Disk, id: ContainerId) -> Result<()> {
     for table in PER_CONTAINER {
         let mut cursor = disk.db.iter(table, IterRange::prefix(tables::prefix(id)))?;

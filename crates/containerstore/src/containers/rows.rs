@@ -25,7 +25,7 @@ pub(crate) const PAGE: usize = 500;
 const READAHEAD: usize = 1 << 20;
 
 impl Container {
-    /// The next rows behind a block, [`PAGE`] at most. Blocks.
+    /// Returns the next rows after a block, [`PAGE`] at most. Blocks.
     ///
     /// # Errors
     /// When the disk fails, or one of the rows does not decode.
@@ -69,8 +69,8 @@ impl Container {
         Ok(deleted)
     }
 
-    /// The rows of blocks, which are in ascending order and there once each. Neighbours are read
-    /// one behind the other, for a fraction of what a look-up of each costs. Blocks.
+    /// Returns the rows of blocks, which are in ascending order and unique. Neighbours are read one
+    /// after the other, for a fraction of the cost of single look-ups. Blocks.
     ///
     /// # Errors
     /// When the disk fails, or one of the rows does not decode.

@@ -17,8 +17,8 @@ pub(crate) fn segment_file_name(number: u32) -> String {
 pub(crate) struct Segments {
     /// All segments, by number.
     pub(crate) infos: BTreeMap<u32, SegmentInfo>,
-    /// Highest number ever used: a segment that is dropped does not give its number to another
-    /// file, which readers of the old one could take for it.
+    /// Highest number ever used: the number of a dropped segment is not reused, since readers of
+    /// the old file could confuse the two.
     pub(crate) highest: u32,
     /// Records (and segment headers) not written yet, in the order in which they came.
     pub(crate) queue: Vec<(u32, u64)>,

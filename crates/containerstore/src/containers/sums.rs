@@ -22,7 +22,7 @@ pub(crate) struct Sums {
     pub(crate) used: u64,
     pub(crate) pending_delete: u64,
     pub(crate) delete_tx: u64,
-    /// The checksum of the Merkle tree of its blocks; 0 is not known.
+    /// The checksum of the Merkle tree of its blocks; 0 if unknown.
     pub(crate) checksum: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::store::{Freed, Place};
 pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId]) -> Result<()> {
     let io = &container.disk().io;
     let fail = StorageError::io(container.id());
-    // Also for blocks without a row: chunks of a write that was given up.
+    // Also for blocks without a row: chunks of an abandoned write.
     let files = blocks.iter().map(|local| container.block_path(*local).to_path_buf());
     block_on(io.unlink(files.collect())).map_err(&fail)?;
     let mut punches = Vec::new();
@@ -31,8 +31,8 @@ pub(super) fn free_space(freed: &Freed, container: &Container, blocks: &[LocalId
     block_on(join_all(punches)).into_iter().collect::<Result<(), _>>().map_err(fail)
 }
 
-/// Drops segments without live records, and copies half-dead ones if no more of the container
-/// is to be deleted behind `end`; says how many of each.
+/// Drops segments without live records, and copies half-dead ones if no more blocks of the
+/// container are to be deleted after `end`; returns the numbers of both.
 pub(super) fn tidy_segments(
     container: &Arc<Container>,
     end: Option<Place>,
@@ -67,7 +67,7 @@ pub(super) fn tidy_segments(
 }
 
 impl Container {
-    /// Seals the active segment when nothing in it lives: its space can come back at once.
+    /// Seals the active segment if it has no live records: its space can be freed at once.
     fn seal_empty(&self) {
         let mut segments = self.segments.lock();
         if let Some(mut last) = segments.infos.last_entry() {

@@ -1,5 +1,5 @@
-//! Deleting blocks: SCM's transactions are taken durably and answered at once; the blocks go in
-//! the background.
+//! Deleting blocks: SCM's transactions are durably recorded and acknowledged at once; the blocks
+//! are deleted in the background.
 //!
 //! 1. *Take*: the transaction becomes a row, with the database's own log synced. Now SCM may forget
 //!    it.
@@ -11,12 +11,12 @@
 //! 4. The transaction's row is deleted. A crash before that repeats 2 and 3, which then find less
 //!    to do.
 //!
-//! A transaction may come before the block itself, on a replica that lags behind its pipeline's
-//! log, or before the last entry of a block whose client put it and writes on. Such a block is
-//! noted as deleted early, and dropped when it comes. Or it comes after all others have carried the
-//! deletion out, and none has its bytes any more: one of them says so, and the late one notes it
-//! before it confirms the entry (`proof.rs`): what applying an entry comes to depends on the log
-//! and this disk alone.
+//! A transaction may arrive before the block itself, on a replica that lags behind its pipeline's
+//! log, or before the last entry of a block whose client put it and continues writing. Such a block
+//! is noted as deleted early, and dropped when it arrives. Or it arrives after all others have
+//! carried the deletion out, and none has its bytes any more: one of them proves that, and the
+//! lagging one records it before it confirms the entry (`proof.rs`): the result of applying an
+//! entry depends on the log and this disk alone.
 
 mod free;
 mod pending;

@@ -44,8 +44,9 @@ impl PendingDeletions {
 }
 
 impl ContainerStore {
-    /// Counts what is pending, up to `limit` transactions of each disk, and names a disk that does
-    /// not answer in `time`. One that hangs holds one thread, however often this is asked.
+    /// Counts pending deletions, up to `limit` transactions of each disk, and names a disk that
+    /// does not respond within `time`. One that hangs holds one thread, however many calls there
+    /// are.
     ///
     /// # Errors
     /// When a disk cannot be read; one that has failed is skipped.

@@ -1,5 +1,5 @@
-//! Proof that a block was deleted, for another replica that looks for its bytes, and what that one
-//! makes of it.
+//! Proof that a block was deleted, for another replica that searches for its bytes, and its use
+//! there.
 
 use metastore::{Batch, Durability};
 use types::BlockId;

@@ -130,7 +130,7 @@ impl ContainerStore {
         for some in &freed {
             rests.rest();
             let ended = waiting.may_end(some);
-            // One of which a part stayed is done once more.
+            // Transactions with remaining blocks are done once more.
             done.more |= ended.len() < some.rows.transactions.len();
             finish(some, &ended)?;
         }
@@ -140,7 +140,7 @@ impl ContainerStore {
         Ok(done)
     }
 
-    /// Removes the rows of `limit` blocks at most, and says of how many.
+    /// Removes the rows of `limit` blocks at most, and returns their number.
     fn remove_rows_of(
         &self,
         disk: &Disk,
@@ -158,7 +158,7 @@ impl ContainerStore {
                     done.more = true;
                     return removed;
                 }
-                // Gone meanwhile, rows and all.
+                // Removed meanwhile, with its rows.
                 let Ok(container) = self.container(id) else { break };
                 if container.disk().id() != disk.id() {
                     // Moved meanwhile: that disk has its transactions.
@@ -168,7 +168,7 @@ impl ContainerStore {
                 let (some, more) = match remove_rows(&container, after, left.min(most)) {
                     Ok(Some(some)) => some,
                     Ok(None) => break,
-                    // One bad container does not keep the others from their space.
+                    // One bad container does not stop the others.
                     Err(error) => {
                         tracing::error!(container = %id, %error, "cannot delete blocks");
                         break;
@@ -184,7 +184,7 @@ impl ContainerStore {
                     self.note_changed(id);
                 }
                 self.leave_cache(id, &some.rows.blocks);
-                // For its notes.
+                // Because of the number of its notes.
                 self.check_fullness(&container);
                 waiting.add(some, &disk.flushes);
                 // The rest of the batch exceeds a work.
@@ -220,8 +220,8 @@ fn end_of(freed: &[Work], container: &Container) -> Option<Place> {
     of_this.filter_map(|work| work.rows.end).max()
 }
 
-/// Step two: the rows of the next blocks go. Says whether the container has more to do; `None` when
-/// it was removed or moved to another disk just now.
+/// Step two: removes the rows of the next blocks. Returns the work, and `true` if there is more;
+/// `None` if it was removed or moved to another disk just now.
 fn remove_rows(
     container: &Arc<Container>,
     after: Option<Place>,
@@ -252,8 +252,8 @@ fn remove_rows(
     let (mut sums, mut segments, mut early) = (container.sums(), BTreeSet::new(), Vec::new());
     for (local, row) in portion.blocks.iter().zip(container.block_rows(&portion.blocks)?) {
         let key = tables::block_key(id, *local);
-        // An entry of it may still come: this replica may lag behind its log, or the block's client
-        // writes on.
+        // An entry of it may still follow: this replica may lag behind its log, or the block's
+        // client continues writing.
         let may_come = live && (logged || row.is_none());
         if may_come && container.deleted_early(*local) != Some(DeletedBeforeWrite::All) {
             batch.put(DELETED_EARLY, key.clone(), DeletedBeforeWrite::All.encode());

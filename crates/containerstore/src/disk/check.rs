@@ -34,9 +34,9 @@ impl Disk {
     async fn write_and_read(&self, path: &Arc<Path>, data: &Bytes) -> Result<(), CheckFault> {
         let (io, fail) = (&self.io, |error: IoError| CheckFault::Test(error.to_string()));
         io.write(Arc::clone(path), 0, data.clone(), WriteMode::Cached).await.map_err(fail)?;
-        // When this fails, the disk has failed by itself.
+        // A failure here fails the disk anyway.
         io.sync(Arc::clone(path)).await.map_err(fail)?;
-        // The bytes shall be read from the device.
+        // The bytes must be read from the device.
         if let Ok(file) = File::open(path) {
             forget_cached(&file);
         }

@@ -10,7 +10,7 @@ use types::ContainerId;
 #[derive(Debug, Default)]
 pub(crate) struct Deleting(BTreeMap<ContainerId, u64>);
 
-/// Nothing is known of the first one. Rows are in the order of their numbers without a sign.
+/// The first one is unknown. Rows are in the order of their numbers without a sign.
 pub(crate) const ANY_TRANSACTION: i64 = 0;
 
 impl Deleting {

@@ -13,7 +13,7 @@ pub(crate) trait DirtyReplica: Send + Sync {
     /// Its container.
     fn id(&self) -> ContainerId;
 
-    /// Writes all that waits, and says what a sync would make durable. Blocks.
+    /// Writes all pending data, and returns the part that a sync would make durable. Blocks.
     fn write_before_sync(&self) -> Result<Undurable>;
 
     /// Writes all pending data and has the device start on it; a later flush reports errors. Blocks

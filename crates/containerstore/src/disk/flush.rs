@@ -29,7 +29,7 @@ impl Disk {
         let dirty: Vec<Arc<dyn DirtyReplica>> =
             self.dirty.lock().drain().filter_map(|(_, replica)| replica.upgrade()).collect();
         if let Err(error) = self.flush_replicas(&dirty) {
-            // They stay dirty, so that a later flush tries again, if there was no room.
+            // They stay dirty, so that a later flush retries, if the disk was full.
             let mut again = self.dirty.lock();
             for replica in &dirty {
                 again.entry(replica.id()).or_insert_with(|| Arc::downgrade(replica));
@@ -100,7 +100,7 @@ impl Disk {
                 let (sync, block) = (self.io.sync(Arc::clone(path)), undurable.block_at(place));
                 async move {
                     match (sync.await, block) {
-                        // Applying leaves a block out that was deleted meanwhile, file and all.
+                        // The apply skips a block that was deleted meanwhile with its file.
                         (Err(error), Some(local))
                             if error.kind == IoErrorKind::NotFound
                                 && !replica.has_row(local)? =>

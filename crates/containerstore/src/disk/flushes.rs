@@ -10,7 +10,7 @@ pub(crate) struct Flushes {
 }
 
 impl Flushes {
-    /// One begins, behind all others; its number.
+    /// Begins one after all others; returns its number.
     pub(crate) fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::SeqCst) + 1
     }

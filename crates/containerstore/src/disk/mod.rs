@@ -75,9 +75,9 @@ pub struct Disk {
     pub(crate) deleting: OrderedMutex<Deleting>,
     /// Flushes so far.
     pub(crate) flushes: Flushes,
-    /// One count of deletions at a time.
+    /// Serializes counts of deletions.
     pub(crate) deletion_look: Arc<tokio::sync::Mutex<()>>,
-    /// One flush at a time.
+    /// Serializes flushes.
     flushing: OrderedMutex<()>,
     _lock: DataDir,
 }
@@ -185,7 +185,7 @@ impl Disk {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// Pipelines that left positions on this disk.
+    /// Returns the pipelines with positions on this disk.
     pub fn pipelines(&self) -> Vec<PipelineId> {
         self.pipelines.lock().keys().copied().collect()
     }

@@ -126,8 +126,8 @@ impl Disk {
     }
 }
 
-/// Makes a directory with the permissions of data. One that cannot get them is used all the same,
-/// as Ozone does: it has data that others need.
+/// Creates a directory with the permissions of data. One whose permissions cannot be set is used
+/// all the same, as in Ozone: it has data that others need.
 fn make(path: &Path, options: &StorageOptions) -> Result<()> {
     match data_dir::make(path, options.permissions) {
         Err(error @ DataDirError::Permissions { .. }) => {
@@ -162,7 +162,7 @@ fn refuse_without_version(root: &Path) -> Result<()> {
 }
 
 /// A disk with containers and no database has lost it. Opened with a new one, every container would
-/// count as one that nothing was ever written to, and be copied as that.
+/// count as never written, and be copied as empty.
 fn refuse_without_database(containers: &Path, database: &Path) -> Result<()> {
     let current = database.join("CURRENT");
     if current.try_exists().map_err(|error| StorageError::disk(&current, error))? {

@@ -19,10 +19,10 @@ pub(crate) struct Recovered {
     pub(crate) damage: Option<String>,
 }
 
-/// Opens the segments of a container whose rows say `infos`.
+/// Opens the segments of a container, whose rows are `infos`.
 ///
 /// # Errors
-/// The system's; damage is no error.
+/// Errors of the system; damage is not one.
 pub(crate) fn recover(
     disk: &Disk,
     chunks: &Path,
@@ -41,7 +41,7 @@ pub(crate) fn recover(
             continue;
         }
         if info.durable < SEGMENT_HEADER_LEN {
-            // Begun after the last flush: whatever is in the file is written again by replay.
+            // Begun after the last flush: replay writes the contents of the file again.
             segments.queue_header(container, *number);
         }
         if let Err(why) = check(disk, &path, container, *number, info)? {

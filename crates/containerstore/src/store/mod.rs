@@ -1,11 +1,11 @@
 //! All containers of a DataNode, over all its disks.
 //!
-//! This is what there is; what becomes of it is for the rooms above.
+//! The store contains the replicas and the pending work on them; the modules above carry it out.
 //!
-//! * [`replicas`]: those that are served; [`duplicate_replicas`]: second ones, which are not;
-//! * [`suspects`]: those that a scan is to read;
-//! * [`checksums_due`]: those whose checksums are to be worked out;
-//! * [`relocations`]: those that are moved to another disk, and those that were left;
+//! * [`replicas`]: served replicas; [`duplicate_replicas`]: second ones, which are not served;
+//! * [`suspects`]: replicas that a scan must read;
+//! * [`checksums_due`]: replicas whose checksums must be computed;
+//! * [`relocations`]: replicas that are moved to another disk, and sources of finished moves;
 //! * [`unfreed_space`]: the space of deleted blocks that waits for a flush.
 
 mod checksums_due;
@@ -105,7 +105,7 @@ struct Inner {
     missing: Mutex<FxHashSet<ContainerId>>,
     /// Erasure-coded replicas that were here, on whichever disk.
     ec_replicas: Option<EcReplicaJournal>,
-    /// Containers whose state SCM does not know yet.
+    /// Containers whose state is not reported to SCM yet.
     changed: Mutex<BTreeSet<ContainerId>>,
     /// Containers that should be closed.
     full: Mutex<Vec<ContainerId>>,
@@ -185,11 +185,11 @@ impl ContainerStore {
         self.inner.disks.iter().find(|disk| disk.id() == id).cloned()
     }
 
-    /// A disk with room for `needed` bytes more, in turn: one of the first of these storage types
-    /// that has such a disk.
+    /// Chooses a disk with space for `needed` bytes more, in turn: one of the first of these
+    /// storage types that has such a disk.
     ///
     /// # Errors
-    /// When none has.
+    /// When no disk has enough space.
     pub fn choose_disk(&self, types: &[StorageType], needed: u64) -> Result<Arc<Disk>> {
         self.choose_disk_that(types, needed, |_| true)
     }
@@ -242,7 +242,7 @@ impl ContainerStore {
         self.journal_of(replica_index).map_or(Ok(()), |journal| journal.add(id))
     }
 
-    /// The replicas that are moved to another disk, and those that were left.
+    /// Returns the replicas that are moved to another disk, and the sources of finished moves.
     pub(crate) fn relocations(&self) -> &Relocations {
         &self.inner.relocations
     }
@@ -257,8 +257,8 @@ impl ContainerStore {
         self.find(container.id()).is_some_and(|there| Arc::ptr_eq(&there, container))
     }
 
-    /// Changes rows of a container, whose commit lock is held meanwhile: of the replica that is
-    /// served, also when it was moved to another disk just now. Blocks.
+    /// Changes rows of a container and holds its commit lock meanwhile: of the served replica, also
+    /// if it was moved to another disk just now. Blocks.
     pub(crate) fn with_rows<T>(
         &self,
         id: ContainerId,
@@ -307,8 +307,8 @@ impl ContainerStore {
         self.inner.containers.of_pipeline(pipeline)
     }
 
-    /// Containers that crossed the share of their size at which they should be closed, since this
-    /// was last asked.
+    /// Returns the containers that crossed the share of their size at which they should be closed,
+    /// since the last call.
     pub fn take_full(&self) -> Vec<ContainerId> {
         std::mem::take(&mut *self.inner.full.lock())
     }
@@ -319,7 +319,7 @@ impl ContainerStore {
     /// When a disk fails.
     pub fn flush_all(&self) -> Result<()> {
         let working = self.inner.disks.iter().filter(|disk| disk.failure().is_none());
-        // All of them, whichever fails.
+        // Flushes all of them, whichever fails.
         let flushed: Vec<Result<()>> = working.map(|disk| disk.flush()).collect();
         flushed.into_iter().collect()
     }
@@ -341,7 +341,7 @@ impl ContainerStore {
         all
     }
 
-    /// Calls `each` with every replica. It neither asks for a replica nor changes which there are.
+    /// Calls `each` with every replica. `each` must neither read nor change the set of replicas.
     pub(crate) fn for_each(&self, each: impl FnMut(&Arc<Container>)) {
         self.inner.containers.for_each(each);
     }

@@ -1,4 +1,4 @@
-//! Replicas that are moved to another disk, and those that were left.
+//! Replicas that are moved to another disk, and sources of finished moves.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use super::ContainerStore;
 use crate::containers::Container;
 use crate::disk::Disk;
 
-/// A replica that was left.
+/// A source replica of a finished move.
 pub(crate) struct Retired {
     pub container: Arc<Container>,
     pub since: Instant,
@@ -39,11 +39,11 @@ impl Relocations {
     /// Claims the move of the replica until the claim is dropped; `None` if there is another claim.
     pub(crate) fn claim(&self, id: ContainerId) -> Option<RelocationClaim<'_>> {
         let is_free = self.under_way.lock().insert(id);
-        // Not `then_some`: a claim that is made and dropped ends the one that there is.
+        // Not `then_some`: a claim that is created and dropped ends the existing one.
         is_free.then(|| RelocationClaim { all: self, id })
     }
 
-    /// Notes that a replica was left.
+    /// Records that a replica was replaced by its copy.
     pub(crate) fn retire(&self, container: &Arc<Container>) {
         let container = Arc::clone(container);
         self.retired.lock().push(Retired { container, since: Instant::now() });

@@ -13,8 +13,8 @@ use crate::containers::Container;
 
 /// One replica of each container that is here.
 ///
-/// Each heartbeat asks for the containers of all pipelines, which are few, while a node may have
-/// hundreds of thousands of replicas: so they are also kept by pipeline.
+/// Each heartbeat needs the containers of all pipelines, which are few, while a node may have
+/// hundreds of thousands of replicas: so they are also indexed by pipeline.
 #[derive(Default)]
 pub(crate) struct Replicas {
     by_id: DashMap<ContainerId, Arc<Container>, FxBuildHasher>,
@@ -42,7 +42,7 @@ impl Replicas {
         }
     }
 
-    /// Takes the replica of a container away, if it is as `matches` says.
+    /// Removes the replica of a container from the set, if `matches` accepts it.
     pub(crate) fn remove_if(&self, id: ContainerId, matches: impl Fn(&Arc<Container>) -> bool) {
         self.by_id.remove_if(&id, |_, container| {
             let goes = matches(container);
@@ -66,8 +66,8 @@ impl Replicas {
         by_pipeline.get(&pipeline).map(|ids| ids.iter().copied().collect()).unwrap_or_default()
     }
 
-    /// Calls `each` with every replica. The map is locked in part meanwhile: `each` neither asks
-    /// for a replica nor changes which there are.
+    /// Calls `each` with every replica. The map is locked in part meanwhile: `each` must neither
+    /// read nor change the set of replicas.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&Arc<Container>)) {
         self.by_id.iter().for_each(|entry| each(entry.value()));
     }
