@@ -171,7 +171,7 @@ async fn shards_of_two_generations_are_never_mixed() {
         let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(lost, spare)]).await;
         assert_eq!(status.status(), Status::Failed, "index {odd} is mixed in");
         let said = status.msg();
-        assert!(said.contains("block 2 is not what its writer had"), "index {odd}: {said}");
+        assert!(said.contains("block 2 differs from its writer's"), "index {odd}: {said}");
         assert_eq!(groups.state(&cluster, spare).await, None);
         // With them it is left out.
         for (_, node) in &left {
@@ -206,7 +206,7 @@ async fn what_is_decoded_must_have_the_writers_checksums_also_where_nothing_else
     let left = groups.members(&[2, 3, 4]);
     let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await;
     assert_eq!(status.status(), Status::Failed, "index 1 of block 2 was made up");
-    assert!(status.msg().contains("block 2 is not what its writer had"), "{}", status.msg());
+    assert!(status.msg().contains("block 2 differs from its writer's"), "{}", status.msg());
     assert_eq!(groups.state(&cluster, spare).await, None, "nothing is published");
     // Without that block it is rebuilt.
     for (index, node) in &left {

@@ -260,7 +260,7 @@ async fn a_source_of_another_generation_is_not_mixed_in() {
     let left = groups.members(&[2, 3, 4, 5]);
     let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &[(1, spare)]).await;
     assert_eq!(status.status(), Status::Failed, "block 2 is not told apart");
-    assert!(status.msg().contains("block 2 is not what its writer had"), "{}", status.msg());
+    assert!(status.msg().contains("block 2 differs from its writer's"), "{}", status.msg());
     assert_eq!(groups.state(&cluster, spare).await, None);
     // Without that block, the others are enough.
     cluster.scm.scm.delete_blocks(groups.nodes[1], 5, 1, &[2]).await;
@@ -293,7 +293,7 @@ async fn a_target_that_is_away_does_not_keep_the_others_from_theirs() {
     let targets = [(3, here), (4, away)];
     let status = cluster.scm.scm.reconstruct(5, groups.config, &left, &targets).await;
     assert_eq!(status.status(), Status::Failed);
-    assert!(status.msg().contains("index 4 was not taken"), "{}", status.msg());
+    assert!(status.msg().contains("target rejected index 4"), "{}", status.msg());
     cluster.scm.scm.wait_for_replica(here, 5, State::Closed).await;
     assert_eq!(replicas(&cluster, &groups, here, 3).await, third);
     // It comes back, and the order again: data that is there already stays the same.

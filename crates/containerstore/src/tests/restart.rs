@@ -34,7 +34,7 @@ fn a_disk_whose_database_is_gone_is_refused_and_its_containers_are_not_taken_for
     let database = of_cluster.map(|path| path.join("container.db")).find(|path| path.exists());
     std::fs::remove_dir_all(database.unwrap()).unwrap();
     let refused = ContainerStore::open_on(node.options.clone(), None).map(|_| ()).unwrap_err();
-    assert!(refused.to_string().contains("is gone"), "{refused}");
+    assert!(refused.to_string().contains("is missing"), "{refused}");
 }
 
 #[test]
