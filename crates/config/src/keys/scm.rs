@@ -146,8 +146,8 @@ keys! {
     /// Minimum time between two rounds that delete surplus replicas. Ozone's default is 30s; see
     /// hdds.scm.replication.under.replicated.interval.
     HDDS_SCM_REPLICATION_OVER_REPLICATED_INTERVAL: Duration = "hdds.scm.replication.over.replicated.interval", "0s", [SCM];
-    /// Maximum number of pending copies of a healthy DataNode. A node that is being decommissioned
-    /// makes twice as many, see hdds.datanode.replication.outofservice.limit.factor.
+    /// Maximum number of pending copies of a healthy DataNode. Multiplied by
+    /// hdds.datanode.replication.outofservice.limit.factor for a node that is leaving.
     HDDS_SCM_REPLICATION_DATANODE_REPLICATION_LIMIT: u32 = "hdds.scm.replication.datanode.replication.limit", "20", [SCM];
     /// Number of copies as which a reconstruction of erasure-coded replicas counts, for the
     /// DataNode that coordinates it and in the whole cluster.

@@ -63,8 +63,8 @@ keys! {
     TRIOXIDE_SCM_CACHE_SIZE: ByteSize = "trioxide.scm.cache.size", "64MB", [SCM];
     /// Time without a message from the leader after which an OM starts an election, randomized up
     /// to twice this time. A third of it is the leader's lease, in which it serves reads without
-    /// asking the other OMs; within that time the clocks of two OMs must not differ in speed by
-    /// more than half.
+    /// asking the other OMs; a read can be stale only if the leader's clock runs at less than a
+    /// third of the speed of another OM's.
     TRIOXIDE_OM_ELECTION_TIMEOUT: Duration = "trioxide.om.election.timeout", "1s", [OM];
     /// Maximum bytes per second at which a leader sends its tables to an OM that lags too far for
     /// the log; 0 for no limit.
