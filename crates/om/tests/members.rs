@@ -204,7 +204,7 @@ async fn an_om_joins_while_another_one_is_still_to_join() {
     let bootstrap =
         || OmOptions { bootstrap: Some(Bootstrap { force: false }), ..OmOptions::default() };
     let refused = Om::start(&service.conf(fourth), bootstrap()).await.err().unwrap().to_string();
-    let expected = format!("OM {} does not say", service.node(silent));
+    let expected = format!("OM {} does not report", service.node(silent));
     assert!(refused.contains(&expected), "{refused}");
     service.revive(silent).await;
     // The one that joins at the same time has not, and cannot yet.

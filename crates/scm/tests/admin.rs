@@ -209,7 +209,8 @@ async fn containers_are_created_listed_and_closed() {
         replicas(Some(true)).await.event.into_iter().map(|event| event.text).collect();
     assert!(texts.first().unwrap().starts_with("created in pipeline "), "{texts:?}");
     assert!(texts.iter().any(|text| text == "is CLOSED"), "{texts:?}");
-    assert!(texts.iter().any(|text| text.ends_with("told to close its replica: CLOSING")));
+    let ordered = |text: &String| text.ends_with(" to close its replica: CLOSING");
+    assert!(texts.iter().any(ordered), "{texts:?}");
     let replicas = replicas(None).await;
     assert!(replicas.event.is_empty(), "nobody asked for it");
     let replicas = replicas.container_replica;

@@ -188,7 +188,7 @@ fn a_disk_that_hangs_while_it_is_opened_is_left_out_in_time() {
     assert!(opens_within(8) || opens_within(100));
     let unopened = node.store().unopened();
     assert_eq!((unopened.len(), &unopened[0].path), (1, &second));
-    assert!(unopened[0].reason.contains("no answer within"), "{}", unopened[0].reason);
+    assert!(unopened[0].reason.contains("timed out within"), "{}", unopened[0].reason);
     node.replay();
     assert_eq!(node.read(1).unwrap(), pattern(1, 100));
 }

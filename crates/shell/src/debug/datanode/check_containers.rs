@@ -262,7 +262,7 @@ mod tests {
         let other = fs::read_to_string(&version).unwrap().replace("=one", "=other");
         fs::write(&version, other).unwrap();
         let refused = check(&dirs).unwrap_err().to_string();
-        assert!(refused.contains("two DataNodes"), "{refused}");
+        assert!(refused.contains("belong to different DataNodes"), "{refused}");
     }
 
     #[test]
