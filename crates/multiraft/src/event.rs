@@ -30,7 +30,7 @@ impl Reply {
     pub(crate) fn send(self, result: Result<Applied, ProposeError>) {
         let Self { sender, permit, context: _ } = self;
         drop(permit);
-        // The proposer may have gone away; the entry stays in the log regardless.
+        // Fails if the proposer no longer waits; the entry stays in the log regardless.
         let _ = sender.send(result);
     }
 }

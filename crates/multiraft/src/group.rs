@@ -213,7 +213,7 @@ impl Group {
         self.shared.applied.load(Ordering::Acquire)
     }
 
-    /// Log positions of all members, as far as this replica knows: a leader receives them in
+    /// Log positions of all members known to this replica: a leader receives them in
     /// followers' responses, others have little more than their own. A member's commit index never
     /// decreases.
     pub fn progress(&self) -> Vec<MemberProgress> {
@@ -225,7 +225,7 @@ impl Group {
         self.shared.progress.changes()
     }
 
-    /// The members of the group, as far as this replica knows.
+    /// Returns the members of the group known to this replica.
     pub fn membership(&self) -> Membership {
         self.shared.membership.borrow().clone()
     }

@@ -1,4 +1,4 @@
-//! Log positions of a group's members, as far as this node knows: a leader receives them with every
+//! Log positions of a group's members known to this node: a leader receives them with every
 //! response to an append, so sharing them costs nothing on the network.
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -201,7 +201,7 @@ async fn the_only_replica_does_not_start_without_its_log_unless_an_operator_says
     cluster.start(0);
     cluster.leader().await;
     assert_eq!(cluster.entries(0).len(), 10);
-    // A disk that is gone.
+    // A lost disk.
     cluster.lose_log(0).await;
     assert!(matches!(cluster.start_error(0), GroupError::LogLost { .. }));
     cluster.accept_loss(0);

@@ -353,7 +353,7 @@ async fn what_was_applied_before_a_crash_is_applied_again_without_a_leader() {
     cluster.nodes[leader].store.lock().known_committed = known;
     cluster.start(leader);
     until("everything is applied", async || cluster.entries(leader) == before).await;
-    // An entry of that index from another leadership is not what was applied.
+    // An entry of that index from another term is not the applied one.
     cluster.stop(leader, true).await;
     let other = LogPosition { term: last.term + 1, index: last.index };
     cluster.nodes[leader].store.lock().known_committed = other;

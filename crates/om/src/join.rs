@@ -56,7 +56,7 @@ pub(crate) async fn membership(
     let note = log.join_note();
     if let Some(force) = note.read()? {
         // It may have been admitted before it stopped: the leader then repeats its response.
-        tracing::info!(om = me.node_id, "resuming to join the service");
+        tracing::info!(om = me.node_id, "continuing to join the service");
         return join(setup, note, force).await.map(Some);
     }
     match bootstrap {

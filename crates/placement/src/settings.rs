@@ -5,7 +5,7 @@
 pub enum UnknownContainer {
     /// Leave it.
     Warn,
-    /// Tell the node to delete it if there is no block in it.
+    /// Order the node to delete it if there is no block in it.
     Delete,
 }
 

@@ -1,8 +1,8 @@
-//! Times as S3 requests give them.
+//! Times in the forms of S3 requests.
 
 use std::time::SystemTime;
 
-/// A time as HTTP gives it: `Sat, 31 Jan 2026 23:59:59 GMT`.
+/// Formats a time for HTTP headers: `Sat, 31 Jan 2026 23:59:59 GMT`.
 pub fn http_date(time: SystemTime) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
@@ -15,7 +15,7 @@ pub fn http_date(time: SystemTime) -> String {
     format!("{day}, {date} {month} {year} {}:{}:{} GMT", &text[9..11], &text[11..13], &text[13..15])
 }
 
-/// A time as signatures give it: `20260131T235959Z`.
+/// Formats a time for signatures: `20260131T235959Z`.
 pub fn amz_date(time: SystemTime) -> String {
     let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, second) = (seconds / 86_400, seconds % 86_400);

@@ -1,8 +1,8 @@
 //! Signatures of S3 requests: AWS Signature Version 4, for load generators and tests.
 //!
-//! A [`Request`] says what is signed, a [`Signer`] has the keys. The caller puts the result into
-//! the `Authorization` header or into the query. The gateway verifies signatures with s3s, so that
-//! what is signed here is checked by other code.
+//! A [`Request`] contains the signed parts of a request, a [`Signer`] has the keys. The caller puts
+//! the result into the `Authorization` header or into the query. The gateway verifies signatures
+//! with s3s, so these signatures are checked by independent code.
 
 mod date;
 
@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 
 pub use date::{amz_date, http_date};
 
-/// The name of the algorithm, as requests give it.
+/// Name of the algorithm in requests.
 pub const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// The region that a gateway without regions takes.
+/// Region for a gateway without regions.
 const REGION: &str = "us-east-1";
 
-/// A request that is to be signed.
+/// A request to sign.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The method, in capitals.
@@ -28,20 +28,21 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// The query, percent-encoded, in any order.
     pub query: &'a str,
-    /// The headers that are signed: names in lower case, in alphabetical order.
+    /// The signed headers: names in lower case, in alphabetical order.
     pub headers: &'a [(String, String)],
-    /// What the signature says of the body: its SHA-256 in hexadecimal, or how it is sent.
+    /// Value of `x-amz-content-sha256`: the SHA-256 of the body in hexadecimal, or a
+    /// constant such as `UNSIGNED-PAYLOAD`.
     pub payload: &'a str,
 }
 
 impl Request<'_> {
-    /// The names of the headers that are signed, as a request lists them.
+    /// Returns the names of the signed headers in the form of a request.
     pub fn signed_headers(&self) -> String {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         names.join(";")
     }
 
-    /// The form of the request that both sides hash.
+    /// Returns the canonical request, which both sides hash.
     fn canonical(&self) -> String {
         let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
         let mut pairs: Vec<String> = pairs
@@ -56,11 +57,11 @@ impl Request<'_> {
     }
 }
 
-/// A pair of keys.
+/// An access key and its secret key.
 #[derive(Clone)]
 pub struct Signer {
     access_key: String,
-    /// From which the key of each day is made.
+    /// Secret from which the signing key of each day is derived.
     secret: Vec<u8>,
 }
 
@@ -71,18 +72,18 @@ impl std::fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// Signs with this pair.
+    /// Returns a signer with this pair of keys.
     pub fn new(access_key: impl Into<String>, secret_key: &str) -> Self {
         let secret = format!("AWS4{secret_key}").into_bytes();
         Self { access_key: access_key.into(), secret }
     }
 
-    /// The credential of a day: access key, day, region and service.
+    /// Returns the credential of a day: access key, day, region and service.
     pub fn credential(&self, time: SystemTime) -> String {
         format!("{}/{}", self.access_key, scope(&amz_date(time)))
     }
 
-    /// The signature of a request that is made at `time`, in hexadecimal.
+    /// Returns the signature of a request of `time`, in hexadecimal.
     pub fn sign(&self, request: &Request<'_>, time: SystemTime) -> String {
         let time = amz_date(time);
         let digest = sha256(request.canonical().as_bytes());
@@ -92,7 +93,7 @@ impl Signer {
         hex::encode(hmac(&key, to_sign.as_bytes()))
     }
 
-    /// The value of the `Authorization` header of a request that is made at `time`.
+    /// Returns the value of the `Authorization` header of a request of `time`.
     pub fn authorization(&self, request: &Request<'_>, time: SystemTime) -> String {
         format!(
             "{ALGORITHM} Credential={}, SignedHeaders={}, Signature={}",
@@ -111,7 +112,7 @@ fn scope(amz_date: &str) -> String {
     format!("{}/{REGION}/s3/aws4_request", day(amz_date))
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns the SHA-256 of `bytes` in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

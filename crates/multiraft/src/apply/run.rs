@@ -179,7 +179,7 @@ impl Thread {
         if let Some(MachineSlot::Busy { waiting, .. }) =
             self.groups.insert(group, MachineSlot::Ready(machine))
         {
-            // One of them may start another long task; the rest is queued behind it.
+            // One of them may start another long task; the rest is queued after it.
             waiting.into_iter().for_each(|task| self.handle(task));
         }
         self.begin_next();

@@ -1,4 +1,4 @@
-//! The Raft library, raft-rs 0.7, behind one module.
+//! The Raft library, raft-rs 0.7, wrapped by one module.
 //!
 //! The rest of the crate uses the library's types through this module, and `cargo xtask tidy`
 //! refuses `raft::`, `protobuf::` and `slog::` elsewhere (`xtask/src/tidy/behind.rs`). The library

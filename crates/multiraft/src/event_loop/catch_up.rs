@@ -51,7 +51,7 @@ impl GroupCore {
         self.log_stuck();
     }
 
-    /// Logs once that this replica waits for a leader in vain.
+    /// Logs once that this replica has had no leader for [`STUCK_AFTER`] election timeouts.
     fn log_stuck(&mut self) {
         if self.catch_up.ticks_until_logged == 0 {
             return;

@@ -83,7 +83,7 @@ impl GroupCore {
             Ok(Some(index)) => {
                 self.changing.waiting = Some((index, self.node.term(), sender));
             }
-            // The caller may have gone away.
+            // Fails if the caller no longer waits.
             Ok(None) => drop(sender.send(Ok(self.shared.membership.borrow().index))),
             Err(error) => drop(sender.send(Err(error))),
         }

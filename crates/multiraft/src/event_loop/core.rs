@@ -115,12 +115,12 @@ pub(crate) struct GroupCore {
     pub(crate) dirty: bool,
 }
 
-/// How far a group's state machine is when it is started.
+/// Position of a group's state machine at its start.
 #[derive(Clone, Copy)]
 pub(crate) struct Reached {
-    /// Replay starts after it.
+    /// Last applied entry; replay starts after it.
     pub(crate) applied: LogPosition,
-    /// Known to be committed, but may have to be applied again.
+    /// Last entry known to be committed; it may have to be applied again.
     pub(crate) committed: LogPosition,
 }
 

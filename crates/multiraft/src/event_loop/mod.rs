@@ -233,7 +233,7 @@ impl Loop {
                 self.with_any(group, |g, _| g.on_wait_applied(index, sender));
             }
             Event::Status { group, sender } => self.with_any(group, |g, _| {
-                // The caller may have gone away.
+                // Fails if the caller no longer waits.
                 let _ = sender.send(g.status());
             }),
             Event::Transfer { group, to } => self.with(group, |g, _| g.on_transfer(to)),

@@ -119,7 +119,7 @@ impl GroupCore {
 
     /// Fails the callers that wait for an entry which the log no longer contains, because another
     /// leader replaced it, or truncated the log there, before this replica led again. That index
-    /// may never be committed, and later callers would wait behind it.
+    /// may never be committed, and later callers would wait for it.
     pub(crate) fn drop_overwritten(&mut self) {
         let node = &self.node;
         let there = |w: &Waiting| node.term_of(w.index) == Some(w.term);

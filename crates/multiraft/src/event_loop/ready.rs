@@ -1,7 +1,7 @@
 //! Output of a stepped group: messages, writes, committed entries.
 //!
-//! Entries are written while the leader's messages are already in flight; everything that a replica
-//! *promises* (votes, confirmations) waits until the promise is on disk.
+//! Entries are written while the leader's messages are already in flight; votes and
+//! confirmations of a replica wait until they are on disk.
 
 use std::sync::atomic::Ordering;
 

@@ -1,9 +1,9 @@
 //! Validation of other members' messages before Raft's library gets them.
 //!
-//! The library trusts its peers. It panics on an append whose entries have a gap, on a read request
-//! without a context, and on a vote that arrives before the log is written, and it adds one to any
-//! number that it receives. A message that no correct member sends is therefore rejected here,
-//! counted (`messages_refused`) and never stepped. Rejected are:
+//! The library does not validate messages. It panics on an append whose entries have a gap, on a
+//! read request without a context, and on a vote that arrives before the log is written, and it
+//! adds one to any number that it receives. A message that no correct member sends is therefore
+//! rejected here, counted (`messages_refused`) and never stepped. Rejected are:
 //!
 //! * message types that members never send, and types that do not fit the sender's role;
 //! * numbers beyond [`LIMIT`], with which the library's arithmetic would overflow;

@@ -1,4 +1,4 @@
-//! The state of a log that its handles and its threads share.
+//! State of a log that its handles and threads share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct LogCore {
     pub(crate) options: LogOptions,
     pub(super) queue: WriteQueue,
     pub(crate) metrics: Arc<LogMetrics>,
-    /// Running groups and the inbox of their loop.
+    /// Running groups, with the inboxes of their event loops.
     pub(crate) groups: Mutex<FxHashMap<u64, Arc<Inbox<Event>>>>,
     pub(crate) health: Arc<LogHealth>,
     pub(super) identity: Identity,
@@ -35,12 +35,12 @@ pub(crate) struct LogCore {
 }
 
 impl LogCore {
-    /// The log has failed: its groups stop, and what is queued is not written.
+    /// Marks the log as failed: stops its groups, and drops queued writes.
     pub(crate) fn give_up(&self, reason: String) {
         if !self.health.fail(&reason) {
             return;
         }
-        tracing::error!(log = %self.dir.display(), %reason, "raft log gave up; its groups stop on this node");
+        tracing::error!(log = %self.dir.display(), %reason, "raft log failed; stopping its groups on this node");
         for (group, inbox) in self.groups.lock().iter() {
             inbox.push(Event::LogFailed { group: *group, reason: reason.clone() });
         }

@@ -57,8 +57,8 @@ use crate::membership::Membership;
 use crate::metrics::LogMetrics;
 use crate::options::LogOptions;
 
-/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle and
-/// the last group on it are gone.
+/// A log. Cheap to clone; closed with [`close`](Self::close), or soon after the last handle is
+/// dropped and the last group on it has stopped.
 #[derive(Clone)]
 pub struct LogHandle {
     pub(crate) core: Arc<LogCore>,

@@ -1,4 +1,4 @@
-//! Writes that groups hand to a log.
+//! Writes of groups to a log.
 
 use std::sync::Arc;
 
@@ -22,30 +22,30 @@ pub(crate) struct WriteTask {
     pub(crate) meta: Option<Vec<u8>>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) hard_state: Option<HardState>,
-    /// Whether this replica may lack what it once confirmed.
+    /// Completeness of the replica, if it has changed: it may lack entries that it once confirmed.
     pub(crate) completeness: Option<Completeness>,
-    /// Drops the entries up to here.
+    /// Drops the entries up to this position.
     pub(crate) truncate: Option<LogPosition>,
-    /// With `truncate`: drops entries further on, too, up to here.
+    /// With `truncate`: drops later entries, too, up to this index.
     pub(crate) drop_through: u64,
     /// Removes the group.
     pub(crate) erase: bool,
-    /// What to notify when it is on disk.
+    /// Recipient of the notification once the write is on disk.
     pub(crate) done: Done,
 }
 
-/// See [`WriteTask::done`].
+/// Recipient of the notification that a write is on disk.
 #[derive(Default)]
 pub(crate) enum Done {
     #[default]
     Unawaited,
-    /// A loop, with the number of the ready.
+    /// An event loop, with the number of its `Ready`.
     Ready { inbox: Arc<Inbox<Event>>, number: u64 },
-    /// A loop that waits for the members to be on disk.
+    /// An event loop that waits until the members are on disk.
     Members { inbox: Arc<Inbox<Event>> },
-    /// A caller that waits.
+    /// A waiting task.
     Waiter(oneshot::Sender<()>),
-    /// A thread that waits.
+    /// A waiting thread.
     Thread(std::sync::mpsc::SyncSender<()>),
 }
 
@@ -62,8 +62,8 @@ impl WriteTask {
             && self.truncate.is_none()
     }
 
-    /// The engine's number of the group. A group that is new gets one; one that is erased loses
-    /// its own, which is free once the erasure is on disk.
+    /// Returns the engine's number of the group. Assigns one to a new group. Retires that of an
+    /// erased group, which is free once the erasure is on disk.
     pub(super) fn region_in(&self, regions: &mut Regions) -> Option<u64> {
         if self.erase {
             return regions.retire(self.region);
@@ -74,7 +74,7 @@ impl WriteTask {
         Some(regions.claim(self.region))
     }
 
-    /// Encodes it. `region`: see [`region_in`](Self::region_in).
+    /// Encodes the task. `region`: see [`region_in`](Self::region_in).
     pub(super) fn add_to(
         &self,
         region: Option<u64>,

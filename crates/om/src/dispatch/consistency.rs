@@ -22,10 +22,11 @@ use super::Dispatcher;
 /// after its start.
 const OWN_WRITES_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What becomes of a read of what this OM has.
+/// Decision on a read of this OM's own tables.
 enum Local {
+    /// The tables are fresh enough.
     Answer,
-    /// Its state is unproven: it has just started, or leads without a lease.
+    /// Their freshness is unproven: this OM has just started, or leads without a lease.
     AskLeader,
     /// Only the leader may answer.
     Refuse,

@@ -1,4 +1,4 @@
-//! Pipelines for the blocks of an answer: the tables have containers, clients need nodes.
+//! Pipelines for the blocks of a response: the tables have containers, clients need nodes.
 
 use bytes::Bytes;
 use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
@@ -6,17 +6,17 @@ use proto::ozone::{KeyLocation, OmResponse, Status as OmStatus};
 use super::outcome::refusal;
 use super::{Caller, Dispatcher};
 
-/// What a client wants to know of the places of a key's blocks.
+/// Options of a request for the locations of a key's blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LocationWish {
-    /// Ask SCM even for what is remembered.
+    /// Request cached locations from SCM as well.
     pub(super) refresh: bool,
     /// Order the nodes by their distance from the client.
     pub(super) sort: bool,
 }
 
 impl Dispatcher {
-    /// Fills in where the blocks of `response` are; `Err` is the refusal to send instead.
+    /// Adds the pipelines of the blocks of `response`; `Err` is the refusal to send instead.
     pub(super) async fn locate(
         &self,
         response: &mut OmResponse,
@@ -56,12 +56,12 @@ impl Dispatcher {
                 response.cmd_type,
                 response.trace_id.take(),
                 OmStatus::ScmGetPipelineException,
-                format!("SCM knows no place of container {container}"),
+                format!("SCM returned no location of container {container}"),
             )),
         }
     }
 
-    /// Gives `location` its pipeline, if that is cached.
+    /// Sets the pipeline of `location` from the cache; `false` if it is not cached.
     fn fill(&self, location: &mut KeyLocation, wish: LocationWish, caller: &Caller) -> bool {
         let Some(known) = self.parts.locations.get(container(location)) else { return false };
         let mut pipeline = (*known).clone();

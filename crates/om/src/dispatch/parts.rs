@@ -1,4 +1,4 @@
-//! Parts that the dispatcher is made of.
+//! Components of the dispatcher.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::scm::{BlockPool, Locations, ScmClient};
 use crate::state::compaction::OmCompactor;
 use crate::state::{CurrentTables, OmStateMachine};
 
-/// What the dispatcher is made of.
+/// Components of the dispatcher.
 pub(crate) struct DispatcherParts {
     pub(crate) current: Arc<CurrentTables>,
     pub(crate) group: Group<OmStateMachine>,
     pub(crate) raft: Handle<OmStateMachine>,
-    /// The entry behind which writes are refused, while OM is prepared for another version.
+    /// Log index after which writes are refused, while OM is prepared for another version.
     pub(crate) prepared: watch::Receiver<Option<u64>>,
     pub(crate) scm: ScmClient,
     pub(crate) pool: Arc<BlockPool>,
     pub(crate) locations: Arc<Locations>,
     pub(crate) settings: Settings,
     pub(crate) local_reads: LocalReads,
-    /// Bytes of updates in one answer.
+    /// Maximum size of the updates in one response, in bytes.
     pub(crate) updates_bytes: usize,
     pub(crate) audit: AuditLog,
     pub(crate) audit_reads: bool,
@@ -36,36 +36,36 @@ pub(crate) struct DispatcherParts {
     pub(crate) admission: Admission,
     pub(crate) facts: ServerFacts,
     pub(crate) compactor: Arc<OmCompactor>,
-    /// How old entries of the log are.
+    /// Ages of entries of the deletion log.
     pub(crate) deletion_ages: Ages,
-    /// How long blocks of deleted keys, and deleted snapshots, are kept for readers.
+    /// Time for which blocks of deleted keys, and deleted snapshots, are kept for readers.
     pub(crate) keep_deleted: Duration,
     pub(crate) groups: Groups,
-    /// The user that requests without one are taken to be from.
+    /// User of requests that contain none.
     pub(crate) default_user: String,
-    /// The S3 key that stands for the user that OM runs as, where requests are judged by user.
+    /// S3 access key of the user that OM runs as, if requests are authorized by user.
     pub(crate) root_access_key: OnceLock<String>,
 }
 
-/// When an OM that does not lead may answer from what it has.
+/// Bounds within which a follower answers reads from its own tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalReads {
-    /// At all.
+    /// True if followers answer such reads.
     pub(crate) enabled: bool,
-    /// Entries that it may lack.
+    /// Maximum lag in log entries.
     pub(crate) entries: u64,
-    /// Milliseconds that it may be behind.
+    /// Maximum lag in milliseconds.
     pub(crate) millis: u64,
 }
 
-/// What this server tells of itself.
+/// Facts about this server for responses and status pages.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFacts {
     /// The OMs of the service.
     pub(crate) members: Members,
-    /// Where this one is bound, which its configured address need not say.
+    /// Bound port, which the configured address may lack.
     pub(crate) rpc_port: u16,
-    /// Known once the status page is served.
+    /// Port of the status page; set once that is served.
     pub(crate) http_port: OnceLock<u16>,
     pub(crate) scm_host: String,
     pub(crate) scm_port: u16,

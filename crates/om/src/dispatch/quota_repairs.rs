@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::ids::now_ms;
 
-/// A repair was not done, or not to its end.
+/// Reason for which a repair was not completed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RepairError {
     #[error("no bucket: {0}")]
@@ -26,7 +26,7 @@ pub(super) enum RepairError {
     Panicked(#[from] tokio::task::JoinError),
 }
 
-/// The last repair, and the one that is running.
+/// The last repair, and the running one.
 #[derive(Debug, Default)]
 pub(crate) struct QuotaRepairs(Mutex<Status>);
 
@@ -37,12 +37,12 @@ struct Status {
     started_ms: u64,
     finished_ms: u64,
     error: String,
-    /// What was wrong, by bucket.
+    /// Corrections of the counters, by bucket.
     differences: BTreeMap<String, (i64, i64)>,
 }
 
 impl QuotaRepairs {
-    /// Ozone's form of the status.
+    /// Returns the status in Ozone's form.
     pub(super) fn status(&self) -> String {
         let status = self.0.lock();
         if status.task == 0 {

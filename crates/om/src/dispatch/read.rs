@@ -154,8 +154,8 @@ impl AuthorizationClock {
     }
 }
 
-/// Whether the answer is to name places, and how; `None` for requests without blocks and for
-/// clients that only want a key's attributes.
+/// Returns the options for block locations of a request; `None` for requests without blocks and
+/// for those of a key's attributes only.
 fn located_key(request: &OmRequest) -> Option<LocationWish> {
     let args = match Type::try_from(request.cmd_type).ok()? {
         Type::LookupKey => &request.lookup_key_request.as_ref()?.key_args,

@@ -57,9 +57,9 @@ pub struct Cluster {
     urgency: Urgency,
     /// Replicas on disks of another storage type (soft).
     storage_types: StorageTypeRepairs,
-    /// Damaged replicas whose reconciliation was ordered lately (soft).
+    /// Damaged replicas whose reconciliation was ordered recently (soft).
     mending: Mending,
-    /// What was repaired lately (soft).
+    /// Recent repairs (soft).
     repaired: Repaired,
     /// Recent events of containers (soft).
     pub histories: Histories,

@@ -59,8 +59,8 @@ impl Cluster {
         heartbeat(&mut self.nodes, node, now)
     }
 
-    /// Counts a node as not heard of for so long that it is DEAD at the next check. For tests: a
-    /// live node may be silent for longer than they wait.
+    /// Expires the last heartbeat of a node, which is DEAD at the next check. For tests: a live
+    /// node may send no heartbeat for longer than they wait.
     pub fn silence(&mut self, node: DatanodeId) {
         if let Some(entry) = self.nodes.get_mut(node) {
             entry.last_heartbeat = 0;

@@ -34,7 +34,7 @@ pub enum DestinationError {
     /// It is one of those that leave.
     #[error("{0} leaves, and cannot be the destination")]
     Leaves(String),
-    /// It takes no replicas.
+    /// It accepts no replicas.
     #[error("destination {node} is {health} and {}, and takes no replicas", .state.to_wire().as_str_name())]
     State {
         /// The destination.
@@ -56,7 +56,7 @@ pub enum DestinationError {
     },
 }
 
-/// The changes that give nodes that begin to leave together their destinations.
+/// Returns the changes that assign destinations to nodes that begin to leave together.
 ///
 /// # Errors
 /// When the requested node cannot be the destination.

@@ -37,8 +37,8 @@ pub(crate) struct Registration<'a> {
 }
 
 impl Registration<'_> {
-    /// A node registers, listing the pipelines whose groups it has on disk. The caller handles the
-    /// reports of its replicas and pipelines.
+    /// Registers a node, which lists the pipelines whose groups it has on disk. The caller handles
+    /// the reports of its replicas and pipelines.
     ///
     /// Pipelines of the node that it does not list: one that is ALLOCATED is ordered again; of an
     /// OPEN one the node has lost its log, so it must never vote in that group again: the pipeline
@@ -105,7 +105,7 @@ impl Registration<'_> {
     }
 }
 
-/// A node takes part in a pipeline that it lists as on disk, or not.
+/// Handles a pipeline of a node that registers, which lists it as on disk or not.
 fn rejoin(
     pipelines: &mut Pipelines,
     node: DatanodeId,

@@ -98,7 +98,7 @@ impl Serving<'_> {
         }
     }
 
-    /// Takes a node back into service, whatever it was doing.
+    /// Returns a node to service from any state.
     ///
     /// # Errors
     /// When there is no such node.
@@ -182,7 +182,7 @@ pub(crate) fn report_op_state(
     decision
 }
 
-/// A node takes no more writes: its pipelines close.
+/// Closes the pipelines of a node that accepts no more writes.
 pub(super) fn close_pipelines_of(pipelines: &Pipelines, node: DatanodeId, now: Millis) -> Decision {
     let mut decision = Decision::default();
     for id in pipelines.of_node(node) {

@@ -64,7 +64,7 @@ impl Watching<'_> {
                 _ if age >= self.settings.stale_after => Health::Stale,
                 _ => Health::Healthy,
             };
-            // Only a heartbeat makes a node better.
+            // Only a heartbeat improves a node's health.
             if to > node.health {
                 shifts.push(Shift { node: node.details.id, from: node.health, to });
                 node.health = to;
@@ -90,7 +90,7 @@ impl Watching<'_> {
         (shifts, decision)
     }
 
-    /// The pipelines go that lack a member.
+    /// Closes the pipelines that lack a member.
     fn close_pipelines_of_silent_nodes(&mut self, now: Millis) -> Decision {
         let since = *self.watched_since.get_or_insert(now);
         let strangers_are_gone = now.saturating_sub(since) >= self.settings.dead_after;

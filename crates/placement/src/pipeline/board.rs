@@ -21,17 +21,17 @@ const POOL: usize = 16;
 /// Maximum of racks considered for one choice.
 const RACKS: usize = 4;
 
-/// A node that takes new pipelines.
+/// A node available for new pipelines.
 #[derive(Debug, Clone)]
 pub(super) struct Seat {
     pub id: DatanodeId,
     /// Number of its rack.
     rack: usize,
-    /// Pipelines it takes part in at most.
+    /// Maximum number of its pipelines.
     pub limit: usize,
-    /// Pipelines it takes part in.
+    /// Number of its pipelines.
     pub pipelines: usize,
-    /// Pipelines it shall lead.
+    /// Number of pipelines of which it is the preferred leader.
     pub leads: usize,
 }
 

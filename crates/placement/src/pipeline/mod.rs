@@ -1,4 +1,4 @@
-//! Pipelines: which are made, of which nodes, and when they go.
+//! Pipelines: their creation, the choice of their nodes, and their removal.
 
 mod board;
 pub(crate) mod close;

@@ -35,7 +35,7 @@ pub struct ReplicaCount {
     pub heard: Vec<DatanodeId>,
     /// Nodes with a good replica that are leaving.
     pub leaving: Vec<DatanodeId>,
-    /// Nodes with a good replica that are in maintenance, or on the way there.
+    /// Nodes with a good replica that are in, or entering, maintenance.
     pub maintenance: Vec<DatanodeId>,
     /// Nodes whose replica lacks something, or is not trusted.
     pub bad: Vec<DatanodeId>,

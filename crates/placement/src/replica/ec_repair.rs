@@ -1,5 +1,4 @@
-//! Making the replicas of closed erasure coded containers what they should be: one good replica of
-//! each index.
+//! Repair of closed erasure coded containers, until there is one good replica of each index.
 //!
 //! One order per container and check; pending orders count as done ([`pending`](super::pending)).
 //! In this order:

@@ -69,7 +69,8 @@ impl Replication<'_> {
             && !self.nodes.iter().any(|node| self.may_take_a_copy(c, node))
     }
 
-    /// Whether a node without a replica can take one, now or when it is heard of or has time.
+    /// Returns `true` if a node without a replica can take one, now, after its next heartbeat, or
+    /// once it is less busy.
     fn may_take_a_copy(&self, c: &Container, node: &Node) -> bool {
         match self.refuses(c, node) {
             None | Some(Refuses::Busy | Refuses::ItsPipeline) => true,

@@ -13,7 +13,7 @@ pub(super) const WRONG_DISK: &str = "it is on a disk of another storage type";
 /// Reason for the reconciliation of a damaged replica, for operators.
 const NO_OTHER_NODE: &str = "no other node can take a copy";
 
-/// An order, and what is under way by it.
+/// An order, and the tasks in flight that it starts.
 pub(super) struct Repair {
     pub tasks: SmallVec<[Pending; 2]>,
     pub order: Order,
@@ -22,7 +22,7 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    /// A node gets a copy of the replica of another one, which has that index.
+    /// Returns the order to copy a node's replica, which has that index, to another node.
     pub fn copy(
         id: ContainerId,
         (source, index): (DatanodeId, u32),

@@ -1,4 +1,4 @@
-//! Making the replicas of closed containers what they should be.
+//! Repair of closed containers: creates missing replicas, deletes surplus and bad ones.
 //!
 //! One replica at a time is copied or deleted per container and check; pending orders count as done
 //! ([`pending`](super::pending)). The containers that are closest to being lost come first

@@ -64,7 +64,7 @@ impl Awaited {
     }
 }
 
-/// Replicas that it takes to read a container: one copy, or as many parts as there are of the data.
+/// Number of replicas needed to read a container: one copy, or the number of data indexes.
 fn needed(config: &ReplicationConfig) -> usize {
     match config {
         ReplicationConfig::Ec(ec) => ec.data as usize,

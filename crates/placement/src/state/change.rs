@@ -1,4 +1,4 @@
-//! Changes of the replicated state, and what becomes of them when they are applied.
+//! Changes of the replicated state, and the results of applying them.
 //!
 //! The server encodes changes into log entries and writes the rows named by [`Touched`] in the same
 //! batch as the applied index.
@@ -17,11 +17,11 @@ use crate::time::Millis;
 pub enum Change {
     /// A new pipeline, ALLOCATED.
     AddPipeline(Pipeline),
-    /// All members have reported the pipeline: it takes writes.
+    /// All members have reported the pipeline: it accepts writes.
     OpenPipeline(PipelineId),
     /// An operator puts a pipeline aside, or (false) back to use.
     SetPipelineDormant(PipelineId, bool),
-    /// The pipeline takes no writes any more; its open containers are CLOSING from now on.
+    /// The pipeline accepts no more writes; its open containers are CLOSING from now on.
     ClosePipeline {
         /// The pipeline.
         id: PipelineId,

@@ -117,7 +117,7 @@ impl Container {
 pub struct Containers {
     records: BTreeMap<ContainerId, Container>,
     by_pipeline: FxHashMap<PipelineId, BTreeSet<ContainerId>>,
-    /// OPEN containers by pipeline: what blocks are handed out from.
+    /// OPEN containers by pipeline, for the allocation of blocks.
     open: FxHashMap<PipelineId, Vec<ContainerId>>,
     by_state: BTreeMap<i32, BTreeSet<ContainerId>>,
     /// Blocks handed out so far: the next batch begins its round there.

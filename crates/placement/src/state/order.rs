@@ -54,7 +54,7 @@ pub enum OrderKind {
         /// Nodes that get a replica, and its index.
         targets: Vec<(DatanodeId, u32)>,
     },
-    /// Compare a replica with those of other nodes, and get from them what it lacks.
+    /// Compare a replica with those of other nodes, and fetch missing data from them.
     ReconcileContainer {
         /// The container.
         id: ContainerId,

@@ -38,7 +38,7 @@ pub enum Task {
         /// The node.
         by: DatanodeId,
     },
-    /// The node compares its damaged replica with others, and fetches from them what it lacks.
+    /// The node compares its damaged replica with others, and fetches missing data from them.
     Reconcile {
         /// The node.
         by: DatanodeId,

@@ -4,26 +4,25 @@ use uuid::Uuid;
 
 use crate::log::Completeness;
 
-/// Election timeouts after which a replica that may not vote, and hears of no leader, says what an
-/// operator can do.
+/// Election timeouts without a leader after which a replica that may not vote logs the remedies.
 pub(in crate::event_loop) const STUCK_AFTER: u32 = 20;
 
-/// Election timeouts in which a replica that lost its log answers no leader.
+/// Election timeouts for which a replica that lost its log responds to no leader.
 const SILENT_FOR: u64 = 2;
 
-/// What a replica may lack, and how far it has come.
+/// Entries that a replica may lack, and its progress in getting them.
 pub(crate) struct CatchUp {
     pub(in crate::event_loop) completeness: Completeness,
-    /// The completeness has changed since it was last written to the log.
+    /// True if the completeness has changed since its last write to the log.
     unsaved: bool,
-    /// Term of the leader that said how far this replica must come.
+    /// Term of the leader that sent the index this replica must reach.
     met_in: u64,
-    /// Ticks left in which no leader is answered.
+    /// Remaining ticks without responses to leaders.
     pub(in crate::event_loop) silence: u64,
-    /// Term of the last leader that sent entries, and the last of them that is on disk.
+    /// Term of the last leader that sent entries, and the index of the last one on disk.
     matched: (u64, u64),
     refusal_logged: bool,
-    /// Ticks without a leader before that is logged.
+    /// Remaining ticks without a leader until that is logged; 0 if it was.
     pub(in crate::event_loop) ticks_until_logged: u64,
 }
 
@@ -41,7 +40,7 @@ impl CatchUp {
         }
     }
 
-    /// Whether this replica may lack something.
+    /// Returns `true` if this replica may lack entries.
     pub(crate) fn is_incomplete(&self) -> bool {
         !matches!(self.completeness, Completeness::Complete | Completeness::Accepted)
     }
@@ -50,8 +49,8 @@ impl CatchUp {
         self.completeness
     }
 
-    /// Whether it counts in the election of a candidate whose log ends at `last`: as a voter, or as
-    /// the candidate. `all_new` says whether each other voter is known to be new.
+    /// Returns `true` if this replica counts, as a voter or as the candidate, in the election of a
+    /// candidate whose log ends at `last`. `all_new`: each other voter is known to be new.
     pub(crate) fn may_elect(&self, last: u64, all_new: bool) -> bool {
         match self.completeness {
             Completeness::Complete | Completeness::Accepted => true,
@@ -60,20 +59,20 @@ impl CatchUp {
         }
     }
 
-    /// Logs, once, that a vote was refused: an operator may wonder why no member leads. In a group
-    /// that is about to begin there is nothing to wonder at.
+    /// Logs the first refused vote, since it may explain the lack of a leader. Logs nothing in a
+    /// group that is about to begin.
     pub(crate) fn log_refusal(&mut self, group: Uuid, last: u64) {
         if !self.may_elect(last, true) && !std::mem::replace(&mut self.refusal_logged, true) {
-            tracing::warn!(%group, completeness = ?self.completeness, "a new, emptied or lost raft log: no vote before it holds what a leader has committed");
+            tracing::warn!(%group, completeness = ?self.completeness, "refusing to vote: the raft log is new or was lost, and lacks entries that a leader committed");
         }
     }
 
-    /// Whether no leader is answered yet.
+    /// Returns `true` if this replica does not respond to leaders yet.
     pub(crate) fn is_silent(&self) -> bool {
         self.silence > 0 && self.is_incomplete()
     }
 
-    /// What the log is to be told with the next write.
+    /// Takes the completeness that the next write to the log must contain, if it has changed.
     pub(crate) fn take_unsaved(&mut self) -> Option<Completeness> {
         std::mem::take(&mut self.unsaved).then_some(self.completeness)
     }
@@ -83,12 +82,12 @@ impl CatchUp {
         self.completeness = completeness;
     }
 
-    /// The leader of `term` sent entries, and says that nothing behind `until` was committed before
-    /// it said so.
+    /// Handles entries of the leader of `term`, which had committed nothing after `until` when it
+    /// sent them.
     pub(crate) fn met_leader(&mut self, term: u64, until: u64) {
         let lower = match self.completeness {
             Completeness::Unknown { .. } => true,
-            // A later leader may never get as far as the entries that an earlier one lost.
+            // A later leader may never reach the index of entries that an earlier one lost.
             Completeness::Until(before) => term > self.met_in && until < before,
             Completeness::Complete | Completeness::Accepted => false,
         };
@@ -98,13 +97,13 @@ impl CatchUp {
         }
     }
 
-    /// It was elected when no member had a log.
+    /// Marks a replica complete that was elected when no member had a log.
     pub(in crate::event_loop) fn elected(&mut self) {
         self.set(Completeness::Complete);
     }
 
-    /// The log holds everything up to `persisted`, and agrees with its leader's up to `committed`.
-    /// True when nothing is missing any more.
+    /// Records that the log is on disk up to `persisted`, and equals the leader's log up to
+    /// `committed`. Returns `true` if that completes the replica.
     pub(in crate::event_loop) fn advance(&mut self, persisted: u64, committed: u64) -> bool {
         let complete = matches!(self.completeness, Completeness::Until(until) if persisted.min(committed) >= until);
         if complete {
@@ -113,14 +112,14 @@ impl CatchUp {
         complete
     }
 
-    /// Everything up to `index` of the leader of `term` is on disk.
+    /// Records that the entries up to `index` of the leader of `term` are on disk.
     pub(crate) fn note_matched(&mut self, term: u64, index: u64) {
         let before = if self.matched.0 == term { self.matched.1 } else { 0 };
         self.matched = (term, before.max(index));
     }
 
-    /// How much of `commit` to believe, which a heartbeat of the leader of `term` says is
-    /// committed.
+    /// Commit index to use for a heartbeat of the leader of `term` that contains `commit`: an
+    /// incomplete replica limits it to entries that it received from that leader.
     pub(crate) fn believed(&self, term: u64, commit: u64, committed: u64) -> u64 {
         if !self.is_incomplete() {
             return commit;
@@ -134,8 +133,8 @@ impl CatchUp {
 mod tests {
     use super::*;
 
-    /// Of a candidate without a log, when all others are new and when they are not, and of one with
-    /// a log.
+    /// Results for a candidate without a log when all others are new, for one when they are not,
+    /// and for a candidate with a log.
     fn may_elect(catch_up: &CatchUp) -> (bool, bool, bool) {
         (catch_up.may_elect(0, true), catch_up.may_elect(0, false), catch_up.may_elect(7, true))
     }
@@ -155,7 +154,7 @@ mod tests {
     #[test]
     fn it_is_complete_when_what_a_leader_had_is_on_disk_and_committed() {
         let mut catch_up = CatchUp::new(Completeness::Unknown { lost: true }, 10);
-        assert!(!catch_up.advance(100, 100), "no leader has said how far");
+        assert!(!catch_up.advance(100, 100), "no leader has sent an index");
         catch_up.met_leader(5, 20);
         assert_eq!(catch_up.take_unsaved(), Some(Completeness::Until(20)));
         assert_eq!(catch_up.take_unsaved(), None);

@@ -1,4 +1,4 @@
-//! Changes of members that are under way.
+//! Membership changes in progress.
 
 use uuid::Uuid;
 
@@ -7,19 +7,19 @@ use crate::event::ChangeSender;
 use crate::membership::Membership;
 use crate::transport::Target;
 
-/// What a group knows of its members beside what Raft does.
+/// Membership state of a group in addition to that of the Raft library.
 #[derive(Default)]
 pub(crate) struct Changing {
     /// The caller that waits for the change at an index, proposed in a term.
     pub(in crate::event_loop) waiting: Option<(u64, u64, ChangeSender)>,
-    /// Writes of members that are not on disk yet.
+    /// Number of pending writes of members to disk.
     pub(in crate::event_loop) writes: usize,
-    /// What the state machine gets after that.
+    /// Tasks of the state machine that wait for these writes.
     pub(in crate::event_loop) held: Vec<ApplyTask>,
-    /// A later membership than the log's, as another member said.
+    /// A later membership than the log's, received from another member.
     pub(in crate::event_loop) heard: Option<Membership>,
-    /// Members that were removed, to be told so.
+    /// Removed members that are to be notified.
     pub(in crate::event_loop) former: Vec<Target>,
-    /// A member that joins, and how far the log was when that was last looked at.
+    /// A joining member, and the last log index at its last check.
     pub(in crate::event_loop) joining: Option<(Uuid, u64)>,
 }

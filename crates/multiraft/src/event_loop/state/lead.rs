@@ -1,30 +1,29 @@
-//! A replica's part in elections.
+//! Election state of a replica.
 
 use std::time::Duration;
 
 use super::members::MemberCore;
 use crate::options::HostOptions;
 
-/// A replica's part in elections: as one that asks for votes, as the leader, and as one that hands
-/// over.
+/// Election state of a replica: as a candidate, as the leader, and during a leader transfer.
 pub(crate) struct Leadership {
-    /// Ask for votes without waiting for a timeout, until a leader is known.
+    /// Campaign without waiting for an election timeout, until a leader is known.
     pub(in crate::event_loop) eager: bool,
-    /// Ticks left in which this replica takes no part in elections.
+    /// Remaining ticks without participation in elections.
     pub(in crate::event_loop) lockout: usize,
-    /// Last entry when this replica became leader: it serves once that is applied.
+    /// Last index at the start of this replica's leadership: it serves once that is applied.
     pub(in crate::event_loop) serve_from: Option<u64>,
     pub(in crate::event_loop) ticks: u64,
     pub(in crate::event_loop) election_ticks: u64,
     pub(in crate::event_loop) heartbeat_ticks: u64,
     /// Ticks since leadership was lost with proposals in flight.
     pub(in crate::event_loop) lost: Option<u64>,
-    /// Term in which this replica tried to hand over. The request to take over may arrive
-    /// late and overrules what followers promised, so there is no lease in that term any more.
+    /// Term in which this replica tried to transfer leadership. `TimeoutNow` may arrive late and
+    /// overrides the followers' lease, so this replica has no lease in that term any more.
     pub(crate) handed_over: u64,
-    /// Tick from which on a member of higher priority may be given the lead, and how many ticks the
-    /// next attempt is to wait for.
+    /// First tick at which leadership may be transferred to a member of higher priority.
     pub(in crate::event_loop) hand_over_from: u64,
+    /// Delay of the next attempt in ticks.
     pub(in crate::event_loop) hand_over_wait: u64,
     pub(crate) election_timeout: Duration,
     pub(crate) lease: Duration,
@@ -68,7 +67,7 @@ impl Leadership {
         self.election_ticks
     }
 
-    /// Whether votes are neither given nor asked for now.
+    /// Returns `true` while this replica neither votes nor campaigns.
     pub(crate) fn locked_out(&self) -> bool {
         self.lockout > 0
     }

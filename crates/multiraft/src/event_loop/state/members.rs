@@ -10,13 +10,13 @@ pub(crate) struct MemberCore {
     pub(crate) target: Target,
     pub(crate) priority: i64,
     pub(crate) role: MemberRole,
-    /// Its clock as it last came with an answer, 0 when it never did; see `freshness.rs`.
+    /// Clock of the member in its last response, 0 if there was none; see `freshness.rs`.
     pub(crate) stamp: u64,
-    /// It has said to this process that it has no log; see `greeting.rs`.
+    /// True if the member has reported to this process that it has no log; see `greeting.rs`.
     pub(crate) is_new: bool,
 }
 
-/// The members as a loop needs them.
+/// Returns the members in the form that event loops use.
 pub(crate) fn member_cores(membership: &Membership) -> Vec<MemberCore> {
     let core = |member: &Member| MemberCore {
         raft_id: fold(member.peer.node),

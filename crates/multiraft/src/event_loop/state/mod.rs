@@ -1,5 +1,5 @@
-//! State of the parts of a group. `GroupCore` has the methods that change it, in the files of
-//! `event_loop` that are named like these.
+//! State of the parts of a group. The methods of `GroupCore` that change it are in the files of
+//! `event_loop` with the same names.
 
 pub(super) mod catch_up;
 pub(super) mod change;

@@ -3,7 +3,7 @@
 use crate::consensus::{Entry, Message};
 use crate::event::Reply;
 
-/// A proposal whose payload is on its way into the payload store.
+/// A proposal whose payload is being written to the payload store.
 pub(crate) struct Preparing {
     pub(in crate::event_loop) ticket: u64,
     pub(in crate::event_loop) entry: Entry,
@@ -11,10 +11,10 @@ pub(crate) struct Preparing {
     pub(in crate::event_loop) ready: bool,
 }
 
-/// An append that waits for its payloads.
+/// An append that waits for its payloads to be stored.
 pub(crate) struct QueuedAppend {
     pub(in crate::event_loop) message: Message,
-    /// Tickets of the payloads on their way: `first..end`.
+    /// Tickets of the payloads being written: `first..end`.
     pub(in crate::event_loop) first: u64,
     pub(in crate::event_loop) end: u64,
     pub(in crate::event_loop) missing: u64,

@@ -1,4 +1,4 @@
-//! Reads that wait.
+//! Pending reads.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -9,27 +9,28 @@ use crate::error::ReadError;
 
 pub(in crate::event_loop) type Sender = oneshot::Sender<Result<u64, ReadError>>;
 
+/// A round of heartbeats that confirms leadership for its readers.
 pub(in crate::event_loop) struct Round {
     pub(in crate::event_loop) number: u64,
     pub(in crate::event_loop) started: Instant,
-    /// What the clock of leases showed then, in nanoseconds.
+    /// Reading of the lease clock at that moment, in nanoseconds.
     pub(in crate::event_loop) lease_from: u64,
     pub(in crate::event_loop) readers: Vec<Sender>,
 }
 
-/// Readers of a group, by how far they are.
+/// Pending reads of a group, by stage.
 pub(crate) struct Reads {
-    /// Came in since the last round began.
+    /// Reads received since the last round began.
     pub(in crate::event_loop) queued: Vec<(Instant, Sender)>,
     pub(in crate::event_loop) rounds: VecDeque<Round>,
-    /// Have their index and wait until it is applied.
+    /// Reads that wait until their read index is applied.
     pub(in crate::event_loop) indexed: Vec<(u64, Sender)>,
     pub(in crate::event_loop) next: u64,
 }
 
 impl Default for Reads {
     fn default() -> Self {
-        // An answer to a question from before a restart must not be taken for another's.
+        // A response to a request from before a restart must not match a later request.
         let next = uuid::Uuid::new_v4().as_u64_pair().0 >> 1;
         Self { queued: Vec::new(), rounds: VecDeque::new(), indexed: Vec::new(), next }
     }

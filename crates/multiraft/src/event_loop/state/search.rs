@@ -2,18 +2,17 @@
 
 use crate::consensus::StateRole;
 
-/// How long no member has led, and when votes are asked for next.
+/// Time without a leader, and the backoff of campaigns.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    /// Ticks since votes were last asked for; none while there is a leader, or its silence is not
-    /// long yet.
+    /// Ticks since the last campaign; `None` while there is a leader, or before its timeout.
     pub(in crate::event_loop) since: Option<u64>,
     pub(in crate::event_loop) tries: u32,
 }
 
 impl Search {
-    /// Ticks to wait for an answer. A vote is on disk before it is given, which takes longer than a
-    /// word.
+    /// Ticks to wait for responses. A vote is on disk before it is sent, which takes longer than a
+    /// response to a pre-vote.
     pub(in crate::event_loop) fn wait(
         &self,
         state: StateRole,
