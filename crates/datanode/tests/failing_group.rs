@@ -119,7 +119,7 @@ async fn an_scm_that_was_away_when_a_pipeline_failed_is_told_of_it() {
     // Until then it is started again in between.
     until("it to fail for good", async || {
         panic(&mut cluster, victim, id);
-        get(at, "/health").await.contains("failed for good")
+        get(at, "/health").await.contains("failed permanently")
     })
     .await;
     cluster.scm.restart().await;

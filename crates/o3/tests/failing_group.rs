@@ -96,7 +96,7 @@ fn an_om_whose_log_disk_fails_leaves_with_a_status_and_a_reason() {
     let said = std::fs::read_to_string(dir.path().join("stderr")).unwrap();
     assert_eq!(status.code(), Some(1), "{said}");
     let last = said.lines().rev().find(|line| line.starts_with("o3: ")).unwrap_or_default();
-    assert!(last.contains("raft group failed for good"), "{said}");
+    assert!(last.contains("raft group failed permanently"), "{said}");
     // With a working disk it starts again, with the acknowledged data.
     std::fs::remove_file(&broken).unwrap();
     let again = Daemon::start(om(dir.path(), &scm));

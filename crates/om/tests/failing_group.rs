@@ -82,7 +82,7 @@ async fn an_om_whose_group_panics_again_and_again_stops_and_says_why() {
         why = tokio::time::timeout(TIMEOUT, om.handle.stopped()) => why.unwrap(),
         () = panics => unreachable!(),
     };
-    assert!(why.contains("failed for good") && why.contains("a test asked for it"), "{why}");
+    assert!(why.contains("failed permanently") && why.contains("a test asked for it"), "{why}");
     let health = get(http, "/health").await;
     assert!(health.starts_with("HTTP/1.1 503") && health.contains(&why), "{health}");
     om.handle.shutdown().await;
@@ -110,7 +110,7 @@ async fn an_om_whose_tables_are_gone_stops_and_says_why() {
         why = tokio::time::timeout(TIMEOUT * 2, om.handle.stopped()) => why.unwrap(),
         () = writes => unreachable!(),
     };
-    assert!(why.contains("failed for good"), "{why}");
+    assert!(why.contains("failed permanently"), "{why}");
     let health = get(om.handle.addresses().http.unwrap(), "/health").await;
     assert!(health.starts_with("HTTP/1.1 503"), "{health}");
     om.handle.shutdown().await;

@@ -45,7 +45,7 @@ async fn an_scm_whose_group_panics_again_and_again_stops_and_says_why() {
         why = h.scm.stopped() => why,
         () = panics => unreachable!(),
     };
-    assert!(why.contains("failed for good") && why.contains("a test asked for it"), "{why}");
+    assert!(why.contains("failed permanently") && why.contains("a test asked for it"), "{why}");
     let health = h.http_get("/health").await;
     assert!(health.starts_with("HTTP/1.1 503") && health.contains(&why), "{health}");
 }
