@@ -70,7 +70,7 @@ impl Ledger {
             let there: Vec<_> = held.iter().filter(|value| acknowledged.contains(value)).collect();
             ensure!(
                 there.iter().copied().eq(acknowledged),
-                "list {list} has {there:?} of what was acknowledged, which is {acknowledged:?}"
+                "list {list} has {there:?}, acknowledged numbers are {acknowledged:?}"
             );
         }
         Ok(())
@@ -108,10 +108,10 @@ mod tests {
             ledger.judge(&lists(&format!("1 1\n{good}\n"))).unwrap();
         }
         for (bad, why) in [
-            ("7 1,3", "of what was acknowledged"),
-            ("7 1,2", "of what was acknowledged"),
-            ("", "of what was acknowledged"),
-            ("7 2,1,3", "of what was acknowledged"),
+            ("7 1,3", "acknowledged numbers are"),
+            ("7 1,2", "acknowledged numbers are"),
+            ("", "acknowledged numbers are"),
+            ("7 2,1,3", "acknowledged numbers are"),
             ("7 1,2,3,1", "1 twice"),
             ("7 1,2,3,4,4", "4 twice"),
             ("7 1,2,3,5", "none of it"),

@@ -86,7 +86,7 @@ impl Cluster {
             }
         }
         let own = told.iter().find(|(scm, leader)| scm == leader).map(|(scm, _)| *scm);
-        let leader = own.with_context(|| format!("no SCM says that it leads: {told:?}"))?;
+        let leader = own.with_context(|| format!("no SCM reports itself as leader: {told:?}"))?;
         ensure!(told.iter().all(|(_, of)| *of == leader), "SCMs do not agree: {told:?}");
         Ok(leader)
     }
@@ -119,7 +119,7 @@ impl Cluster {
     /// When no SCM answers.
     pub fn scm_voters(&mut self) -> anyhow::Result<Vec<Server>> {
         let info = self.ask(|it| async move { it.scm.scm_info().await })??;
-        let members = info.membership.context("no members are told")?;
+        let members = info.membership.context("SCM reports no members")?;
         let members = multiraft::Membership::decode(members)?;
         Ok(self.voters(&members))
     }

@@ -140,7 +140,7 @@ impl Cluster {
         let told = self.ask(|it| async move { it.om.om_configurations().await })?;
         let told = told.into_iter().filter_map(|(_, answer)| answer.ok()?.membership);
         let told = told.filter_map(|bytes| multiraft::Membership::decode(bytes).ok());
-        let last = told.max_by_key(|members| members.index).context("no OM tells its members")?;
+        let last = told.max_by_key(|members| members.index).context("no OM reports its members")?;
         Ok(self.voters(&last))
     }
 

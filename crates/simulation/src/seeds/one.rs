@@ -19,7 +19,7 @@ use crate::world::{create, place, real, world};
 /// Seconds of a processor that a run may use, and more for each simulated second of faults.
 const BASE_LIMIT: u64 = 300;
 const LIMIT_FACTOR: u64 = 3;
-/// A run that uses no processor is ended after so many times as long.
+/// A run that uses no processor is ended after this multiple of its limit.
 const STANDSTILL_FACTOR: u64 = 10;
 
 /// Panics of any thread, but for those of [`is_of_disk`]: none is ever right.
@@ -121,8 +121,8 @@ fn live(one: &One) -> anyhow::Result<bool> {
     Ok(report(one.seed, &outcome))
 }
 
-/// A run that comes to no end is one that found something. It is ended once it has used so many
-/// seconds of a processor: how long that takes is up to what else runs on the machine.
+/// Ends a run that does not end by itself, which is a finding, once it has used this many seconds
+/// of processor time; the elapsed time depends on the load of the machine.
 fn end_after(seconds: u64) {
     let standstill = seconds.saturating_mul(STANDSTILL_FACTOR);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

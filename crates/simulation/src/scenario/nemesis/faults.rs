@@ -121,15 +121,15 @@ const BAD_DISKS: [Kind; 7] = [
     Kind::WriteErrors,
 ];
 
-/// Ends of processes, and what is slow.
+/// Ends of processes, slow links and slow disks.
 const FEW_KINDS: [Kind; 4] = [Kind::Down, Kind::Crash, Kind::SlowLinks, Kind::SlowDisk];
 
 /// Members come and go while links are cut for minutes.
 const CHANGES_OF_MEMBERS: [Kind; 6] =
     [Kind::LongCut, Kind::LongCut, Kind::LongCut, Kind::LongCut, Kind::Leave, Kind::Partition];
 
-/// What the scenario of erasure-coded keys has: what may hit any server, and what spoils the disks
-/// of as many DataNodes as there are parities.
+/// Faults in the scenario of erasure-coded keys: some hit any server, others damage the disks of at
+/// most `parity` DataNodes.
 pub const OF_ERASURE_CODED: [Kind; 17] = [
     Kind::Down,
     Kind::Down,

@@ -5,7 +5,7 @@ use crate::script::prelude::*;
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "failover/members-apart",
-    about: "members of a pipeline that only SCM hears: it is replaced, and not too soon",
+    about: "a pipeline whose members reach only SCM is replaced, and not too soon",
     run,
 };
 

@@ -7,7 +7,7 @@ use crate::script::prelude::*;
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "failover/scm-unheard",
-    about: "no DataNode hears SCM for two minutes: leaders close containers, and not too soon",
+    about: "no DataNode reaches SCM for two minutes: leaders close containers, and not too soon",
     run,
 };
 

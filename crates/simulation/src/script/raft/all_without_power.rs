@@ -5,7 +5,7 @@ use crate::script::prelude::*;
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "raft/all-without-power",
-    about: "all hosts lose power at once, four times: what was acknowledged is on each of them",
+    about: "all hosts lose power at once, four times: acknowledged writes are on each of them",
     run,
 };
 

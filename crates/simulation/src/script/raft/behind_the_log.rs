@@ -18,7 +18,7 @@ fn run() -> Result<()> {
     // More than a leader waits for a member.
     h.write_all(300)?;
     let leader = h.leader()?;
-    h.expect("the log begins behind what it lacks", minutes(5), |h| {
+    h.expect("the log begins after the entries that it lacks", minutes(5), |h| {
         let first = h.number(leader, "first_index")?;
         ensure!(first > 50, "it begins at {first}");
         Ok(())

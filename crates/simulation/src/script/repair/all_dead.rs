@@ -26,7 +26,7 @@ fn run() -> Result<()> {
     c.expect_always("SCM keeps containers that have no replica", minutes(15), |c| {
         let known = c.all_containers()?;
         for id in &containers {
-            ensure!(known.iter().any(|of| of.id == *id), "container {id} is gone: {known:?}");
+            ensure!(known.iter().any(|of| of.id == *id), "container {id} was deleted: {known:?}");
             let there = c.replicas(*id)?;
             ensure!(there.is_empty(), "container {id} is on {there:?}");
         }

@@ -29,7 +29,7 @@ fn run() -> Result<()> {
     }
     c.lack_replicas(&keys)?;
     let [one, other] = spare[..] else { bail!("{spare:?} are not two") };
-    let what = "one rebuilds, and the other one has a part of what it is to get";
+    let what = "one rebuilds, and the other one has a part of its replica";
     let (coordinator, target) = c.expect(what, minutes(5), |c| {
         for (node, target) in [(one, other), (other, one)] {
             let rebuilds = c.metric(node, "datanode_reconstruct_ec_running")? > 0.0;
@@ -40,7 +40,7 @@ fn run() -> Result<()> {
         bail!("{one} has parts of {:?}, {other} of {:?}", c.arriving(one)?, c.arriving(other)?)
     })?;
     c.kill([coordinator])?;
-    c.expect_always("what it has not got whole does not count", seconds(20), |c| {
+    c.expect_always("its partial replica does not count", seconds(20), |c| {
         let there = c.replicas(id)?;
         ensure!(there.iter().all(|replica| replica.on != target), "{there:?}");
         Ok(())
@@ -53,7 +53,7 @@ fn run() -> Result<()> {
     })?;
 
     c.start([coordinator])?;
-    c.expect("what is too many is gone", minutes(15), |c| {
+    c.expect("surplus replicas are deleted", minutes(15), |c| {
         c.settled()?;
         c.are_on_disks(&containers, 5)
     })?;

@@ -7,7 +7,7 @@ use crate::script::prelude::*;
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "repair/dead-node",
-    about: "a dead node's replicas are copied, in two racks still; what it brings back goes",
+    about: "a dead node's replicas are copied, still in two racks; its own are deleted on return",
     run,
 };
 
@@ -57,7 +57,7 @@ fn run() -> Result<()> {
     c.are_on_disks(&stale, 4)?;
     c.start([victim])?;
     c.expect("it is back", minutes(2), |c| c.node_is(victim, NodeState::Healthy))?;
-    c.expect("replicas too many are gone from disks", minutes(10), |c| {
+    c.expect("surplus replicas are deleted from disks", minutes(10), |c| {
         in_two_racks(c)?;
         c.are_on_disks(&containers, 3)
     })?;

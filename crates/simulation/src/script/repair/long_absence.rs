@@ -31,7 +31,7 @@ fn run() -> Result<()> {
     }
     // They have not registered with the SCMs since those started.
     let known: Vec<Server> = c.nodes()?.into_iter().map(|(server, _)| server).collect();
-    ensure!(known.iter().all(|server| !holders.contains(server)), "SCM has heard of {known:?}");
+    ensure!(known.iter().all(|server| !holders.contains(server)), "{known:?} have registered");
     for holder in holders {
         c.start([holder])?;
         c.advance(minutes(2))?;

@@ -24,7 +24,7 @@ fn run() -> Result<()> {
     c.lack_replicas(&keys)?;
     c.read(&keys)?;
     c.start([victim])?;
-    c.expect("what it had is on three disks again", minutes(10), |c| {
+    c.expect("its containers are on three disks again", minutes(10), |c| {
         c.settled()?;
         c.are_on_disks(&lost, 3)?;
         c.whole(&keys)

@@ -5,7 +5,7 @@ use crate::script::prelude::*;
 /// The script, for the list.
 pub const SCRIPT: Script = Script {
     name: "repair/lost-indexes",
-    about: "two of five indexes are rebuilt, then two others; what comes back with them goes",
+    about: "two of five indexes are rebuilt, then two others; replicas that come back are deleted",
     run,
 };
 
@@ -61,7 +61,7 @@ fn run() -> Result<()> {
         c.holds(server, &containers).context("nothing is too many")?;
     }
     c.start(second)?;
-    c.expect("what is too many is gone", minutes(10), |c| {
+    c.expect("surplus replicas are deleted", minutes(10), |c| {
         is_whole(c, &keys, &[])?;
         c.are_on_disks(&containers, 5)
     })?;

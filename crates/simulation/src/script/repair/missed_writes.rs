@@ -21,7 +21,7 @@ fn run() -> Result<()> {
     let had = c.on_disk(victim)?;
     c.kill([victim])?;
     let before = writers.keys().len();
-    c.expect("it misses ends of what it has", minutes(1), |c| {
+    c.expect("it misses ends of its containers", minutes(1), |c| {
         let missed = c.containers(&writers.keys()[before..])?;
         let both = missed.iter().filter(|id| had.contains(id)).count();
         ensure!(both > 0, "{victim} had {had:?}, {missed:?} are written to");
