@@ -115,4 +115,4 @@ def wait(what, expected, seconds, server):
         if server.process.poll() is not None:
             return f"{server.role} ended before {what}:\n{server.tail()}"
         time.sleep(0.3)
-    return f"waited {seconds} s in vain for {what}: {seen}"
+    return f"timed out after {seconds} s waiting for {what}: {seen}"

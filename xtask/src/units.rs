@@ -31,7 +31,7 @@ fn units(arguments: &[&str]) -> BTreeSet<String> {
         let parts = ["pkg_id", "target", "profile", "platform", "mode", "features"];
         parts.map(|name| unit[name].to_string()).join(" ")
     };
-    // A crate is compiled for each set of what it depends on, too. Their numbers differ from graph
+    // A crate is compiled for each set of its dependencies, too. Their numbers differ from graph
     // to graph, so that they are compared by their parts.
     let whole = |unit: &Value| {
         let depends = unit["dependencies"].as_array().into_iter().flatten();

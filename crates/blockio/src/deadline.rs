@@ -24,12 +24,12 @@ pub struct Begun<T> {
     done: io::Result<Receiver<T>>,
 }
 
-/// Starts work on a thread of its own. If its receiver is gone, the result is dropped on that
-/// thread.
+/// Starts work on a thread of its own. If its receiver was dropped, that thread drops the
+/// result.
 pub fn begin<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Begun<T> {
     let (sender, receiver) = sync_channel(0);
     let run = move || {
-        // Its caller is gone: dropped.
+        // Fails if the caller has stopped waiting; the result is dropped.
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);

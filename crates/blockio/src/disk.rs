@@ -410,7 +410,7 @@ impl Disk {
             Box::new(move |shared: &Shared| {
                 let outcome = work(shared, state);
                 shared.metrics.left();
-                // Fails if its caller is gone.
+                // Fails if the caller has stopped waiting.
                 let _ = done.send(outcome);
                 drop(permit);
             })

@@ -112,7 +112,7 @@ impl Metrics {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Reads that were skipped because their caller was gone.
+    /// Number of reads that were skipped because their callers no longer wait.
     pub fn dropped_reads(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -28,7 +28,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// One attempt as a job. It is skipped if its receiver is gone.
+/// One attempt as a job. It is skipped if its receiver was dropped.
 fn attempt<T, F>(
     work: Arc<F>,
     progress: Arc<Progress>,
@@ -52,7 +52,7 @@ where
             if Duration::from_nanos(shared.now().saturating_sub(begun)) < limit {
                 shared.note_in_time();
             }
-            // Fails if its caller is gone.
+            // Fails if the caller has stopped waiting.
             let _ = done.send(outcome);
         }
         shared.metrics.left();

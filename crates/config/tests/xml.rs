@@ -45,7 +45,7 @@ fn what_is_not_a_configuration_is_refused_with_its_line() {
         ),
         ("<configuration>\n<property><name>&nope;</name></property></configuration>", 2, "&nope;"),
         ("", 1, "expected <configuration>"),
-        // Half written: what is missing must not take its defaults.
+        // Half written: missing keys must not take their defaults.
         ("<configuration>\n", 2, "before </configuration>"),
     ];
     for (text, line, part) in cases {

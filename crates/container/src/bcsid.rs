@@ -1,4 +1,4 @@
-//! Block commit sequence ids: a reader sends the commit of the block that it wants, and a replica
+//! Block commit sequence ids: a reader sends the commit id of the requested block, and a replica
 //! that lags must report it, so that the reader uses another one.
 
 /// Reasons why a replica cannot serve a block at the reader's commit.

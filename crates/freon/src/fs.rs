@@ -26,7 +26,7 @@ pub struct RootArgs {
     pub root: FsPath,
 }
 
-/// A path of a file system: a bucket, and what is below it.
+/// A path of a file system: a bucket, and a path in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FsPath {
     volume: String,

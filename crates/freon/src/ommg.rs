@@ -60,7 +60,7 @@ fn assign(args: &Ommg) -> Result<Vec<Operation>, FreonError> {
     let total: usize = args.opsnum.iter().sum();
     if args.ops.is_empty() || args.ops.len() != args.opsnum.len() || total != args.run.threads {
         return Err(FreonError::Usage(format!(
-            "MIXED wants --ops and --opsnum of equal length, and --opsnum that adds up to --threads \
+            "MIXED needs --ops and --opsnum of equal length, and --opsnum that adds up to --threads \
              {} (it adds up to {total})",
             args.run.threads
         )));

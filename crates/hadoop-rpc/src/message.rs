@@ -124,7 +124,7 @@ pub(crate) struct SaslAuth {
     pub(crate) mechanism: String,
 }
 
-/// Name of the method that trusts the client's user name.
+/// Name of the method that accepts the client's user name without proof.
 pub(crate) const SIMPLE: &str = "SIMPLE";
 
 /// State of the authentication.

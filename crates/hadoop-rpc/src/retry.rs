@@ -131,7 +131,7 @@ impl RetryCache {
         drop(state);
         if let Some(result) = result {
             for end in waiting {
-                // The caller may have gone away.
+                // Fails if the caller no longer waits.
                 let _ = end.send(result.clone());
             }
         }

@@ -214,7 +214,7 @@ impl<K: Clone + Eq + Hash> Drop for Waiting<K> {
     fn drop(&mut self) {
         if !self.is_over {
             self.given.close();
-            // Smaller requests may have waited behind this one.
+            // Smaller requests may have waited for this one.
             self.semaphore.grant_waiting();
         }
     }
@@ -279,7 +279,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         Some((key, waiter))
     }
 
-    /// Drops requests whose callers are gone.
+    /// Drops requests whose callers no longer wait.
     fn forget_abandoned(&mut self) {
         let queues = &mut self.queues;
         self.keys.retain(|_, usage| {

@@ -56,7 +56,7 @@ impl IterRange {
         self
     }
 
-    /// Returns `true` if the reader wants an error instead of a long skip over tombstones.
+    /// Returns `true` if a long skip over tombstones is an error.
     pub(crate) fn is_bounded(&self) -> bool {
         self.max_skipped > 0
     }

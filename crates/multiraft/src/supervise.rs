@@ -70,7 +70,7 @@ impl GroupHealth {
             Self::Restarting { failure, attempt } => Some(format!(
                 "raft group failed and is being restarted (attempt {attempt}): {failure}"
             )),
-            Self::Failed(failure) => Some(format!("raft group failed for good: {failure}")),
+            Self::Failed(failure) => Some(format!("raft group failed permanently: {failure}")),
         }
     }
 }

@@ -25,7 +25,7 @@ pub fn commands() -> clap::Command {
     Cli::command()
 }
 
-/// Does what the command line of this process says.
+/// Runs the command of this process's command line.
 pub fn run() -> ExitCode {
     let began = Instant::now();
     let cli = Cli::parse_from(words::words(std::env::args_os()));

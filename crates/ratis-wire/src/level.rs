@@ -7,8 +7,8 @@ pub enum Level {
     Majority,
     /// It is committed, and in every member's log.
     All,
-    /// A majority knows that it is committed.
+    /// It is committed by the commit indexes of a majority.
     MajorityCommitted,
-    /// Every member knows that it is committed.
+    /// It is committed by the commit index of every member.
     AllCommitted,
 }

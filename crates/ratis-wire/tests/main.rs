@@ -1,4 +1,4 @@
-//! The protocol over real gRPC, with a test group behind it.
+//! The protocol over real gRPC, served by a test group.
 
 #![allow(clippy::unwrap_used)]
 

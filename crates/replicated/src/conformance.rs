@@ -236,7 +236,7 @@ impl<S: Subject> Check<'_, S> {
             if !rest.is_empty() {
                 self.apply(&mut target, rest)?;
             }
-            self.compare("a snapshot and the log behind it", &target, expected)?;
+            self.compare("a snapshot and the log after it", &target, expected)?;
         }
         Ok(())
     }

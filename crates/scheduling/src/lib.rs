@@ -33,7 +33,7 @@ pub use background::{BackgroundError, on_background_thread};
 pub use rests::Rests;
 
 /// Nanoseconds: longer than the default slice, 0.7 to 2.8 ms. The kernel allows up to 100 ms, but a
-/// thread that holds a lock must not be preempted for so long when cores are scarce.
+/// thread that holds a lock must not be preempted for this long when cores are scarce.
 const LONG: u64 = 10_000_000;
 
 /// Runs work on this thread, which threads that wake up preempt at once in the meantime. It begins

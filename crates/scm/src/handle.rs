@@ -91,7 +91,7 @@ impl ScmHandle {
         self.state.service.host()
     }
 
-    /// Counts a node as not heard of for so long that it is DEAD at the next look. For tests.
+    /// Expires the last heartbeat of a node, which is DEAD at the next check. For tests.
     pub fn silence(&self, node: DatanodeId) {
         self.core.cluster().silence(node);
     }

@@ -38,7 +38,7 @@ impl Inner {
     }
 }
 
-/// Blocks threads and tasks until it is opened: a step that takes as long as the test wants.
+/// Blocks threads and tasks until it is opened: a step of a duration that the test decides.
 ///
 /// A failing test opens it by dropping it, so that nothing is blocked forever.
 pub struct Gate(Arc<Inner>);

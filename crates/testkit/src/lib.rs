@@ -1,7 +1,7 @@
 //! Test helpers shared by several crates. No shipped code depends on it.
 //!
-//! * [`until`], [`until_blocking`], [`ended`]: waiting for a condition; [`Gate`]: a step that takes
-//!   as long as the test wants.
+//! * [`until`], [`until_blocking`], [`ended`]: waiting for a condition; [`Gate`]: a step of a
+//!   duration that the test decides.
 //! * [`free_ports`]: ports that stay reserved for a server while it is down.
 //! * [`fail_syncs`], [`delay_syncs`], [`hold_syncs`]: fsyncs of the whole process that fail, are
 //!   delayed or wait for a gate, including those of RocksDB and the Raft log.

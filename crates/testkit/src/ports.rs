@@ -100,8 +100,7 @@ impl Blocks {
 /// The lock of a block; `None` if another process has it.
 fn locked(dir: &Path, first: u16) -> Option<File> {
     // Without the files two processes could get one port; so the test fails with the reason. All
-    // users of the machine share them, whoever created them; the creator may have restricted their
-    // permissions.
+    // users of the machine share them; their creator may have restricted their permissions.
     std::fs::create_dir_all(dir).unwrap_or_else(|e| panic!("cannot make {}: {e}", dir.display()));
     let _ = std::fs::set_permissions(dir, Permissions::from_mode(0o777));
     let path = dir.join(first.to_string());

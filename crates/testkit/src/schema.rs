@@ -86,7 +86,7 @@ impl Schema {
                     let name = words.next().unwrap_or_default().to_owned();
                     schema.enums.insert(name, words.filter_map(|w| w.parse().ok()).collect());
                 }
-                _ => panic!("what is this: {line}"),
+                _ => panic!("cannot parse line: {line}"),
             }
         }
         schema

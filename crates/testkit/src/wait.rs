@@ -86,7 +86,7 @@ impl<W: Display, S: Debug> Wait<W, S> {
 impl<W: Display, S: Debug> Display for Wait<W, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, from, looks, seen, .. } = self;
-        write!(f, "waited {:.1?} in vain for: {what}, at {from}", self.begun.elapsed())?;
+        write!(f, "timed out after {:.1?} waiting for: {what}, at {from}", self.begun.elapsed())?;
         match seen {
             Some(state) => write!(f, "; {looks} looks, the last one saw {state:?}"),
             None => write!(f, "; no look came to an end"),
@@ -96,8 +96,8 @@ impl<W: Display, S: Debug> Display for Wait<W, S> {
 
 /// Waits until `condition` returns `true`, `Some` or `Ok`, and returns the content.
 ///
-/// A test that waits in vain fails after [`LIMIT`], with the description and the last observed
-/// state: `if all(&states) { Ok(()) } else { Err(states) }` shows the states.
+/// A test whose condition does not hold fails after [`LIMIT`], with the description and the last
+/// observed state: `if all(&states) { Ok(()) } else { Err(states) }` shows the states.
 #[track_caller]
 pub fn until<C: Condition>(
     what: impl Display,
@@ -185,7 +185,7 @@ mod tests {
             });
         }));
         let text = text(failed.expect_err("it fails"));
-        assert!(text.contains("in vain for: all of them, at "), "{text}");
+        assert!(text.contains("waiting for: all of them, at "), "{text}");
         assert!(text.contains("wait.rs:"), "{text}");
         assert!(text.ends_with(&format!("{looks} looks, the last one saw [1, {looks}]")), "{text}");
     }

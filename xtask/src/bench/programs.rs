@@ -112,7 +112,7 @@ pub const PROGRAMS: &[Program] = &[
     },
     Program {
         name: "oms-read",
-        what: "lookups through followers, and beside writes (needs cgroups)",
+        what: "lookups through followers, and during writes (needs cgroups)",
         start: Start::Script("om/run", &["reads"]),
     },
     Program {

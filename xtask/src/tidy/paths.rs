@@ -24,7 +24,7 @@ const ROOTS: &[&str] = &["crates/", "clients/", "docs/", "xtask/", "scripts/", "
 /// Ends of words that are files of the tree wherever they stand.
 const ENDS: &[&str] = &[".rs", ".md", ".proto"];
 
-/// Tables of renamed files begin so; their first column names files that are gone.
+/// Tables of renamed files begin so; their first column names former files.
 const RENAMED: &str = "| was | is |";
 
 /// Output of mdBook.

@@ -38,7 +38,7 @@ fn default_replication(config: &ReplicationConfig) -> DefaultReplicationConfig {
 /// READ and WRITE, as bits 0 and 1 of a set of rights.
 const READ_WRITE: &[u8] = &[0x03];
 
-/// ACL of links, which allows everyone to follow them, since it cannot be changed later. The ACLs
+/// ACL of links, which allows all users to follow them, since it cannot be changed later. The ACLs
 /// of the source protect the data. Ozone: `OzoneAcl.LINK_BUCKET_DEFAULT_ACL`.
 fn acl_of_links() -> OzoneAclInfo {
     OzoneAclInfo {

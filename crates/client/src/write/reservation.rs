@@ -33,8 +33,8 @@ const LEAST: u64 = 2 << 10;
 /// Factor by which the reservation of a slow client grows when it fills it.
 const SPEED_UP: u64 = 4;
 
-/// Minimum age of buffered data before it is sent for the sake of others: chunks would be tiny
-/// otherwise.
+/// Minimum age of buffered data before it is sent to free memory for other writers: chunks
+/// would be tiny otherwise.
 const GIVE_WAY_AFTER: Duration = Duration::from_secs(2);
 
 /// Interval at which a writer that waits for its client checks whether others wait for memory.

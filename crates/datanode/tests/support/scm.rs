@@ -117,7 +117,7 @@ impl Scm {
                     let line = |(k, r): (&(DatanodeId, i64), _)| (k.0, k.1, state(r));
                     known.replicas.iter().map(line).collect()
                 });
-                panic!("SCM waited in vain for: {what}; replicas: {replicas:?}")
+                panic!("SCM timed out waiting for: {what}; replicas: {replicas:?}")
             }
         }
     }

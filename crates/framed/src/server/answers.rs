@@ -36,7 +36,7 @@ impl Answers {
         (Arc::new(answers), frames)
     }
 
-    /// Waits until the peer has received enough of its responses, or is gone.
+    /// Waits until the peer has received enough of its responses, or has disconnected.
     pub(super) async fn wait_for_room(&self) {
         while !self.has_room() {
             tokio::select! {
@@ -80,7 +80,7 @@ impl Answers {
         let bytes = frame.wire_len();
         self.shared.unsent.fetch_add(bytes, Ordering::Relaxed);
         self.unsent.fetch_add(bytes, Ordering::Relaxed);
-        // A closed channel means that the connection, and so the caller, is gone.
+        // A closed channel means that the connection, and so the caller, has ended.
         let _ = self.out.send(frame);
     }
 }

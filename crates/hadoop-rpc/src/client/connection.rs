@@ -75,7 +75,7 @@ impl Connection {
     fn fail(&self, tell: impl Fn() -> Told) {
         let Some(waiting) = self.waiting.lock().take() else { return };
         for (_, call) in waiting {
-            // The caller may have gone away.
+            // Fails if the caller no longer waits.
             let _ = call.send(tell());
         }
     }
@@ -263,7 +263,7 @@ async fn read(
         }
         let waiting = connection.waiting.lock().as_mut().and_then(|w| w.remove(&call));
         if let Some(waiting) = waiting {
-            // The caller may have gone away.
+            // Fails if the caller no longer waits.
             let _ = waiting.send(Told::Answer(result));
         }
     }

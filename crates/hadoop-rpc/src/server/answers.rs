@@ -42,7 +42,7 @@ impl Answers {
 
     pub(super) fn send(&self, frame: OutFrame) {
         self.unsent.fetch_add(frame.len(), Ordering::Relaxed);
-        // A closed channel means that the connection, and so the caller, is gone.
+        // A closed channel means that the connection, and so the caller, has ended.
         let _ = self.out.send(frame);
     }
 
@@ -50,7 +50,7 @@ impl Answers {
         self.send(response::failure(id, fault, self.ipc_package));
     }
 
-    /// Waits until the peer has received enough of its responses, or is gone.
+    /// Waits until the peer has received enough of its responses, or has disconnected.
     pub(super) async fn wait_for_room(&self) {
         while self.unsent.load(Ordering::Relaxed) > MAX_UNSENT {
             tokio::select! {

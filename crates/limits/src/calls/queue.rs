@@ -232,7 +232,7 @@ impl CallQueue {
             if granted.is_empty() {
                 return;
             }
-            // Outside of the lock. The permit of a caller that is gone by now is free again.
+            // Outside of the lock. The permit of a caller that no longer waits is free again.
             for (waiter, permit) in granted.drain(..) {
                 if let Err(unwanted) = waiter.grant.send(permit) {
                     unwanted.give_back();

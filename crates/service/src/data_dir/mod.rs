@@ -48,7 +48,7 @@ pub enum DataDirError {
         expected: String,
     },
     /// The data was written by a later release.
-    #[error("{} has layout version {found}, this program knows up to {known}: use the release that wrote it, or a later one", path.display())]
+    #[error("{} has layout version {found}, this program supports up to {known}: use the release that wrote it, or a later one", path.display())]
     NewerLayout {
         /// The VERSION file.
         path: PathBuf,

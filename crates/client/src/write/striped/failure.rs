@@ -7,13 +7,13 @@ use types::DatanodeDetails;
 use crate::Error;
 use crate::datanode::Failure;
 
-/// Replicas that failed, and how.
+/// Failed replicas, each with its failure.
 pub(super) type Failures = Vec<(Arc<DatanodeDetails>, Failure)>;
 
-/// Why a stripe is not acknowledged.
+/// Reason for which a stripe was not acknowledged.
 pub(super) enum StripeFailure {
-    /// These replicas failed: another block group may do.
+    /// These replicas failed: a retry with another block group may succeed.
     Replicas(Failures),
-    /// Trying again will not help.
+    /// A retry cannot succeed.
     Fatal(Error),
 }

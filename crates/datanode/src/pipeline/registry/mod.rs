@@ -36,7 +36,7 @@ const KEEP: u64 = 10_000;
 /// still need them: a replica that was away longer than that takes a snapshot.
 const TRIM_BYTES: u64 = 128 << 20;
 
-/// What a change of pipelines ran into.
+/// Failure of a change of pipelines.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PipelineError {
     /// Its disk.
