@@ -188,7 +188,7 @@ async fn a_group_that_fails_every_time_is_given_up_and_the_others_go_on() {
     assert_eq!(failure.cause, FailureCause::Machine);
     assert!(failure.reason.contains("a bug that stays"), "{failure}");
     assert_eq!(supervisor.restarts(), 4, "that is all its tries");
-    assert!(supervisor.health().trouble().unwrap().contains("for good"));
+    assert!(supervisor.health().trouble().unwrap().contains("permanently"));
     cluster.put(&others, "after").await;
     assert!(put > 0);
     cluster.shutdown().await;
