@@ -38,7 +38,7 @@ fn each_mistake_is_found() {
         (Bug::UsesContext, "a replica that proposed nothing"),
         (Bug::CountsRounds, "rounds of one entry"),
         (Bug::ForgetsPosition, "position after a restart"),
-        (Bug::KeepsOldState, "a snapshot and the log behind it"),
+        (Bug::KeepsOldState, "a snapshot and the log after it"),
         (Bug::CountsUnknown, "entries that do not decode"),
     ] {
         let dir = tempfile::tempdir().unwrap();
